@@ -80,14 +80,18 @@ def panic_error() -> InternalError | None:
     return None if panic is None else InternalError(panic[0], location=panic[1])
 
 
+_MOST_NAMES = 60
+
+
 def nearest_hint(value: str, known: Iterable[str]) -> str:
     """A hint for an unknown name: known names that are similar, or all of them."""
     import difflib
 
     names = list(known)
     by_lower = {name.lower(): name for name in names}
+    shown = ", ".join(names[:_MOST_NAMES]) + (f", … ({len(names):,} in all)" if len(names) > _MOST_NAMES else "")
     near = difflib.get_close_matches(value.lower(), by_lower, n=3, cutoff=0.5)
-    return f"did you mean {' or '.join(by_lower[name] for name in near)}?" if near else f"known: {', '.join(names)}"
+    return f"did you mean {' or '.join(by_lower[name] for name in near)}?" if near else f"known: {shown}"
 
 
 def require_known(value: str, known: Iterable[str], what: str) -> str:

@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from perfuse import _core
 from perfuse.diagnostics import Diagnostic, diagnostic
-from perfuse.errors import UsageError
+from perfuse.errors import UsageError, nearest_hint
 from perfuse.joins import Join, Unwinding
 from perfuse.selection import Selection
 from perfuse.table import Table, Tables, names
@@ -230,15 +230,42 @@ class Profile:
         """The samples and calls of a time range, in seconds from the first of them; other tables stay complete.
 
         Calls that extend over an end of the range are cut there.
+
+        Raises:
+            UsageError: The range is empty or outside the recorded time, or nothing has a time.
         """
-        first = self._whole().span_ns
-        zero = first[0] if first else 0
+        span = self._whole().span_ns
+        if span is None:
+            raise UsageError("nothing here has a time to select by", hint="samples, calls and events of a runtime have")
+        zero, last = span
+        recorded = f"the recording is from 0 to {(last - zero) / 1e9:.9g} s"
+        if not start_s < end_s:
+            raise UsageError(f"there is no time between {start_s:.9g} and {end_s:.9g} s", hint=recorded)
+        if end_s <= 0 or start_s * 1e9 > last - zero:
+            raise UsageError(f"nothing was recorded between {start_s:.9g} and {end_s:.9g} s", hint=recorded)
         start, end = zero + round(start_s * 1e9), zero + round(end_s * 1e9)
         return self._selected(replace(self.selection, start_ns=start, end_ns=end))
 
     def thread(self, thread: str | int) -> "Profile":
-        """The samples and calls of one thread, by thread id or name."""
-        return self._selected(replace(self.selection, thread=thread))
+        """The samples and calls of one thread, by thread id or name.
+
+        Raises:
+            UsageError: There is no such thread; the hint has similar names, or all of them.
+        """
+        selected = self._selected(replace(self.selection, thread=thread))
+        if not selected._threads:
+            raise UsageError(f"no thread {thread!r}", hint=self._thread_hint(thread))
+        return selected
+
+    def _thread_hint(self, thread: str | int) -> str:
+        """The threads there are: those with similar names, or all."""
+        from perfuse.table import Columns
+
+        rows = list(Columns(self._whole().tables["threads"]).tuples("tid", "thread_id", "name"))
+        if isinstance(thread, str) and (names := list(dict.fromkeys(row[-1] for row in rows if row[-1]))):
+            return nearest_hint(thread, names)
+        ids = dict.fromkeys(str(tid if tid is not None else key) for tid, key, _ in rows)
+        return nearest_hint(str(thread), ids) if ids else "no thread was recorded"
 
     def flame(self, *, inverted: bool = False, event: str | None = None) -> "FlameGraph":
         """The flame graph of the samples; without samples, of the recorded calls, else of the allocations.

@@ -51,7 +51,7 @@ def test_unknown_targets_name_the_known_ones(small: FakeProfile, tmp_path: Path)
 def test_unknown_options_name_the_known_ones(small: FakeProfile, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"collapsed has no option 'roots'$") as error:
         export(small, tmp_path / "x.collapsed", roots="process")
-    assert error.value.hint == "it takes root, annotate, weight"
+    assert error.value.hint == "it takes root, annotate, weight, event"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -138,7 +138,9 @@ def test_options_as_text() -> None:
     with pytest.raises(UsageError, match="root is not 'x'") as error:
         option_named(collapsed, "root").parse("x")
     assert error.value.hint == "root is process, thread, none"
-    with pytest.raises(UsageError, match="collapsed has no option 'rot'; it takes root, annotate, weight") as error:
+    with pytest.raises(
+        UsageError, match="collapsed has no option 'rot'; it takes root, annotate, weight, event"
+    ) as error:
         option_named(collapsed, "rot")
     assert error.value.hint == "did you mean root?"
 

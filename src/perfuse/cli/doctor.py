@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import platform
 import re
@@ -33,6 +34,12 @@ class Tool:
     install: str
     verdict: Callable[[str], str | None] = field(default=lambda _version: None)
     """Returns why a version is not sufficient; None where it is."""
+    directories: tuple[str, ...] = ()
+    """Patterns of directories that are searched besides PATH: those of version managers."""
+    library: str | None = None
+    """A library that the use needs, and that is searched in `LIBRARY_DIRECTORIES`."""
+    library_install: str | None = None
+    """How to get that library."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,21 @@ def _at_least(major: int, minor: int, what: str) -> Callable[[str], str | None]:
     return verdict
 
 
+LIBRARY_DIRECTORIES = (
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/lib/*-linux-gnu*",
+    "/usr/lib/perf*",
+    "/usr/lib/linux-tools*",
+    "/usr/lib/linux-tools/*",
+    "/usr/libexec/perf*",
+    "/usr/local/lib",
+    "/usr/local/lib64",
+    "~/lib",
+    "~/lib64",
+)
+"""Patterns of directories with libraries; those in LD_LIBRARY_PATH come first."""
+
 PRODUCERS = (
     Tool(
         "perf",
@@ -71,8 +93,17 @@ PRODUCERS = (
         "python3 -X perf_jit SCRIPT",
         "apt install python3.13",
         _at_least(3, 13, "-X perf_jit"),
+        directories=("$PYENV_ROOT/versions/*/bin", "~/.pyenv/versions/*/bin", "~/.local/share/uv/python/*/bin"),
     ),
-    Tool("java", ("java",), ("-version",), "java -agentpath:libperf-jvmti.so CLASS", "apt install default-jre"),
+    Tool(
+        "java",
+        ("java",),
+        ("-version",),
+        "java -agentpath:libperf-jvmti.so CLASS",
+        "apt install default-jre",
+        library="libperf-jvmti.so",
+        library_install="it is in linux-tools of Ubuntu and perf of Fedora; elsewhere: make -C tools/perf, in Linux",
+    ),
     Tool("dotnet", ("dotnet",), ("--version",), "DOTNET_PerfMapEnabled=1 dotnet APP", "https://dot.net"),
     Tool("erlang", ("erl",), ("-version",), "erl +JPperf dump", "apt install erlang-base"),
     Tool("mono", ("mono",), ("--version",), "mono --profile=log APP", "apt install mono-runtime"),
@@ -144,16 +175,58 @@ def symbol_places() -> list[Finding]:
 
 
 def _look_for(tool: Tool) -> Finding:
-    for program in tool.programs:
-        path = shutil.which(program)
-        version = _version([path, *tool.version]) if path else None
+    limited = None
+    for program in _installed(tool):
+        name = Path(program).name
+        version = _version([program, *tool.version])
         if version is None:
             continue
         refused = tool.verdict(version)
         if refused:
-            return Finding(tool.name, "limited", f"{program} {version}: {refused}", tool.install)
-        return Finding(tool.name, "good", f"{program} {version}", tool.use)
-    return Finding(tool.name, "missing", "not found", tool.install)
+            limited = limited or Finding(tool.name, "limited", f"{name} {version}: {refused}", tool.install)
+            continue
+        use = tool.use
+        if program != shutil.which(name):
+            use = " ".join([program, *use.split(" ")[1:]])
+        if tool.library is not None:
+            library = _library(tool.library)
+            if library is None:
+                return Finding(tool.name, "limited", f"{name} {version}, no {tool.library}", tool.library_install)
+            use = use.replace(tool.library, library)
+        return Finding(tool.name, "good", f"{name} {version}", use)
+    return limited or Finding(tool.name, "missing", "not found", tool.install)
+
+
+def _installed(tool: Tool) -> Iterator[str]:
+    """The paths of a tool's programs, in the order of preference."""
+    for program in tool.programs:
+        on_path = shutil.which(program)
+        if on_path is not None:
+            yield on_path
+        for directory in tool.directories:
+            for path in sorted(_matching(directory), key=_version_numbers, reverse=True):
+                if os.access(path / program, os.X_OK):
+                    yield str(path / program)
+
+
+def _version_numbers(path: Path) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", str(path))]
+
+
+def _library(name: str) -> str | None:
+    """The path of a library; None where it is in no known directory."""
+    first = [path for path in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if path]
+    for directory in (*first, *LIBRARY_DIRECTORIES):
+        for path in _matching(directory):
+            if (path / name).is_file():
+                return str(path / name)
+    return None
+
+
+def _matching(pattern: str) -> list[Path]:
+    """Directories that match a pattern; none where it names a variable that is not set."""
+    expanded = os.path.expandvars(Path(pattern).expanduser())
+    return [] if "$" in expanded else sorted(map(Path, glob.glob(expanded)))  # noqa: PTH207 - absolute patterns
 
 
 def _version(command: list[str]) -> str | None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import IO, TYPE_CHECKING, Any, Literal, Protocol
 
+from perfuse.descriptors import format_named
 from perfuse.errors import ExportError
 from perfuse.table import Columns
 
@@ -132,7 +133,16 @@ class RuntimeSource(Protocol):
 def no_samples_error(profile: Source) -> ExportError:
     """The error of an exporter that needs samples, for a profile without any."""
     has_events = any(len(Columns(profile.tables[table])) for table in ("slices", "exceptions", "counter_samples"))
-    hint = "open the perf.data that goes with the dump as well"
+    roles = {format_named(name).role for name in Columns(profile.tables["sources"])["format"]}
     if has_events:
         hint = "perfetto, chrome and firefox show slices, exceptions and counters; `perfuse report` prints a summary"
+    elif "samples" in roles:
+        hint = (
+            "no sample was taken: the program ended early, or the event did not occur;"
+            " `perfuse info` counts the records, and `perf record -e cpu-clock` samples on every machine"
+        )
+    elif "code_dump" in roles:
+        hint = "open the perf.data that goes with the dump as well"
+    else:
+        hint = "`perfuse report` prints what was recorded"
     return ExportError("there are no samples, calls or allocations to show", hint=hint)

@@ -1,0 +1,90 @@
+"""Hints of commands that cannot do what was asked: each leads to a command that can."""
+
+import json
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+from command_line import Perfuse
+
+from perfuse.exporters import TARGETS
+
+
+@pytest.mark.parametrize("words", [("--to", "nosuch", "-o", "x.json"), ("-o", "x.nosuch")])
+def test_an_unknown_target_lists_the_targets_once(perfuse: Perfuse, words: tuple[str, ...]) -> None:
+    done = perfuse("convert", "perf.data", *words)
+    assert done.code == 2
+    listed = done.err.replace(",", " ").split()
+    assert [listed.count(target.name) for target in TARGETS] == [1] * len(TARGETS)
+
+
+def test_a_perf_data_without_samples_does_not_ask_for_a_perf_data(perfuse: Perfuse, recordings: Path) -> None:
+    """perf's event `dummy` never occurs."""
+    empty = recordings / "empty.perf.data"
+    subprocess.run(["perf", "record", "-q", "-e", "dummy", "-o", empty, "true"], check=True, capture_output=True)
+    done = perfuse("flame", str(empty), "-o", "flame.html")
+    assert done.code == 2
+    assert "no sample was taken" in done.err
+    assert "open the perf.data" not in done.err
+    dump = perfuse("flame", "jit-2345.dump", "-o", "flame.html")
+    assert "open the perf.data that goes with the dump as well" in dump.err
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home directory and a PATH with nothing in them."""
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("PYENV_ROOT", "LD_LIBRARY_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def program(path: Path, prints: str) -> None:
+    """A program that prints a line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\necho '{prints}'\n", encoding="ascii")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+def producer(perfuse: Perfuse, name: str) -> dict[str, str]:
+    """What `doctor` reports of a producer."""
+    found = json.loads(perfuse("doctor", "--json").out)["producers"]
+    return next(one for one in found if one["name"] == name)
+
+
+def test_doctor_looks_for_the_agent_of_java(perfuse: Perfuse, machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(machine / "bin" / "java", 'openjdk version "17.0.15"')
+    monkeypatch.setattr("perfuse.cli.doctor.LIBRARY_DIRECTORIES", ("~/lib",))
+    without = producer(perfuse, "java")
+    assert without["state"] == "limited"
+    assert "no libperf-jvmti.so" in without["detail"]
+    (machine / "lib").mkdir()
+    agent = machine / "lib" / "libperf-jvmti.so"
+    agent.touch()
+    found = producer(perfuse, "java")
+    assert (found["state"], found["advice"]) == ("good", f"java -agentpath:{agent} CLASS")
+    (machine / "other").mkdir()
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"{machine / 'other'}{os.pathsep}/nowhere")
+    (machine / "other" / "libperf-jvmti.so").touch()
+    assert str(machine / "other") in producer(perfuse, "java")["advice"]
+
+
+@pytest.mark.parametrize("root", [".pyenv", "elsewhere"])
+def test_doctor_finds_the_pythons_of_pyenv(
+    perfuse: Perfuse, machine: Path, monkeypatch: pytest.MonkeyPatch, root: str
+) -> None:
+    if root != ".pyenv":
+        monkeypatch.setenv("PYENV_ROOT", str(machine / root))
+    program(machine / "bin" / "python3", "Python 3.11.2")
+    assert producer(perfuse, "python")["state"] == "limited"
+    versions = machine / root / "versions"
+    for version in ("3.12.1", "3.13.0", "3.13.11"):
+        program(versions / version / "bin" / f"python{version.rpartition('.')[0]}", f"Python {version}")
+    found = producer(perfuse, "python")
+    newest = versions / "3.13.11" / "bin" / "python3.13"
+    assert (found["state"], found["detail"]) == ("good", "python3.13 3.13.11")
+    assert found["advice"] == f"{newest} -X perf_jit SCRIPT"
