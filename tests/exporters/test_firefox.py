@@ -108,6 +108,7 @@ def test_javascript_filter_and_categories(small: FakeProfile) -> None:
         "[unknown] app": {("Native", "Other")},
         "sys_read": {("Kernel", "Other")},
         "Entry": {("JIT stub", "Other")},
+        "[no stack]": {("Other", "Other")},
     }
 
 

@@ -54,6 +54,10 @@ class EventSource(Source, Protocol):
         """Whether a recording has rows for a table, as far as that is known without building it."""
         ...
 
+    def count_rows(self, table: str, **which: Any) -> int:
+        """Number of selected rows of a table; `kinds` are the values of column `kind` to count."""
+        ...
+
 
 class TraceSource(Source, Protocol):
     """A profile with call traces."""

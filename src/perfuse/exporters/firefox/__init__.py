@@ -5,12 +5,17 @@ One track per thread. Categories are JIT tiers, native code and the kernel. Java
 """
 
 import json
+import warnings
 from typing import IO, Any, Literal
 
-from perfuse.errors import UsageError
+from perfuse.errors import ExportWarning, UsageError
+from perfuse.exporters.firefox.calls import CallSamples, call_samples, selected_calls, selected_times
+from perfuse.exporters.firefox.counters import counters_json
 from perfuse.exporters.firefox.frames import FRAME_ROWS, categories_json
-from perfuse.exporters.firefox.shared import Strings, json_object, libs_json, shared_json
-from perfuse.exporters.firefox.tracks import MARKER_SCHEMA, counters_json, markers, span_ns, threads_json
+from perfuse.exporters.firefox.markers import MARKER_SCHEMA, markers, selected
+from perfuse.exporters.firefox.shared import Strings, json_object, libs_json, no_stack, shared_json
+from perfuse.exporters.firefox.tracks import sampled_tracks, threads_json
+from perfuse.exporters.queries import IS_SUM
 from perfuse.exporters.source import EventSource, Source, no_samples_error
 
 # The newest version in its changelog; later front ends upgrade it on loading.
@@ -19,14 +24,25 @@ _PROCESSED_VERSION = 70
 _GECKO_VERSION = 36
 
 
-def write(profile: EventSource, out: IO[bytes], *, weight: Literal["samples", "events"] = "samples") -> None:
-    """Writes a processed profile as JSON: samples; slices that are not calls and exceptions as markers; counters.
+def write(
+    profile: EventSource,
+    out: IO[bytes],
+    *,
+    weight: Literal["samples", "events"] = "samples",
+    max_calls: int = 500_000,
+) -> None:
+    """Writes a processed profile as JSON: samples; calls, other slices, exceptions and instants as markers; counters.
+
+    Recorded calls are samples that last as long as the time between two events of their thread. Sums over allocations,
+    and over calls that were not recorded one by one, are samples at the time of the first allocation or call of their
+    stack, weighted by what they add up: bytes, milliseconds, numbers.
 
     Args:
         profile: The profile.
         out: A binary file object.
         weight: Weight of a sample: `samples`, 1 each, or `events`, what it represents: milliseconds where the event is
             a clock, else numbers of events.
+        max_calls: Of more calls than this, only sums are written.
 
     Raises:
         UsageError: `weight` is neither.
@@ -34,37 +50,83 @@ def write(profile: EventSource, out: IO[bytes], *, weight: Literal["samples", "e
     """
     if weight not in ("samples", "events"):
         raise UsageError(f"weight is 'samples' or 'events', not {weight!r}", field="weight")
-    span = start_ns, _ = span_ns(profile)
+    timed = _has_timed_calls(profile, max_calls)
+    span = start_ns, _ = span_ns(profile, timed=timed)
     if start_ns is None:
         raise no_samples_error(profile)
     interval = interval_ns(profile)
     strings = Strings()
-    marked = markers(profile, start_ns)
-    threads, tracks = threads_json(profile, interval, weight, marked, strings, start_ns)
+    without_stack = no_stack(profile)
+    calls: dict[tuple[int, str], CallSamples] = call_samples(profile) if timed else {}
+    marked = markers(profile, start_ns, calls=timed)
+    sampled = sampled_tracks(profile, interval or _DEFAULT_INTERVAL_NS, weight, start_ns, without_stack, calls)
+    threads, tracks = threads_json(profile, sampled, marked, strings, start_ns)
     counters = counters_json(profile, start_ns, tracks)
     members = {
         "meta": meta_json(profile, interval, span, has_markers=bool(marked)),
         "libs": libs_json(profile),
-        "shared": shared_json(profile, strings),
+        "shared": shared_json(profile, strings, has_no_stack=without_stack is not None),
         "threads": threads,
     }
     out.write(json_object(members if counters is None else members | {"counters": counters}).encode())
 
 
-def interval_ns(profile: Source) -> int:
-    """Time between samples: what a sample represents where the event is a clock, else the median gap in a thread."""
-    ((of_weight, of_gap),) = profile.sql("""
+_DEFAULT_INTERVAL_NS = 1_000_000
+_NO_INTERVAL_NS = 1
+"""The front end extends the timeline by an interval after the last sample."""
+
+
+def _has_timed_calls(profile: EventSource, max_calls: int) -> bool:
+    """Whether calls are written one by one; warns where they are too many."""
+    if not profile.has("call_events") or profile.sql("SELECT 1 FROM call_sums LIMIT 1").fetchall():
+        return False
+    num_calls = profile.count_rows("call_events", kinds=("enter",))
+    if num_calls <= max_calls:
+        return True
+    warnings.warn(
+        f"of {num_calls:,} calls only the sums are written; -O max_calls={num_calls} writes each of them",
+        ExportWarning,
+        stacklevel=4,
+    )
+    return False
+
+
+def span_ns(profile: EventSource, *, timed: bool) -> tuple[int, int]:
+    """Time of the first sample or event, and end of the last one; `timed` includes the ends of selected calls."""
+    times = ["SELECT ts_ns AS first, ts_ns AS last FROM samples"]
+    if timed:
+        start, end = selected_times(profile)
+        times.append(f"SELECT {start}, {end} FROM slices WHERE kind::VARCHAR = 'call' AND {selected_calls(profile)}")
+    if profile.has("slices"):
+        where = selected(profile, "start_ns")
+        times.append(f"SELECT start_ns, start_ns + duration_ns FROM slices WHERE kind::VARCHAR <> 'call' AND {where}")
+    for table in ("call_events", "exceptions", "instants"):
+        if profile.has(table):
+            times.append(f"SELECT ts_ns, ts_ns FROM {table} WHERE {selected(profile, 'ts_ns')}")
+    if profile.has("counter_samples"):
+        times.append(f"SELECT ts_ns, ts_ns FROM counter_samples WHERE {selected(profile, 'ts_ns', of_process=True)}")
+    ((first, last),) = profile.sql(f"SELECT min(first), max(last) FROM ({' UNION ALL '.join(times)})").fetchall()
+    return first, last
+
+
+def interval_ns(profile: Source) -> int | None:
+    """Time between samples: what a sample represents where the event is a clock, else the median gap in a thread.
+
+    None where samples are not of points in time.
+    """
+    ((of_weight, of_gap),) = profile.sql(f"""
         SELECT median(weight) FILTER (weight_unit::VARCHAR = 'ns'), median(gap)
         FROM (
             SELECT weight, weight_unit, ts_ns - lag(ts_ns) OVER thread AS gap
-            FROM samples WINDOW thread AS (PARTITION BY thread_id, event ORDER BY ts_ns)
+            FROM samples WHERE NOT {IS_SUM} WINDOW thread AS (PARTITION BY thread_id, event ORDER BY ts_ns)
         )
     """).fetchall()
-    return round(of_weight or of_gap or 1_000_000)
+    found = of_weight or of_gap
+    return None if found is None else round(found)
 
 
-def meta_json(profile: Source, interval: int, span_ns: tuple[int, int], *, has_markers: bool) -> str:
-    """`profile.meta`; `interval` in nanoseconds, `span_ns` first and last time."""
+def meta_json(profile: Source, interval: int | None, span_ns: tuple[int, int], *, has_markers: bool) -> str:
+    """`profile.meta`; `interval` in nanoseconds, None without samples in time; `span_ns` first and last time."""
     start_ns, end_ns = span_ns
     ((clocks, arch, has_js),) = profile.sql(f"""
         SELECT (SELECT list(DISTINCT kind::VARCHAR) FROM clocks),
@@ -75,11 +137,11 @@ def meta_json(profile: Source, interval: int, span_ns: tuple[int, int], *, has_m
         "preprocessedProfileVersion": _PROCESSED_VERSION,
         "product": profile.title,
         "importedFrom": "perfuse",
-        "interval": interval / 1e6,
+        "interval": (interval or _NO_INTERVAL_NS) / 1e6,
         # The time of day is not recorded, so the first time is 0.
         "startTime": 0,
         "profilingStartTime": 0,
-        "profilingEndTime": (end_ns - start_ns + interval) / 1e6,
+        "profilingEndTime": (end_ns - start_ns + (interval or 0)) / 1e6,
         "processType": 0,
         "stackwalk": 1,
         "debug": False,

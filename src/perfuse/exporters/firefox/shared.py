@@ -20,6 +20,17 @@ STACK_ROWS = """
 """
 """Stacks with their index. The format wants parents before children, and so our keys are."""
 
+_NO_STACK = "[no stack]"
+"""Name of the only frame of the stack of samples without addresses: the front end leaves out samples of no stack."""
+
+
+def no_stack(profile: Source) -> int | None:
+    """Index of the stack of samples without addresses, after all others; None where each sample has a stack."""
+    ((num_without, num_stacks),) = profile.sql("""
+        SELECT (SELECT count(*) FROM samples WHERE stack_id IS NULL), (SELECT count(*) FROM stacks)
+    """).fetchall()
+    return num_stacks if num_without else None
+
 
 class Strings:
     """`shared.stringArray`: every string once."""
@@ -72,12 +83,16 @@ def breakpad_id(build_id: str) -> str:
     return "".join([*pairs[3::-1], *pairs[5:3:-1], *pairs[7:5:-1], *pairs[8:]]) + "0"
 
 
-def shared_json(profile: Source, strings: Strings) -> str:
-    """`profile.shared`; `strings` has those that threads name."""
-    funcs, resources, sources = _funcs(profile, strings)
+def shared_json(profile: Source, strings: Strings, *, has_no_stack: bool) -> str:
+    """`profile.shared`; `strings` has those that threads name. `has_no_stack` adds the stack of `no_stack`."""
+    stacks, frames = _stacks(profile), _frames(profile)
+    (funcs, resources, sources), num_funcs = _funcs(profile, strings, has_no_stack=has_no_stack)
+    if has_no_stack:
+        stacks = _extended(stacks, {"frame": int(frames["length"]), "prefixOffset": 0})
+        frames = _extended(frames, {**_NO_FRAME, "func": num_funcs - 1})
     parts = {
-        "stackTable": _stacks(profile),
-        "frameTable": _frames(profile),
+        "stackTable": json_object(stacks),
+        "frameTable": json_object(frames),
         "funcTable": funcs,
         "resourceTable": resources,
         "nativeSymbols": _native_symbols(profile, strings),
@@ -87,7 +102,31 @@ def shared_json(profile: Source, strings: Strings) -> str:
     return json_object({**parts, "stringArray": json.dumps(strings.all, ensure_ascii=False)})
 
 
-def _stacks(profile: Source) -> str:
+_NO_FRAME = {
+    "address": -1,
+    "lib": -1,
+    "inlineDepth": 0,
+    "category": 0,
+    "subcategory": 0,
+    "nativeSymbol": None,
+    "innerWindowID": 0,
+    "line": None,
+    "column": None,
+    "originalLocation": None,
+}
+
+
+def _extended(columns: dict[str, str], row: Mapping[str, int | None]) -> dict[str, str]:
+    """Columns as JSON arrays with another row, and their new length."""
+
+    def extended(array: str, value: int | None) -> str:
+        return f"{array[:-1]}{',' if array != '[]' else ''}{json.dumps(value)}]"
+
+    extended_columns = {name: extended(columns[name], value) for name, value in row.items()}
+    return {**columns, **extended_columns, "length": f"{int(columns['length']) + 1}"}
+
+
+def _stacks(profile: Source) -> dict[str, str]:
     query = f"""
         WITH numbered AS ({STACK_ROWS}),
         frame_numbers AS (SELECT frame_id, row_number() OVER (ORDER BY frame_id) - 1 AS frame FROM frames)
@@ -96,10 +135,10 @@ def _stacks(profile: Source) -> str:
         JOIN frame_numbers f USING (frame_id)
         LEFT JOIN numbered p ON p.stack_id = s.parent_stack_id
     """
-    return json_object(columns_as_json(profile, {"frame": "frame", "prefixOffset": "prefix_offset"}, query))
+    return columns_as_json(profile, {"frame": "frame", "prefixOffset": "prefix_offset"}, query)
 
 
-def _frames(profile: Source) -> str:
+def _frames(profile: Source) -> dict[str, str]:
     columns = {
         "address": "coalesce(address_in_lib, -1)",
         "lib": "CASE WHEN address_in_lib IS NULL THEN -1 ELSE lib END",
@@ -113,11 +152,11 @@ def _frames(profile: Source) -> str:
         "column": '"column"',
         "originalLocation": "NULL::INTEGER",
     }
-    return json_object(columns_as_json(profile, columns, FRAME_ROWS))
+    return columns_as_json(profile, columns, FRAME_ROWS)
 
 
-def _funcs(profile: Source, strings: Strings) -> tuple[str, str, str]:
-    """`funcTable`, and the `resourceTable` and `sources` it points into."""
+def _funcs(profile: Source, strings: Strings, *, has_no_stack: bool) -> tuple[tuple[str, str, str], int]:
+    """`funcTable`, the `resourceTable` and `sources` it points into, and the number of functions."""
     rows = profile.sql(f"""
         SELECT func, any_value(label), bool_or(javascript),
             coalesce(any_value(function_path), any_value(path)),
@@ -125,6 +164,8 @@ def _funcs(profile: Source, strings: Strings) -> tuple[str, str, str]:
             coalesce(any_value(lib_path), any_value(module))
         FROM ({FRAME_ROWS}) GROUP BY func ORDER BY func
     """).fetchall()
+    if has_no_stack:
+        rows.append((len(rows), _NO_STACK, False, None, None, None, None))
     texts = dict(profile.sql(_EMBEDDED_TEXTS).fetchall())
     resources: dict[tuple[str, int], int] = {}
     sources: dict[str, int] = {}
@@ -156,7 +197,7 @@ def _funcs(profile: Source, strings: Strings) -> tuple[str, str, str]:
         "sourceMapURL": [None] * len(sources),
         "content": [texts.get(path) for path in sources],
     }
-    return _table(columns), _table(resource_table), _table(source_table)
+    return (_table(columns), _table(resource_table), _table(source_table)), len(rows)
 
 
 def _native_symbols(profile: Source, strings: Strings) -> str:

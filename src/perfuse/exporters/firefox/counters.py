@@ -1,0 +1,76 @@
+"""`profile.counters`: graphs of counters, and of the size of the heap."""
+
+import json
+from typing import Any
+
+from perfuse.exporters.firefox.markers import HEAP_SIZE, selected
+from perfuse.exporters.source import EventSource
+
+_UNITS = {"bytes": "bytes", "percentage": "percent"}
+_HEAP_TITLE = "GC heap size"
+
+
+def counters_json(profile: EventSource, start_ns: int, tracks: list[tuple[str, bool]]) -> str | None:
+    """The array of counters; None where there are none.
+
+    `tracks` has the pid of each track, and whether it is of the main thread.
+    """
+    queries = []
+    if profile.has("counter_samples"):
+        queries.append(f"""
+            SELECT any_value(c.source_id) AS source, any_value(section::VARCHAR) AS section,
+                any_value(name::VARCHAR) AS name, any_value(unit::VARCHAR) AS unit,
+                list(ts_ns ORDER BY s.ts_ns, s.record_offset), list(value ORDER BY s.ts_ns, s.record_offset)
+            FROM counter_samples s JOIN counters c USING (counter_id)
+            WHERE isfinite(value) AND {selected(profile, "s.ts_ns", of_process=True)}
+            GROUP BY counter_id ORDER BY counter_id
+        """)
+    if profile.has("instants"):
+        queries.append(f"""
+            SELECT source_id, NULL, '{_HEAP_TITLE}', 'bytes', list(ts_ns ORDER BY ts_ns, record_offset),
+                list(name::VARCHAR::DOUBLE ORDER BY ts_ns, record_offset)
+            FROM instants WHERE kind::VARCHAR = '{HEAP_SIZE}' AND try_cast(name::VARCHAR AS DOUBLE) IS NOT NULL
+                AND {selected(profile, "ts_ns")}
+            GROUP BY source_id ORDER BY source_id
+        """)
+    rows = [row for query in queries for row in profile.sql(query).fetchall()]
+    if not rows:
+        return None
+    pids = dict(
+        profile.sql("""
+            SELECT source_id, min(pid)::VARCHAR
+            FROM instants JOIN threads USING (thread_id) JOIN processes USING (process_id) GROUP BY 1
+        """).fetchall()
+    )
+    counters = [_counter(row, start_ns, pids, tracks) for row in rows]
+    return json.dumps(counters, ensure_ascii=False, separators=(",", ":"))
+
+
+def _counter(
+    row: tuple[Any, ...], start_ns: int, pids: dict[int, str], tracks: list[tuple[str, bool]]
+) -> dict[str, Any]:
+    source, section, name, unit, ts_ns, values = row
+    pid = pids.get(source, tracks[0][0])
+    of_process = [index for index, (of, _) in enumerate(tracks) if of == pid] or [0]
+    label = f"{section}: {name}" if section else name
+    # The front end sums differences and ignores the first one, which therefore is 0.
+    steps = [after - before for before, after in zip([0, *values], values, strict=False)]
+    times = [(ts - start_ns) / 1e6 for ts in ts_ns]
+    shown = _UNITS.get(unit, "number")
+    return {
+        "name": name,
+        "category": section or "",
+        "description": label,
+        "pid": tracks[of_process[0]][0],
+        "mainThreadIndex": next((index for index in of_process if tracks[index][1]), of_process[0]),
+        "samples": {"time": [times[0], *times], "count": [0, *steps], "length": len(times) + 1},
+        "display": {
+            "graphType": "line-accumulated",
+            "unit": shown,
+            "color": "orange" if unit == "bytes" else "grey",
+            "markerSchemaLocation": None,
+            "sortWeight": 50,
+            "label": label,
+            "tooltipRows": [{"type": "value", "source": "accumulated", "format": {"unit": shown}, "label": label}],
+        },
+    }
