@@ -8,7 +8,7 @@ from truth.kinds import KINDS, RULED
 
 def test_markers_name_kinds_and_paths_that_exist() -> None:
     """A marker names kinds of `truth/kinds.py` and paths of the registries."""
-    known = {path for group in matrix.paths().values() for path in group}
+    known = set(matrix.every_path())
     for marker in matrix.markers():
         for kind, path in sorted(marker.cells):
             assert kind in KINDS, f"tests/{marker.place}: there is no kind {kind!r}: {', '.join(KINDS)}"
@@ -39,7 +39,7 @@ def test_no_cell_is_empty() -> None:
 def test_every_path_has_a_cell() -> None:
     """No verb, exporter, section, method or fact is declared not applicable to every kind."""
     used = {path for _, path in matrix.cells()}
-    unused = [path for group in matrix.paths().values() for path in group if path not in used]
+    unused = [path for path in matrix.every_path() if path not in used]
     assert not unused
 
 

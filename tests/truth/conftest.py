@@ -1,7 +1,7 @@
 """Tests that run once for each cell of their `truth` markers, and the examples they open."""
 
 from functools import cache
-from itertools import product
+from typing import Any
 
 import pytest
 
@@ -9,17 +9,21 @@ import perfuse
 from perfuse.profile import Profile
 
 from .kinds import KINDS, Kind
+from .matrix import cells_of
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Gives a test with arguments `recording` or `path` (or both) each of the cells of its markers."""
     arguments = [name for name in ("recording", "path") if name in metafunc.fixturenames]
-    found: dict[tuple[str, ...], None] = {}
-    for marker in metafunc.definition.iter_markers("truth"):
-        listed = [marker.kwargs[name] for name in arguments]
-        found |= dict.fromkeys(product(*([one] if isinstance(one, str) else one for one in listed)))
-    if arguments and found:
-        metafunc.parametrize(arguments, [cell if len(cell) > 1 else cell[0] for cell in found])
+    marked = [cells_of(**_cells(marker)) for marker in metafunc.definition.iter_markers("truth")]
+    if arguments and marked:
+        places = [("recording", "path").index(name) for name in arguments]
+        found = dict.fromkeys(tuple(cell[place] for place in places) for cells in marked for cell in cells)
+        metafunc.parametrize(",".join(arguments), [one if len(one) > 1 else one[0] for one in found])
+
+
+def _cells(marker: pytest.Mark) -> dict[str, Any]:
+    return {name: marker.kwargs[name] for name in ("recording", "path")}
 
 
 @pytest.fixture

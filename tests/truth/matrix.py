@@ -2,8 +2,9 @@
 
 A cell is covered by a test that is marked with `@pytest.mark.truth(recording=..., path=..., source=...)` and whose
 expected value does not come from this project. `recording` and `path` are literals, or lists of them (the cells are
-their product); a test with arguments `recording` and `path` runs once for each of its cells (`conftest.py`). The paths
-are those of the registries. What a kind of recording does not contain, or a path does not take, is not a cell.
+their product); those with `*` are patterns, of cells that exist. A test with arguments `recording` and `path` runs once
+for each of its cells (`conftest.py`). The paths are those of the registries. What a kind of recording does not contain,
+or a path does not take, is not a cell.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -64,6 +66,12 @@ def paths() -> dict[str, tuple[str, ...]]:
         "methods": tuple(f"api:Profile.{name}" for name in vars(Profile) if not name.startswith("_")),
         "facts": tuple(f"assert:{family}" for family in fact_families()),
     }
+
+
+@cache
+def every_path() -> tuple[str, ...]:
+    """The paths of all groups."""
+    return tuple(path for group in paths().values() for path in group)
 
 
 @cache
@@ -206,8 +214,9 @@ def _fact(kind: Kind, name: str) -> str | None:
 @cache
 def cells() -> frozenset[Cell]:
     """Every cell."""
-    every = [path for group in paths().values() for path in group]
-    return frozenset((k.name, path) for k, path in product(KINDS.values(), every) if not_applicable(k, path) is None)
+    return frozenset(
+        (k.name, path) for k, path in product(KINDS.values(), every_path()) if not_applicable(k, path) is None
+    )
 
 
 @cache
@@ -229,7 +238,7 @@ def _markers_in(path: Path) -> Iterator[Marker]:
             place = f"{path.relative_to(TESTS)}:{node.lineno}"
             try:
                 values = {str(one.arg): ast.literal_eval(one.value) for one in node.keywords}
-                found = product(_listed(values.pop("recording")), _listed(values.pop("path")))
+                found = cells_of(values.pop("recording"), values.pop("path"))
                 source = values.pop("source")
             except (KeyError, ValueError) as error:
                 raise ValueError(f"tests/{place}: a marker has literals recording, path and source: {error}") from None
@@ -238,8 +247,24 @@ def _markers_in(path: Path) -> Iterator[Marker]:
             yield Marker(frozenset(found), source, place)
 
 
+def cells_of(recording: str | list[str], path: str | list[str]) -> list[Cell]:
+    """The cells of a marker."""
+    found: dict[Cell, None] = {}
+    for kind_pattern, path_pattern in product(_listed(recording), _listed(path)):
+        if "*" in kind_pattern + path_pattern:
+            pairs = product(_matching(kind_pattern, KINDS), _matching(path_pattern, every_path()))
+            found |= dict.fromkeys(pair for pair in pairs if pair in cells())
+        else:
+            found[kind_pattern, path_pattern] = None
+    return list(found)
+
+
 def _listed(value: str | list[str]) -> list[str]:
     return [value] if isinstance(value, str) else value
+
+
+def _matching(pattern: str, names: Iterable[str]) -> list[str]:
+    return [name for name in names if fnmatchcase(name, pattern)]
 
 
 def is_truth(source: str) -> bool:
@@ -279,7 +304,8 @@ def open_cells_text(open_cells: Iterable[Cell]) -> str:
     by_path: dict[str, list[str]] = defaultdict(list)
     for kind, path in open_cells:
         by_path[path].append(kind)
-    every = [path for group in paths().values() for path in group]
     return OPEN_HEAD + "".join(
-        f"{path} {' '.join(name for name in KINDS if name in by_path[path])}\n" for path in every if path in by_path
+        f"{path} {' '.join(name for name in KINDS if name in by_path[path])}\n"
+        for path in every_path()
+        if path in by_path
     )

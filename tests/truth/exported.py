@@ -1,0 +1,268 @@
+"""Sums of exported files, read by parsers that share nothing with this project's writers.
+
+Each reader returns sums by event and thread id: weights under the event's name, numbers of samples under the name with
+`-samples`. Where a target has no threads the thread id is 0.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import json
+import re
+import struct
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from tools import need, need_module, output_of
+
+Sums = dict[str, Counter[int]]
+"""Sums by event, then by thread id."""
+
+_UNITS = {"ns": 1, "µs": 10**3, "ms": 10**6, "s": 10**9, "B": 1, "KiB": 2**10, "MiB": 2**20}
+
+
+def collapsed(path: Path) -> Counter[int]:
+    """The counts of `root=thread`: the outermost part of a stack is `name pid/tid`, or without processes `name`."""
+    found = Counter[int]()
+    for line in path.read_text(encoding="utf-8").splitlines():
+        stack, _, count = line.rpartition(" ")
+        match = re.search(r"/(\d+)$", stack.split(";")[0])
+        found[int(match[1]) if match else 0] += int(count)
+    return found
+
+
+def pprof(path: Path) -> Sums:
+    """A `profile.proto`, field by field."""
+    message = list(_fields(path.read_bytes()))
+    strings = [value.decode() for number, value in message if number == 6]
+    types = [dict(_fields(value)) for number, value in message if number == 1]
+    names = [strings[one.get(1, 0)] for one in types]
+    found: Sums = {name: Counter() for name in names}
+    for number, value in message:
+        if number != 2:
+            continue
+        values: list[int] = []
+        tid = 0
+        for inner, item in _fields(value):
+            if inner == 2:
+                values += _varints(item) if isinstance(item, bytes) else [item]
+            elif inner == 3:
+                label = dict(_fields(item))
+                if strings[label[1]] == "tid":
+                    tid = label[3] if 3 in label else int(strings[label[2]])
+        for name, one in zip(names, values, strict=True):
+            found[name][tid] += one
+    return found
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
+    """Fields of a protobuf message: numbers, or bytes."""
+    at = 0
+    while at < len(data):
+        key, at = _varint(data, at)
+        kind = key & 7
+        value: Any
+        if kind == 0:
+            value, at = _varint(data, at)
+        else:
+            assert kind == 2, "pprof has varints and bytes"
+            length, at = _varint(data, at)
+            value = data[at : at + length]
+            at += length
+        yield key >> 3, value
+
+
+def _varints(data: bytes) -> list[int]:
+    found, at = [], 0
+    while at < len(data):
+        value, at = _varint(data, at)
+        found.append(value)
+    return found
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return value, at
+
+
+def speedscope(path: Path) -> Sums:
+    """Sampled and evented profiles; the name of one ends with `pid/tid`, then its event."""
+    found: Sums = defaultdict(Counter)
+    for one in json.loads(path.read_text(encoding="utf-8"))["profiles"]:
+        match = re.search(r"(?:(?:^|\s)\S*/(\d+))?(?: (\S+))?$", one["name"])
+        assert match, one["name"]
+        tid, event = int(match[1] or 0), match[2] or ""
+        if one["type"] == "evented":
+            depth = start = 0
+            for at in one["events"]:
+                if at["type"] == "O":
+                    start = at["at"] if depth == 0 else start
+                    found["calls"][tid] += 1
+                    depth += 1
+                else:
+                    depth -= 1
+                    found["wall-time"][tid] += at["at"] - start if depth == 0 else 0
+        else:
+            found[event][tid] += sum(one["weights"])
+            found[f"{event}-samples"][tid] += len(one["samples"])
+            assert one["endValue"] - one["startValue"] == sum(one["weights"])
+    return found
+
+
+def firefox(path: Path) -> Sums:
+    """Samples of the processed profile format, by thread; a thread with several events has a track for each."""
+    found: Sums = defaultdict(Counter)
+    for thread in json.loads(path.read_text(encoding="utf-8"))["threads"]:
+        samples = thread["samples"]
+        match = re.search(r" \(([\w-]+)\)$", thread["name"])
+        tid = int(re.sub(r"\D.*", "", str(thread["tid"])))
+        weights = samples.get("weight") or [1] * samples["length"]
+        kind = samples.get("weightType") or "samples"
+        event = match[1] if match else ""
+        found[f"{event}-samples" if kind == "samples" else event][tid] += sum(weights)
+    return found
+
+
+def perfetto(path: Path) -> Sums:
+    """Samples and calls of Perfetto's own message classes."""
+    messages = need_module("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+    trace = messages.Trace()
+    trace.ParseFromString(path.read_bytes())
+    names: dict[tuple[int, int], str] = {}
+    tracks: dict[int, int] = {}
+    events: dict[int, str] = {}
+    rows: list[Any] = []
+    found: Sums = defaultdict(Counter)
+    for packet in trace.packet:
+        sequence = packet.trusted_packet_sequence_id
+        for entry in packet.interned_data.event_categories:
+            names[sequence, entry.iid] = entry.name
+        if packet.HasField("trace_packet_defaults"):
+            events[sequence] = packet.trace_packet_defaults.perf_sample_defaults.timebase.name
+        if packet.HasField("track_descriptor") and packet.track_descriptor.HasField("thread"):
+            tracks[packet.track_descriptor.uuid] = packet.track_descriptor.thread.tid
+        if packet.HasField("perf_sample"):
+            found[f"{events[sequence]}-samples"][packet.perf_sample.tid] += 1
+        if packet.HasField("track_event"):
+            rows.append(packet)
+    rows.sort(key=lambda packet: packet.timestamp)
+    stacks: dict[int, list[tuple[str, int]]] = defaultdict(list)
+    for packet in rows:
+        event = packet.track_event
+        stack = stacks[event.track_uuid]
+        if event.type == event.TYPE_SLICE_BEGIN:
+            stack.append((names[packet.trusted_packet_sequence_id, event.category_iids[0]], packet.timestamp))
+        elif event.type == event.TYPE_SLICE_END:
+            category, start = stack.pop()
+            tid = tracks.get(event.track_uuid, 0)
+            found[{"call": "calls"}.get(category, category)][tid] += 1
+            if category == "call" and not any(one == "call" for one, _ in stack):
+                found["wall-time"][tid] += packet.timestamp - start
+    assert not any(stacks.values())
+    return found
+
+
+def chrome(path: Path) -> Sums:
+    """Calls of the trace event format: complete events, and pairs of begin and end; which are outermost."""
+    found: Sums = defaultdict(Counter)
+    calls: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    begun: dict[int, list[int]] = defaultdict(list)
+    for event in json.loads(path.read_text(encoding="utf-8"))["traceEvents"]:
+        if event.get("cat", "call") != "call" or event["ph"] not in "XBE":
+            continue
+        at = round(event["ts"] * 1000)
+        if event["ph"] == "B":
+            begun[event["tid"]].append(at)
+        else:
+            start = at if event["ph"] == "X" else begun[event["tid"]].pop()
+            duration = round(event["dur"] * 1000) if event["ph"] == "X" else at - start
+            calls[event["tid"]].append((start, duration))
+    for tid, rows in calls.items():
+        end = -1
+        for start, duration in sorted(rows, key=lambda row: (row[0], -row[1])):
+            found["calls"][tid] += 1
+            if start >= end:
+                found["wall-time"][tid] += duration
+                end = start + duration
+    return found
+
+
+def html(path: Path) -> Sums:
+    """The data of the page: a text in JSON, then the tree in columns: parent, symbol, thread, samples, weights."""
+    packed = re.search(r'id="profile">([^<]*)</script>', path.read_text(encoding="utf-8"))
+    assert packed
+    raw = zlib.decompress(base64.b64decode(packed[1]))
+    (length,) = struct.unpack_from("<I", raw)
+    description, nodes = json.loads(raw[4 : 4 + length]), raw[(4 + length + 7) // 8 * 8 :]
+    num = len(nodes) // 24
+    threads = struct.unpack_from(f"<{num}I", nodes, 8 * num)
+    samples = struct.unpack_from(f"<{num}I", nodes, 12 * num)
+    weights = struct.unpack_from(f"<{num}d", nodes, (16 * num + 7) // 8 * 8)
+    labels = {key: re.search(r"/(\d+)$", label) for key, label in description["threads"]}
+    event = description["event"]
+    found: Sums = {event: Counter(), f"{event}-samples": Counter()}
+    for thread, count, weight in zip(threads, samples, weights, strict=True):
+        label = labels.get(thread)
+        tid = int(label[1]) if label else 0
+        found[event][tid] += int(weight)
+        found[f"{event}-samples"][tid] += count
+    return found
+
+
+def svg(path: Path) -> tuple[float, int | None]:
+    """Weight and number of samples of the box of everything."""
+    for group in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}g"):
+        title = group.findtext("{http://www.w3.org/2000/svg}title") or ""
+        if title.startswith("all\n"):
+            facts = title.partition("\n")[2].split(" · ")
+            assert facts.pop(0) == "100.00%"
+            return quantity(facts[0]), next((int(quantity(one)) for one in facts if one.endswith("samples")), None)
+    raise AssertionError("the picture has no box of everything")
+
+
+def quantity(text: str) -> float:
+    """`17.7 ms`, `3,309 samples`."""
+    number, _, unit = text.partition(" ")
+    return float(number.replace(",", "")) * _UNITS.get(unit, 1)
+
+
+def dot(path: Path) -> dict[str, dict[str, float]]:
+    """Values in the tooltips of the nodes, as Graphviz reads them, by the function's name."""
+    need("dot")
+    graph = json.loads(output_of("dot", "-Tjson0", path))
+    found: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for node in graph.get("objects", []):
+        name, *facts = node.get("tooltip", "").replace("\\n", "\n").split("\n")
+        for fact in facts:
+            words = fact.split(" ")
+            if words[0] in ("self", "sum", "total"):
+                found[name][words[0]] += quantity(" ".join(words[1:]))
+            elif len(words) == 2 and words[1].rstrip("s") in ("call", "sample"):
+                found[name]["count"] += quantity(fact)
+    return found
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    """Rows of a CSV file."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+READERS: dict[str, Callable[[Path], Sums]] = {
+    "pprof": pprof,
+    "speedscope": speedscope,
+    "firefox": firefox,
+    "perfetto": perfetto,
+    "chrome": chrome,
+    "html": html,
+}
