@@ -1,6 +1,7 @@
 """Tests that run once for each cell of their `truth` markers, and the examples they open."""
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,3 +48,9 @@ def fused(name: str) -> Profile:
 def profile(kind: Kind) -> Profile:
     """The example as a profile."""
     return fused(kind.name)
+
+
+@pytest.fixture
+def kind_paths() -> list[Path]:
+    """The files of all examples."""
+    return [path for one in KINDS.values() for path in one.paths]

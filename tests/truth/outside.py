@@ -7,9 +7,10 @@ logs are those that another program determined (`expected/*.truth.json`, `counts
 from __future__ import annotations
 
 import gzip
+import re
 import struct
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -48,13 +49,11 @@ class Outside:
 
     Attributes:
         weights: Weights by event.
-        span_ns: Time of the first and last sample or call, where it is known.
-        num_records: Records by the specification's name, one mapping for each file.
+        span_ns: Time of the first and last sample, where it is known.
     """
 
     weights: dict[str, Weight]
     span_ns: tuple[int, int] | None = None
-    num_records: tuple[dict[str, int], ...] = ()
 
 
 def read(path: Path) -> bytes:
@@ -256,8 +255,10 @@ def call_log(path: Path) -> CallLog:
     return CallLog(dict(calls), hz or 1_000_000_000, kinds)
 
 
-_FDR_KINDS = ("NewBuffer", "EndOfBuffer", "NewCPUId", "TSCWrap", "WallTime", "CustomEvent", "CallArg", "BufferExtents",
-              "TypedEvent", "Pid")  # fmt: skip
+_FDR_KINDS = ("NewBuffer", "EndOfBuffer", "NewCPUId", "TSCWrap", "WallTimeMarker", "CustomEventMarker", "CallArgument",
+              "BufferExtents", "TypedEventMarker", "Pid")  # fmt: skip
+_ARGUMENT_KINDS = ("CallArgument", "ArgPayload")
+_FUNCTION_KINDS = ("Entry", "Exit", "Tail_Exit", "Entry_Args")
 
 
 def _fdr_events(data: bytes, kinds: Counter[str]) -> Iterator[FDR_EVENT]:
@@ -282,7 +283,7 @@ def _fdr_events(data: bytes, kinds: Counter[str]) -> Iterator[FDR_EVENT]:
             kind, function = (first >> 1) & 7, first >> 4
             (delta,) = struct.unpack_from("<I", data, at + 4)
             ticks += delta
-            kinds["Function"] += 1
+            kinds[_FUNCTION_KINDS[kind]] += 1
             yield tid, "exit" if kind in (1, 2) else "enter", function, ticks
             at += 8
 
@@ -291,7 +292,7 @@ def _basic_events(data: bytes, kinds: Counter[str]) -> Iterator[FDR_EVENT]:
     rows = []
     for at in range(32, len(data), 32):
         record, _, kind, function, ticks, tid, _ = struct.unpack_from("<HBBiQII", data, at)
-        kinds["Argument" if record == 1 else "Function"] += 1
+        kinds["ArgPayload" if record == 1 else _FUNCTION_KINDS[kind]] += 1
         if record == 0:
             rows.append((tid, "exit" if kind in (1, 2) else "enter", function, ticks))
     yield from rows
@@ -325,6 +326,85 @@ def call_profile(path: Path) -> list[CallPath]:
             at += 20
             found.append(CallPath(tid, tuple(reversed(functions)), count, ticks))
     return found
+
+
+def sframe_sizes(file: Path) -> tuple[int, int]:
+    """Number of functions and of rows in a section, as readelf printed it."""
+    text = file.with_name(f"{file.name}.readelf.txt").read_text(encoding="utf-8")
+    found = [re.search(rf"Num {what}: (\d+)", text) for what in ("FDEs", "FREs")]
+    functions, rows = (int(match[1]) for match in found if match)
+    return functions, rows
+
+
+ARCHIVED = ("sframe/v2/x86_64/small_omitfp.o", "sframe/v2/x86_64/small_fp.o")
+"""The members of the archive, in the corpus."""
+
+
+@cache
+def num_records(name: str, file: int = 0) -> dict[str, int]:
+    """Records of one file of a kind's example, by the specification's name of their kind."""
+    kind = KINDS[name]
+    path = kind.paths[file]
+    of = kind.formats[file]
+    if of == "sframe":
+        return _sframe_records(path)
+    if name == "xray_profiling":
+        return {"Block": len({one.tid for one in call_profile(path)}), "Path": len(call_profile(path))}
+    read_kinds: dict[str, Callable[[], Mapping[str, int]]] = {
+        "perf_data": lambda: {f"PERF_RECORD_{PERF_RECORDS[key]}": num for key, num in perf_data(path).kinds.items()},
+        "jitdump": lambda: jitdump(path).kinds,
+        "collapsed": lambda: {"stack": len(path.read_text().splitlines())},
+        "xray": lambda: call_log(path).kinds,
+        "mono": lambda: mono_counts(kind),
+    }
+    return dict(read_kinds[of]())
+
+
+def _sframe_records(path: Path) -> dict[str, int]:
+    sections = [CORPUS / one for one in ARCHIVED] if path.suffix == ".a" else [path]
+    sizes = [sframe_sizes(one) for one in sections]
+    functions, rows = (sum(column) for column in zip(*sizes, strict=True))
+    return {"sframe_header": len(sizes), "sframe_func_desc_entry": functions, "sframe_frame_row_entry": rows}
+
+
+@cache
+def num_rows(name: str) -> dict[str, int]:
+    """Rows of tables that a kind's example fills, as far as records make them one by one."""
+    kind = KINDS[name]
+    found: dict[str, int] = {"sources": len(kind.files)}
+    for file, (path, of) in enumerate(zip(kind.paths, kind.formats, strict=True)):
+        if of == "perf_data":
+            found["callchains"] = len(perf_data(path).samples)
+        elif of == "jitdump":
+            found["code_objects"] = len(jitdump(path).loads)
+        elif of == "collapsed":
+            found["samples"] = len(collapsed(path))
+        elif name == "xray_profiling":
+            found["call_sums"] = len(call_profile(path))
+        elif of == "xray":
+            log = call_log(path)
+            found["call_events"] = sum(log.kinds[what] for what in (*_FUNCTION_KINDS, *_ARGUMENT_KINDS))
+            found["slices"] = sum(log.num_calls.values())
+        elif of == "sframe":
+            records = num_records(name, file)
+            found["unwind_functions"] = records["sframe_func_desc_entry"]
+            found["unwind_rows"] = records["sframe_frame_row_entry"]
+        elif path.is_relative_to(CORPUS):
+            counts = mono_counts(kind)
+            for table, words in MONO_ROWS.items():
+                if num := sum(count for what, count in counts.items() if re.fullmatch(words, what)):
+                    found[table] = num
+    return found
+
+
+MONO_ROWS = {
+    "allocations": r"ALLOC(_BT)?",
+    "lock_events": r"MONITOR(_\w+)?",
+    "call_events": r"METHOD_(ENTER|LEAVE|EXC_LEAVE)",
+    "heap_snapshots": r"HEAP_START",
+    "gc_handles": r"GC_HANDLE_CREATED(_BT)?",
+}
+"""Tables with a row for each event of a kind."""
 
 
 def mono_facts(kind: Kind) -> dict[str, Any]:
@@ -369,7 +449,7 @@ def outside(name: str) -> Outside:
         found = Outside(_of_mono(mono_facts(kind)))
     if last == "xray":
         calls = _of_calls(call_log(kind.paths[-1]))
-        found = Outside(found.weights | calls, None if len(kind.formats) > 1 else found.span_ns, found.num_records)
+        found = Outside(found.weights | calls)
     return found
 
 
@@ -381,8 +461,7 @@ def _of_perf(path: Path) -> Outside:
     num_by_thread = dict(Counter(sample.tid for sample in walked.samples))
     weight = Weight("ns", by_thread.total(), dict(by_thread), len(walked.samples), num_by_thread)
     times = [sample.time_ns for sample in walked.samples]
-    records = {PERF_RECORDS.get(kind, str(kind)): count for kind, count in walked.kinds.items()}
-    return Outside({"cpu-clock": weight}, (min(times), max(times)), (records,))
+    return Outside({"cpu-clock": weight}, (min(times), max(times)))
 
 
 def _of_calls(log: CallLog) -> dict[str, Weight]:
