@@ -256,8 +256,8 @@ def test_the_command_line(mono_corpus: Path, tmp_path: Path) -> None:
 
 def test_a_profile_is_written_as_it_is_selected(mono_corpus: Path, tmp_path: Path) -> None:
     source, out, direct = mono_corpus / "v17" / "calls.mlpd", tmp_path / "out.mlpd", tmp_path / "direct.mlpd"
-    pf.fuse(source).between(0.01, 0.02).thread("Main").export(out)
-    pf.mono.convert(source, output=direct, between=(0.01, 0.02), threads=["Main"])
+    pf.fuse(source).between(0.01, 0.02).thread("main-thread").export(out)
+    pf.mono.convert(source, output=direct, between=(0.01, 0.02), threads=["main-thread"])
     assert out.read_bytes() == direct.read_bytes()
     with pytest.warns(ExportWarning) as warnings:
         pf.fuse(source).export(out, version=3)

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
-use perfuse_formats::{Clock, Placement, RecordedSnapshotSum, Recording, TableRequest};
+use perfuse_formats::{Clock, Placement, RecordedSnapshotSum, Recording, TableRequest, table_of};
 use perfuse_tables::{Identities, Offsets};
 
 /// A recording to be added to a profile.
@@ -27,7 +27,7 @@ pub(crate) struct PlacedRecording {
 impl PlacedRecording {
     /// All batches of a table.
     pub(crate) fn table(&self, name: &str, request: &TableRequest) -> Vec<RecordBatch> {
-        self.recording.table(name, &self.placement, request).into_iter().flatten().collect()
+        table_of(&self.recording, name, &self.placement, request).into_iter().flatten().collect()
     }
 }
 
@@ -82,7 +82,7 @@ impl RecordingSet {
     ) -> impl Iterator<Item = RecordBatch> + Send + 'static {
         let name = name.to_owned();
         self.0.into_iter().flat_map(move |(recording, placement)| {
-            recording.table(&name, &placement, &request).into_iter().flatten()
+            table_of(&recording, &name, &placement, &request).into_iter().flatten()
         })
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::sync::{Arc, Mutex};
 
-use perfuse_formats::{Placement, Position, Rate, Recording, Source, TableRequest, registry};
+use perfuse_formats::{Placement, Position, Rate, Recording, Source, TableRequest, registry, table_of};
 use perfuse_profile::sframe::cross_check_recording;
 use perfuse_profile::{begin_opening, prefetch_summary, take_opened};
 use perfuse_tables::{Choices, diagnostics};
@@ -168,7 +168,7 @@ impl PyRecording {
         let spec = perfuse_tables::table(name)?;
         let request = TableRequest { with_bytes, ..TableRequest::default() };
         let placement = Placement::alone(&*self.inner);
-        let stream = py.detach(|| self.inner.table(name, &placement, &request))?;
+        let stream = py.detach(|| table_of(&self.inner, name, &placement, &request))?;
         Some(ArrowStream::new(spec.schema(), stream))
     }
 

@@ -13,6 +13,7 @@
 
 mod format;
 mod machine;
+mod record_rows;
 mod recording;
 mod sampling;
 mod source;
@@ -20,6 +21,7 @@ mod sums;
 
 pub use format::{Capabilities, ClockPolicy, Format, Open, RecordingDirectory, Role, Sniff};
 pub use machine::{machine_endian, machine_name, machine_pointer_bytes};
+pub use record_rows::table_of;
 pub use recording::{
     BatchStream, CallStream, Change, Clock, ClockMap, Placement, Position, Rate, Recording, Repaired, Scale,
     Summary, TableRequest, call_stream, one_batch,

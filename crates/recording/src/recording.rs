@@ -362,7 +362,8 @@ pub trait Recording: Send + Sync {
         None
     }
 
-    /// One of the common tables in [`Format::tables`]; `None` for a table it does not fill.
+    /// One of the common tables in [`Format::tables`]; `None` for a table it does not fill. `records` is made of its records
+    /// unless it has a faster way: see [`table_of`](crate::table_of).
     fn table(&self, name: &str, placement: &Placement, request: &TableRequest) -> Option<BatchStream>;
 
     /// Table `call_events` in consecutive segments that can be decoded independently; one segment unless the format overrides

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,9 @@ from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.text import Role, Style
 from perfuse.reports.units import count_text
 from perfuse.table import names, specification
+
+if TYPE_CHECKING:
+    from perfuse.profile import Profile
 
 
 @verb(
@@ -47,12 +50,19 @@ def command(console: Console, arguments: tuple[str, ...], limit: int, as_json: b
     if table is not None:
         write_result(console, profile.sql(f"FROM {table}"), "json" if as_json else "table", None, limit)
         return
-    # Streamed: a dump may have millions of line rows.
-    counts = {name: sum(batch.num_rows for batch in profile.tables[name].stream()) for name in profile.tables}
+    counts = {name: _num_rows(profile, name) for name in profile.tables}
     if as_json:
         console.json({"tables": [{**_spec_json(specification(name)), "rows": rows} for name, rows in counts.items()]})
     else:
         console.lines(_table_lines(counts, console.style))
+
+
+def _num_rows(profile: Profile, name: str) -> int:
+    if name == "records":
+        # They are counted already; decoding each again may take minutes.
+        return sum(sum(recording.summary.records.values()) for recording in profile.recordings)
+    # Streamed: a dump may have millions of line rows.
+    return sum(batch.num_rows for batch in profile.tables[name].stream())
 
 
 def _table_lines(counts: dict[str, int], style: Style) -> Iterator[str]:

@@ -9,15 +9,14 @@ use std::ops::Range;
 use arrow_array::RecordBatch;
 use rayon::prelude::*;
 
-use perfuse_tables::{PcType, UnwindOrigin, records, unwind_functions};
-use perfuse_wire::RecordView;
+use perfuse_tables::{PcType, UnwindOrigin, unwind_functions};
 
 use super::SFrame;
 use super::prefetch::JobResults;
 use super::reader::UnitView;
 use columns::{DecodedRow, LookupColumns, UnwindRowColumns};
 use fast_path::FastRows;
-use perfuse_recording::{BatchStream, Placement, Position, Recording};
+use perfuse_recording::{BatchStream, Placement};
 
 /// Number of functions in a batch of `unwind_functions`.
 const FUNCTIONS: u32 = 1 << 14;
@@ -32,11 +31,6 @@ pub fn table(file: &SFrame, name: &str, placement: &Placement) -> Option<BatchSt
     Some(match name {
         "unwind_functions" => batches(file, placement, FUNCTIONS, unwind_function_batch),
         "unwind_rows" => batches(file, placement, FUNCTIONS_WITH_ROWS, unwind_row_batch),
-        "records" => Box::new(RecordListBatches {
-            file: file.clone(),
-            source_id: placement.source_id,
-            at: Some(Position::default()),
-        }),
         _ => return None,
     })
 }
@@ -146,30 +140,6 @@ pub fn look_up(file: &SFrame, addresses: &[u64]) -> Vec<RecordBatch> {
         table.finish()
     };
     addresses.par_chunks(ADDRESSES).map(batch).collect()
-}
-
-struct RecordListBatches {
-    file: SFrame,
-    source_id: u32,
-    at: Option<Position>,
-}
-
-impl Iterator for RecordListBatches {
-    type Item = RecordBatch;
-
-    fn next(&mut self) -> Option<RecordBatch> {
-        let mut at = self.at?;
-        let mut table = records::Builder::new();
-        while table.len() < 1 << 16 {
-            let Some(RecordView { index, offset, size, name, .. }) = self.file.next_record(&mut at) else {
-                self.at = None;
-                return Some(table.finish());
-            };
-            table.push(self.source_id, index, offset, size, &name, None);
-        }
-        self.at = Some(at);
-        Some(table.finish())
-    }
 }
 
 /// A range of functions of one unit, and the key of the first.
