@@ -3,10 +3,12 @@
 Works with DuckDB 1.5 and 2.0: `fetchall()` only, Arrow through the PyCapsule interface, no pyarrow.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from weakref import WeakSet
 
 import duckdb
 
@@ -46,9 +48,16 @@ def query_errors(hint_for: Callable[[str], str | None] = lambda _message: None) 
 
 
 class Database:
-    """An in-memory database that registers a table when a query first names it."""
+    """An in-memory database that registers a table when a query first names it.
+
+    Its worker threads end before a fork of this process and start again after it: in the child they would be missing,
+    and its end would wait for them.
+    """
+
+    _all: ClassVar["WeakSet[Database]"] = WeakSet()
 
     def __init__(self, tables: "Mapping[str, Table]") -> None:
+        self._all.add(self)
         self._tables = tables
         self._connection: DuckDBPyConnection | None = None
         self._registered: set[str] = set()
@@ -94,6 +103,40 @@ class Database:
 
     def _open(self) -> "DuckDBPyConnection":
         if self._connection is None:
-            self._connection = duckdb.connect(":memory:")
+            self._connection = _connect()
             self._connection.execute("SET enable_progress_bar = false")
         return self._connection
+
+    @classmethod
+    def end_threads(cls) -> None:
+        """Ends the worker threads of all databases, in the calling thread's own time."""
+        # The number takes effect when the next query starts; a cursor leaves results of the connection open.
+        cls._execute_in_all("SET threads = 1", "SELECT 1")
+
+    @classmethod
+    def restart_threads(cls) -> None:
+        """Lets all databases use all processors again."""
+        cls._execute_in_all("RESET threads")
+
+    @classmethod
+    def _execute_in_all(cls, *statements: str) -> None:
+        for connection in [database._connection for database in cls._all]:
+            if connection is not None:
+                cursor = connection.cursor()
+                for statement in statements:
+                    cursor.execute(statement).fetchall()
+
+
+def _connect() -> "DuckDBPyConnection":
+    """An in-memory database without threads for input and output, which DuckDB cannot end before a fork."""
+    try:
+        return duckdb.connect(":memory:", config={"async_threads": 0})
+    except duckdb.Error:
+        return duckdb.connect(":memory:")  # before version 2 it has no such threads
+
+
+os.register_at_fork(
+    before=Database.end_threads,
+    after_in_parent=Database.restart_threads,
+    after_in_child=Database.restart_threads,
+)

@@ -7,18 +7,19 @@ from pathlib import Path
 ASSOCIATED = {"Item", "Error", "Output", "Target", "Builder"}
 """Names of associated types, which traits prescribe."""
 
-BYTES = {"perfuse-wire", "perfuse-tables", "perfuse-recording"}
+BYTES = {"perfuse-wire", "perfuse-tables", "perfuse-recording", "perfuse-workers"}
 FOLDERS = sorted(path.parent.name for path in Path(__file__).parents[2].glob("crates/formats/*/Cargo.toml"))
 FORMATS = {f"perfuse-{name.replace('_', '-')}" for name in FOLDERS if name != "registry"}
 OWN: dict[str, set[str]] = {
     "perfuse-corpus": set(),  # for tests only
+    "perfuse-workers": set(),
     "perfuse-wire": set(),
     "perfuse-tables": set(),
     "perfuse-recording": {"perfuse-wire", "perfuse-tables"},
     **dict.fromkeys(FORMATS, BYTES),
     "perfuse-formats": {"perfuse-wire", "perfuse-recording", *FORMATS},
     "perfuse-binaries": {"perfuse-tables"},
-    "perfuse-engine": {"perfuse-tables", "perfuse-binaries"},
+    "perfuse-engine": {"perfuse-tables", "perfuse-binaries", "perfuse-workers"},
     "perfuse-writers": {"perfuse-tables", "perfuse-engine"},
     "perfuse-profile": {
         "perfuse-wire",
@@ -26,6 +27,7 @@ OWN: dict[str, set[str]] = {
         "perfuse-formats",
         "perfuse-binaries",
         "perfuse-engine",
+        "perfuse-workers",
         "perfuse-writers",
     },
     "perfuse-python": {
@@ -34,6 +36,7 @@ OWN: dict[str, set[str]] = {
         "perfuse-formats",
         "perfuse-binaries",
         "perfuse-engine",
+        "perfuse-workers",
         "perfuse-writers",
         "perfuse-profile",
     },
@@ -84,3 +87,16 @@ def test_type_names_are_specific(root: Path) -> None:
                 places[name].append(str(relative))
     repeated = {name: where for name, where in places.items() if len(where) > 1 and name not in ASSOCIATED}
     assert len(repeated) < 25, repeated
+
+
+def test_parallel_work_runs_on_threads_that_a_forked_process_has(root: Path) -> None:
+    """`rayon` outside a pool of ours uses its global pool, which a forked process waits for forever."""
+    for source in (root / "crates").rglob("*.rs"):
+        text = source.read_text(encoding="utf-8")
+        if (
+            "workers" in source.parts
+            or "target" in source.parts
+            or not re.search(r"par_iter|par_sort|par_chunks", text)
+        ):
+            continue
+        assert "perfuse_workers::" in text, f"{source.name} works in parallel outside of perfuse_workers::install"

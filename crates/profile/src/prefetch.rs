@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 
 use arrow_array::RecordBatch;
 use perfuse_formats::{Recording, registry};
+use perfuse_workers::in_background;
 
 /// Most batches that wait: as many as the decoder of a call trace makes at a time.
 const MAX_WAITING: usize = 8;
@@ -58,7 +59,7 @@ static OPENING: Mutex<Vec<(String, Opening)>> = Mutex::new(Vec::new());
 /// Starts to open and read a file in a thread; [`take_opened`] with the same path waits for it.
 pub fn begin_opening(path: String) {
     let name = path.clone();
-    let opening = std::thread::spawn(move || {
+    let opening = in_background(move || {
         let recording = registry::open(Arc::new(registry::read(&name).ok()?)).ok()?;
         prefetch_summary(&recording);
         Some(recording)
@@ -79,5 +80,5 @@ pub fn take_opened(path: &str) -> Option<Arc<dyn Recording>> {
 /// Starts the pass over the record headers in a thread; callers that need its result wait for it.
 pub fn prefetch_summary(recording: &Arc<dyn Recording>) {
     let recording = Arc::clone(recording);
-    std::thread::spawn(move || drop(recording.summary()));
+    drop(in_background(move || drop(recording.summary())));
 }

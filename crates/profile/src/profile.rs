@@ -14,6 +14,7 @@ use perfuse_engine::unwind::UnwindTotals;
 use perfuse_formats::{CallStream, Recording, TableRequest};
 use perfuse_tables::access::ColumnError;
 use perfuse_tables::{Identities, Offsets, clocks, sources};
+use perfuse_workers::in_background;
 
 use crate::recordings::{PlacedRecording, ProfileInput, RecordingSet, place, table_request};
 
@@ -160,7 +161,7 @@ impl Profile {
     pub fn start_join(self: &Arc<Self>) {
         if self.has_user_stacks() && self.join_started.set(()).is_ok() {
             let profile = Arc::clone(self);
-            std::thread::spawn(move || profile.joined().is_ok());
+            drop(in_background(move || profile.joined().is_ok()));
         }
     }
 

@@ -24,11 +24,23 @@ mod xray_logs;
 mod xray_map;
 
 use pyo3::prelude::*;
+use pyo3::types::{PyCFunction, PyDict};
 
 /// Record batches are made in one thread and dropped in another. The system's allocator returns their pages each time, and
 /// half of the time of a decode would be spent on getting them again.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Lets threads in the background end before each fork of this process.
+fn settle_before_forks(py: Python<'_>) -> PyResult<()> {
+    let settle = PyCFunction::new_closure(py, None, None, |arguments, _| {
+        arguments.py().detach(perfuse_workers::settle);
+    })?;
+    let hooks = PyDict::new(py);
+    hooks.set_item("before", settle)?;
+    py.import("os")?.call_method("register_at_fork", (), Some(&hooks))?;
+    Ok(())
+}
 
 #[pymodule]
 mod _core {
@@ -36,6 +48,7 @@ mod _core {
     use pyo3::prelude::*;
 
     use super::errors::{internal_error, record_panics};
+    use super::settle_before_forks;
 
     #[pymodule_export]
     use super::allocations::{allocation_sums, object_origins};
@@ -82,6 +95,7 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         record_panics();
+        settle_before_forks(module.py())?;
         let internal_error = wrap_pyfunction!(internal_error, module)?;
         module.py().get_type::<PanicException>().setattr("__new__", internal_error)?;
         if std::env::var_os("PERFUSE_PANIC_FOR_TEST").is_some() {

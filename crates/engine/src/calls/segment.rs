@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 
 use perfuse_tables::CallRows;
 use perfuse_tables::access::ColumnError;
+use perfuse_workers::{install, num_threads};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -45,7 +46,7 @@ fn pass<B: Iterator<Item: Into<CallRows>> + Send>(
 ) -> Result<(Accountant, LostEntries), ColumnError> {
     let mut calls = Calls::new(Accountant::new(options), options.selection.clone(), lost);
     let segments_in_turn = segments();
-    let threads = rayon::current_num_threads();
+    let threads = num_threads();
     // Few segments are added up all at once, so that threads wait for each other only at the end.
     let are_few = segments_in_turn.len() <= threads.saturating_mul(2);
     let at_once = if are_few { segments_in_turn.len() } else { threads };
@@ -56,10 +57,12 @@ fn pass<B: Iterator<Item: Into<CallRows>> + Send>(
             let mut calls = Calls::segment(Accountant::new(options), options.selection.clone());
             take(&mut calls, batches).map(|()| (index, calls))
         };
-        let (first, later) = rayon::join(
-            || take(&mut calls, next),
-            || later.into_par_iter().with_max_len(1).map(add_up).collect::<Result<Vec<_>, _>>(),
-        );
+        let (first, later) = install(|| {
+            rayon::join(
+                || take(&mut calls, next),
+                || later.into_par_iter().with_max_len(1).map(add_up).collect::<Result<Vec<_>, _>>(),
+            )
+        });
         first?;
         for (index, segment) in later? {
             if segment.is_ambiguous() {

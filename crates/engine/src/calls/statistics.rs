@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array, UInt64Array};
+use perfuse_workers::install;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -91,7 +92,8 @@ pub fn rows(
         row.figures = durations.figures(rank);
         row
     };
-    let mut rows: Vec<CallStatistics> = rows.into_par_iter().with_max_len(1).map(finish).collect();
+    let mut rows: Vec<CallStatistics> =
+        install(|| rows.into_par_iter().with_max_len(1).map(finish).collect());
     rows.sort_by_key(|row| (row.function_id, row.caller_id, row.group));
     rows
 }

@@ -2,6 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
+use perfuse_workers::install;
 use rayon::prelude::*;
 use rustc_hash::FxHasher;
 
@@ -34,10 +35,13 @@ pub fn duplicates(
         contents(object).hash(&mut hasher);
         hasher.finish()
     };
-    let all = (0..objects.len() as u32).into_par_iter();
-    let with_enough = all.filter(|&object| references.of(object).len() >= least_references);
-    let mut order: Vec<_> = with_enough.map(|object| (digest(object), object)).collect();
-    order.par_sort_unstable();
+    let order = install(|| {
+        let all = (0..objects.len() as u32).into_par_iter();
+        let with_enough = all.filter(|&object| references.of(object).len() >= least_references);
+        let mut order: Vec<_> = with_enough.map(|object| (digest(object), object)).collect();
+        order.par_sort_unstable();
+        order
+    });
     let mut groups = Vec::new();
     for same_digest in order.chunk_by(|a, b| a.0 == b.0).filter(|chunk| chunk.len() > 1) {
         let mut members: Vec<_> = same_digest.iter().map(|(_, object)| *object).collect();

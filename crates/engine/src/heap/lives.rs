@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use arrow_array::RecordBatch;
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use perfuse_tables::access::{nullable, numbers};
+use perfuse_workers::install;
 use rayon::prelude::*;
 
 use super::addresses::AddressMap;
@@ -100,10 +101,10 @@ impl ObjectLifetimes {
             lifetimes.moves.extend(rows.map(|((&ts_ns, &from), &to)| ObjectMove { ts_ns, from, to }));
         }
         if !lifetimes.allocations.is_sorted_by_key(|it| it.ts_ns) {
-            lifetimes.allocations.par_sort_by_key(|it| it.ts_ns);
+            install(|| lifetimes.allocations.par_sort_by_key(|it| it.ts_ns));
         }
         if !lifetimes.moves.is_sorted_by_key(|it| it.ts_ns) {
-            lifetimes.moves.par_sort_by_key(|it| it.ts_ns);
+            install(|| lifetimes.moves.par_sort_by_key(|it| it.ts_ns));
         }
         Ok(lifetimes)
     }

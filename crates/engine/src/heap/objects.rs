@@ -3,6 +3,7 @@
 use arrow_array::RecordBatch;
 use arrow_array::types::{UInt32Type, UInt64Type};
 use perfuse_tables::access::{nullable, numbers};
+use perfuse_workers::install;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -64,7 +65,7 @@ impl HeapObjects {
     )]
     fn sort(&mut self) {
         let mut order: Vec<_> = self.addresses.iter().copied().zip(0u32..).collect();
-        order.par_sort_unstable();
+        install(|| order.par_sort_unstable());
         order.dedup_by_key(|(address, _)| *address);
         self.num_repeated = (self.addresses.len() - order.len()) as u64;
         self.sizes = order.iter().map(|&(_, row)| self.sizes[row as usize]).collect();

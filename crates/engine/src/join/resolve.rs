@@ -7,6 +7,7 @@ use arrow_array::RecordBatch;
 use arrow_array::types::UInt32Type;
 use perfuse_binaries::symbolize::{Module, PerfMap, Resolved, SymbolFrame, Symbolizer};
 use perfuse_tables::access::{ColumnError, numbers};
+use perfuse_workers::install;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -112,20 +113,18 @@ pub fn resolve(
             }
         }
     }
-    let answers: Vec<_> = by_file
-        .into_par_iter()
-        .filter_map(|((id, reference), addresses)| {
-            let recorded = mappings.files.get(id as usize)?;
-            let build_id = recorded.build_id.as_deref();
-            let module = match reference {
-                Some(reference) => native.symbolizer.kernel(&recorded.path, build_id, Some(reference)),
-                None => native.symbolizer.module(&recorded.path, build_id),
-            };
-            let position = |&at: &usize| Some(file_position(&module, located.locations.get(at)?, mappings));
-            let positions: Vec<u64> = addresses.iter().map(|at| position(at).unwrap_or_default()).collect();
-            Some((id, addresses, module.resolve_many(&positions)))
-        })
-        .collect();
+    let answer = |((id, reference), addresses): ((u32, Option<u64>), Vec<usize>)| {
+        let recorded = mappings.files.get(id as usize)?;
+        let build_id = recorded.build_id.as_deref();
+        let module = match reference {
+            Some(reference) => native.symbolizer.kernel(&recorded.path, build_id, Some(reference)),
+            None => native.symbolizer.module(&recorded.path, build_id),
+        };
+        let position = |&at: &usize| Some(file_position(&module, located.locations.get(at)?, mappings));
+        let positions: Vec<u64> = addresses.iter().map(|at| position(at).unwrap_or_default()).collect();
+        Some((id, addresses, module.resolve_many(&positions)))
+    };
+    let answers: Vec<_> = install(|| by_file.into_par_iter().filter_map(answer).collect());
     for (id, addresses, resolved) in answers {
         for (at, resolved) in addresses.into_iter().zip(resolved) {
             if let Some(own) = frames.get_mut(at) {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use perfuse_workers::install;
 use rayon::slice::ParallelSliceMut;
 use rustc_hash::FxHashMap;
 
@@ -59,7 +60,7 @@ impl CallTree {
             lines.push((start..text.len(), u128::from(count)));
         }
         let part = |range: &Range<usize>| text.get(range.clone()).unwrap_or_default();
-        lines.par_sort_unstable_by(|(one, _), (other, _)| part(one).cmp(part(other)));
+        install(|| lines.par_sort_unstable_by(|(one, _), (other, _)| part(one).cmp(part(other))));
         lines.dedup_by(|(later, more), (first, count)| {
             let is_same = part(later) == part(first);
             *count = count.saturating_add(if is_same { *more } else { 0 });

@@ -7,6 +7,7 @@ use arrow_array::{Array, ArrayRef, ListArray, PrimitiveArray, RecordBatch, UInt6
 use arrow_buffer::OffsetBuffer;
 use perfuse_tables::UserStack;
 use perfuse_tables::access::{ColumnError, lists, nullable, numbers};
+use perfuse_workers::{install, num_threads};
 use rayon::prelude::*;
 
 use super::lookup::{StepLookup, UnwindModules};
@@ -56,10 +57,7 @@ impl<'a> Unwinder<'a> {
     #[must_use]
     pub fn new(modules: &'a UnwindModules<'a>) -> Self {
         let worker = |_| (StepLookup::new(modules), UnwoundChains::default());
-        Self {
-            workers: (0..rayon::current_num_threads()).map(worker).collect(),
-            totals: UnwindTotals::default(),
-        }
+        Self { workers: (0..num_threads()).map(worker).collect(), totals: UnwindTotals::default() }
     }
 
     /// Counts of frames and stacks unwound so far.
@@ -77,13 +75,14 @@ impl<'a> Unwinder<'a> {
         let rows = ChainColumns::new(&batch)?;
         let num_rows = batch.num_rows();
         let share = num_rows.div_ceil(self.workers.len().max(1)).max(1);
-        self.workers.par_iter_mut().enumerate().for_each(|(worker, (lookup, chains))| {
+        let unwind_share = |(worker, (lookup, chains)): (usize, &mut (StepLookup<'a>, UnwoundChains))| {
             chains.clear();
             let first = worker.saturating_mul(share).min(num_rows);
             for row in first..first.saturating_add(share).min(num_rows) {
                 chains.push(&rows, row, lookup);
             }
-        });
+        };
+        install(|| self.workers.par_iter_mut().enumerate().for_each(unwind_share));
         let parts = || self.workers.iter().map(|(_, chains)| chains);
         parts().for_each(|part| self.totals.merge(&part.totals));
         let lens = parts().flat_map(|part| part.lens.iter().copied());

@@ -9,6 +9,7 @@ use memchr::memchr;
 use perfuse_recording::{BatchStream, Placement, Source, one_batch};
 use perfuse_tables::{Identities, Offsets, frames, functions, samples, stacks};
 use perfuse_wire::{Diagnostic, Diagnostics};
+use perfuse_workers::{install, num_threads};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -218,8 +219,9 @@ impl Survey {
         let mut num_second_counts: u64 = 0;
         let ranges = chunks(text);
         // A few chunks at a time: their own tables are dropped once they are merged.
-        for group in ranges.chunks(rayon::current_num_threads().saturating_mul(2).max(1)) {
-            let parsed: Vec<_> = group.par_iter().map(|range| Chunk::parse(text, range.clone())).collect();
+        for group in ranges.chunks(num_threads().saturating_mul(2).max(1)) {
+            let parse = |range: &Range<usize>| Chunk::parse(text, range.clone());
+            let parsed: Vec<_> = install(|| group.par_iter().map(parse).collect());
             for chunk in parsed {
                 survey.merge(&mut merged, &chunk);
                 num_second_counts = num_second_counts.saturating_add(chunk.num_second_counts);

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use perfuse_workers::{install, num_threads};
 use rayon::prelude::*;
 
 use perfuse_tables::{
@@ -223,9 +224,9 @@ impl Iterator for LineRowBatches {
 
     fn next(&mut self) -> Option<RecordBatch> {
         if self.done.is_empty() {
-            let groups: Vec<_> = (0..rayon::current_num_threads()).map_while(|_| self.next_group()).collect();
-            let tables = groups.par_iter().map(|group| self.table(self.todo.get(group.clone())?));
-            self.done = tables.collect::<Option<_>>()?;
+            let groups: Vec<_> = (0..num_threads()).map_while(|_| self.next_group()).collect();
+            let table = |group: &Range<usize>| self.table(self.todo.get(group.clone())?);
+            self.done = install(|| groups.par_iter().map(table).collect::<Option<_>>())?;
             if !std::mem::replace(&mut self.started, true) && self.done.is_empty() {
                 // An empty table has one batch, for its schema.
                 self.done.push_back(line_rows::Builder::new().finish());

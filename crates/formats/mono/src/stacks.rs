@@ -3,12 +3,14 @@
 
 use std::hash::BuildHasher;
 
+use perfuse_workers::install;
 use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::consts::{EventByte, KindSet};
 use crate::names::LogNames;
 use crate::ranges::MethodRanges;
+use crate::reader::EventBuffer;
 use crate::records::{Event, EventBody};
 use crate::survey;
 use crate::survey::LogSurvey;
@@ -56,7 +58,7 @@ impl LogStacks {
     pub fn gather(data: &[u8], survey: &LogSurvey, names: &LogNames, kinds: KindSet) -> Self {
         let code = MethodRanges::new(survey, names);
         let tasks = survey::tasks(&survey.buffers.list);
-        let parts = tasks.into_par_iter().map(|(first, buffers)| {
+        let gather_task = |(first, buffers): (usize, &[EventBuffer])| {
             let mut part = Self::default();
             for (_, number) in buffers.iter().zip(first..) {
                 if survey.kinds.get(number).is_some_and(|kinds_in_buffer| kinds_in_buffer.meets(kinds)) {
@@ -66,8 +68,8 @@ impl LogStacks {
                 }
             }
             part
-        });
-        parts.reduce(Self::default, Self::merge)
+        };
+        install(|| tasks.into_par_iter().map(gather_task).reduce(Self::default, Self::merge))
     }
 
     /// Adds the stack of an event.

@@ -5,6 +5,7 @@ pub mod rare_events;
 pub mod totals;
 
 use perfuse_wire::ParseError;
+use perfuse_workers::install;
 use rayon::prelude::*;
 
 use crate::consts::{EventByte, KindSet};
@@ -193,14 +194,14 @@ impl LogSurvey {
 /// Scans all buffers in parallel with one encoding.
 fn scan(data: &[u8], buffers: &[EventBuffer], dialect: LogDialect) -> SurveyPart {
     let tasks = tasks(buffers);
-    let parts = tasks.into_par_iter().map(|(first, list)| {
+    let scan_task = |(first, list): (usize, &[EventBuffer])| {
         let mut task = SurveyTask::new(dialect);
         for (at, buffer) in list.iter().enumerate() {
             task.read_buffer(data, first.saturating_add(at), buffer);
         }
         task.finish()
-    });
-    parts.reduce(SurveyPart::new, SurveyPart::merge)
+    };
+    install(|| tasks.into_par_iter().map(scan_task).reduce(SurveyPart::new, SurveyPart::merge))
 }
 
 /// Runs of buffers of about equal size in bytes, each with the index of its first buffer.

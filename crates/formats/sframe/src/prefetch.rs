@@ -30,13 +30,13 @@ impl<J: Send + 'static, T: Send + 'static> JobResults<J, T> {
 
     /// Starts jobs until as many as allowed are pending.
     fn fill(&mut self) {
-        let max_pending = rayon::current_num_threads().saturating_mul(RESULTS_PER_THREAD);
+        let max_pending = perfuse_workers::num_threads().saturating_mul(RESULTS_PER_THREAD);
         while self.pending.len() < max_pending
             && let Some(job) = self.jobs.pop_front()
         {
             let (sender, result) = channel();
             let run = Arc::clone(&self.run);
-            rayon::spawn(move || {
+            perfuse_workers::spawn(move || {
                 let result = panic::catch_unwind(AssertUnwindSafe(|| run(job)));
                 // Fails where the iterator was dropped, and the result is not needed.
                 let _ = sender.send(result);
@@ -79,7 +79,9 @@ mod tests {
         let expected: Vec<u64> = (0..100).map(|number| number * number).collect();
         assert_eq!(squares().collect::<Vec<_>>(), expected);
         // Inside the pool, with as many iterators as threads, and more.
-        let all: Vec<_> = (0..8).into_par_iter().map(|_| squares().collect::<Vec<_>>()).collect();
+        let all: Vec<_> = perfuse_workers::install(|| {
+            (0..8).into_par_iter().map(|_| squares().collect::<Vec<_>>()).collect()
+        });
         assert!(all.iter().all(|found| *found == expected));
     }
 

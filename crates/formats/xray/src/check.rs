@@ -8,6 +8,7 @@ mod records;
 use std::borrow::Cow;
 
 use perfuse_wire::{Diagnostics, Rule};
+use perfuse_workers::install;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rustc_hash::FxHashMap;
 
@@ -77,7 +78,7 @@ fn every_buffer(log: &XRay, survey: &FdrSurvey) -> Diagnostics {
         })
         .collect();
     let jobs = read_batches(&survey.blocks, |block| block.records.clone());
-    let results = jobs.into_par_iter().fold(Diagnostics::default, |mut sink, ReadBatch { items, bytes }| {
+    let check_batch = |mut sink: Diagnostics, ReadBatch { items, bytes }| {
         let first = items.start;
         let blocks = survey.blocks.get(items.clone()).unwrap_or_default().iter();
         let firsts = firsts.get(items).unwrap_or_default();
@@ -87,8 +88,11 @@ fn every_buffer(log: &XRay, survey: &FdrSurvey) -> Diagnostics {
         }
         log.source().release(bytes);
         sink
-    });
-    results.reduce(Diagnostics::default, Diagnostics::followed_by)
+    };
+    install(|| {
+        let results = jobs.into_par_iter().fold(Diagnostics::default, check_batch);
+        results.reduce(Diagnostics::default, Diagnostics::followed_by)
+    })
 }
 
 /// Appends diagnostics.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use perfuse_workers::install;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rustc_hash::FxHashMap;
 
@@ -81,18 +82,16 @@ impl FdrSurvey {
         }
         let dialect = header.dialect();
         let jobs = read_batches(&extents, |extent| extent.records.clone());
-        let walked: Vec<(Vec<FdrBlock>, FunctionIds)> = jobs
-            .into_par_iter()
-            .map(|ReadBatch { items, bytes }| {
-                let mut ids = FunctionIds::default();
-                source.prepare(bytes.clone());
-                let extents = extents.get(items).unwrap_or_default().iter();
-                let blocks =
-                    extents.flat_map(|extent| read_blocks(source, extent, dialect, &mut ids)).collect();
-                source.release(bytes);
-                (blocks, ids)
-            })
-            .collect();
+        let walk = |ReadBatch { items, bytes }| {
+            let mut ids = FunctionIds::default();
+            source.prepare(Range::clone(&bytes));
+            let extents = extents.get(items).unwrap_or_default().iter();
+            let blocks: Vec<FdrBlock> =
+                extents.flat_map(|extent| read_blocks(source, extent, dialect, &mut ids)).collect();
+            source.release(bytes);
+            (blocks, ids)
+        };
+        let walked: Vec<_> = install(|| jobs.into_par_iter().map(walk).collect());
         let mut blocks = Vec::with_capacity(walked.iter().map(|(blocks, _)| blocks.len()).sum());
         let ids = walked.into_iter().fold(FunctionIds::default(), |ids, (more, block_ids)| {
             blocks.extend(more);

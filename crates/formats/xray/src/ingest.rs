@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use perfuse_tables::{Identities, call_sums, functions, instants};
+use perfuse_workers::install;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::basic;
@@ -176,7 +177,8 @@ impl Iterator for CallEventBatches {
             let decoder = &self.decoder;
             let (source, read_batches) = (decoder.log.source(), decoder.read_batches(jobs.iter()));
             read_batches.iter().for_each(|bytes| source.prepare(bytes.clone()));
-            let batches: Vec<RecordBatch> = jobs.par_iter().map(|job| decoder.batch(job)).collect();
+            let batches: Vec<RecordBatch> =
+                install(|| jobs.par_iter().map(|job| decoder.batch(job)).collect());
             read_batches.into_iter().for_each(|bytes| source.release(bytes));
             self.ready.extend(batches);
         }

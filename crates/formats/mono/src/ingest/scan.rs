@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use perfuse_recording::BatchStream;
+use perfuse_workers::{install, num_threads};
 use rayon::prelude::*;
 
 use crate::consts::{EventByte, KindSet};
@@ -151,12 +152,14 @@ pub fn collect_events_of<T: Send>(
     stacks: bool,
     pick: impl Fn(&EventContext, &Event<'_>, &mut Vec<T>) + Sync,
 ) -> Vec<T> {
-    let parts = buffer_groups(log, kinds, &BufferSelection::default()).into_par_iter().map(|group| {
+    let groups = buffer_groups(log, kinds, &BufferSelection::default());
+    let collect_group = |group: Vec<usize>| {
         let mut found = Vec::new();
         for_each_event_of(log, &group, kinds, stacks, |at, event| pick(at, event, &mut found));
         found
-    });
-    parts.collect::<Vec<_>>().into_iter().flatten().collect()
+    };
+    let parts: Vec<_> = install(|| groups.into_par_iter().map(collect_group).collect());
+    parts.into_iter().flatten().collect()
 }
 
 /// A table whose batches `make` builds from groups of buffers, on demand.
@@ -195,10 +198,10 @@ impl<F: Fn(&LogData, &[usize]) -> RecordBatch + Send + Sync> Iterator for ScanBa
 
     fn next(&mut self) -> Option<RecordBatch> {
         if self.ready.is_empty() {
-            let num = self.pending.len().min(rayon::current_num_threads());
+            let num = self.pending.len().min(num_threads());
             let groups: Vec<_> = self.pending.drain(..num).collect();
-            let made = groups.par_iter().map(|group| (self.make)(&self.log, group));
-            self.ready = made.collect();
+            let make = |group: &Vec<usize>| (self.make)(&self.log, group);
+            self.ready = install(|| groups.par_iter().map(make).collect());
             let last = groups.last().and_then(|group| group.last());
             if let Some(buffer) = last.and_then(|last| self.log.survey().buffers.list.get(*last)) {
                 self.log.source.release(self.released..buffer.end() as usize);

@@ -1,6 +1,7 @@
 //! Checks that function entries and exits are balanced in each thread.
 
 use perfuse_wire::{Diagnostics, Rule};
+use perfuse_workers::install;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rustc_hash::FxHashMap;
 
@@ -126,14 +127,17 @@ pub fn check_fdr_calls(log: &XRay, survey: &FdrSurvey, sink: &mut Diagnostics) {
             threads.entry(thread_ids(block)).or_default().push(index);
         }
     }
-    let balances = threads.into_values().collect::<Vec<_>>().into_par_iter().map(|blocks| {
+    let balance = |blocks: Vec<usize>| {
         let mut stack = CallStack::default();
         for index in blocks {
             read_buffer(log, survey, index, &mut stack);
         }
         stack.end()
-    });
-    balances.reduce(CallBalance::default, CallBalance::merge).report(sink);
+    };
+    let threads: Vec<_> = threads.into_values().collect();
+    let balances =
+        install(|| threads.into_par_iter().map(balance).reduce(CallBalance::default, CallBalance::merge));
+    balances.report(sink);
 }
 
 /// Applies the records of a buffer to the stack of its thread.

@@ -1,0 +1,159 @@
+//! The threads that parallel work runs on, and threads in the background.
+//!
+//! Threads do not survive `fork`: rayon's global pool would never answer in a forked process. The pool here belongs to a
+//! process; a forked one makes its own when it first needs it. Parallel iterators run inside [`install`].
+
+use std::panic::resume_unwind;
+use std::process;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+/// The pool of one process.
+struct Pool {
+    process: u32,
+    /// `None` where no thread could be started: work runs in the calling thread.
+    threads: Option<ThreadPool>,
+}
+
+/// The pool that was made last. Pools are never freed: another thread may use one, and that of a parent process has no
+/// threads that could end it.
+static POOL: AtomicPtr<Pool> = AtomicPtr::new(ptr::null_mut());
+
+/// The pool of this process.
+fn pool() -> Option<&'static ThreadPool> {
+    let process = process::id();
+    let mut known = POOL.load(Ordering::Acquire);
+    loop {
+        // SAFETY: the pointer is null or comes from `Box::into_raw` below, and is never freed.
+        match unsafe { known.as_ref() } {
+            Some(pool) if pool.process == process => return pool.threads.as_ref(),
+            _ => {}
+        }
+        let name = |index| format!("perfuse-{index}");
+        let threads = ThreadPoolBuilder::new().thread_name(name).build().ok();
+        let made = Box::into_raw(Box::new(Pool { process, threads }));
+        match POOL.compare_exchange(known, made, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => known = made,
+            Err(other) => {
+                // SAFETY: another thread was faster, so nobody else has seen this one.
+                drop(unsafe { Box::from_raw(made) });
+                known = other;
+            }
+        }
+    }
+}
+
+/// Whether the calling thread belongs to a pool.
+fn is_worker() -> bool {
+    rayon::current_thread_index().is_some()
+}
+
+/// Runs work whose parallel iterators use the pool of this process.
+///
+/// It must not wait for other work of the pool, such as a value that another thread computes in parallel.
+pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    match pool() {
+        Some(pool) if !is_worker() => pool.install(work),
+        _ => work(),
+    }
+}
+
+/// Starts a job on the pool of this process; it runs at once where there is none.
+pub fn spawn(job: impl FnOnce() + Send + 'static) {
+    match pool() {
+        _ if is_worker() => rayon::spawn(job),
+        Some(pool) => pool.spawn(job),
+        None => job(),
+    }
+}
+
+/// Number of threads that work in parallel.
+#[must_use]
+pub fn num_threads() -> usize {
+    if is_worker() { rayon::current_num_threads() } else { pool().map_or(1, ThreadPool::current_num_threads) }
+}
+
+/// Number of threads of [`in_background`] that have not ended.
+static RUNNING: Mutex<usize> = Mutex::new(0);
+
+/// Signals that one of them has ended.
+static ENDED: Condvar = Condvar::new();
+
+/// Counts a thread while it runs, also if it panics.
+struct Running;
+
+impl Running {
+    fn start() -> Self {
+        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        *running = running.saturating_add(1);
+        Self
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        *running = running.saturating_sub(1);
+        ENDED.notify_all();
+    }
+}
+
+/// Starts work in a thread of its own, which ends by itself; [`settle`] waits for it.
+pub fn in_background<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
+    let running = Running::start();
+    std::thread::spawn(move || {
+        let _running = running;
+        work()
+    })
+}
+
+/// Waits until no thread of [`in_background`] runs: before a fork, so that the child finds no value half computed.
+pub fn settle() {
+    let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    drop(ENDED.wait_while(running, |running| *running > 0).unwrap_or_else(PoisonError::into_inner));
+}
+
+/// The result of a thread; its panic is raised again in the caller.
+pub fn join<R>(thread: JoinHandle<R>) -> R {
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    use rayon::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn parallel_work_runs_on_the_pool_also_when_it_is_nested() {
+        let sum = install(|| (0..1000u64).into_par_iter().map(|n| install(|| n)).sum::<u64>());
+        assert_eq!(sum, 999 * 1000 / 2);
+        assert_eq!(install(rayon::current_num_threads), num_threads());
+    }
+
+    #[test]
+    fn work_in_another_pool_stays_there() {
+        let four = ThreadPoolBuilder::new().num_threads(4).build().unwrap();
+        assert_eq!(four.install(|| install(num_threads)), 4);
+    }
+
+    #[test]
+    fn settling_waits_for_threads_in_the_background() {
+        let done = Arc::new(AtomicBool::new(false));
+        let set = Arc::clone(&done);
+        let thread = in_background(move || {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            set.store(true, Ordering::SeqCst);
+        });
+        settle();
+        assert!(done.load(Ordering::SeqCst));
+        join(thread);
+    }
+}
