@@ -52,15 +52,15 @@ def test_a_program_runs_with_its_new_section(program: Path, tmp_path: Path, vers
     assert left_out >= {one.address for one in opened.coverage[0].without if one.why != "not in .eh_frame either"}
 
 
-def test_a_section_that_grows_is_moved_and_one_that_shrinks_stays(program: Path, tmp_path: Path) -> None:
+def test_a_section_that_grows_or_shrinks_keeps_its_address(program: Path, tmp_path: Path) -> None:
     first, second, third = tmp_path / "first", tmp_path / "second", tmp_path / "third"
     sframe.from_eh_frame(program, version=1).section.write_into(program, first)
     sframe.from_eh_frame(program, version=3).section.write_into(first, second)
     small = sframe.Section(3, "x86_64" if sframe.open(second).headers[0].abi == "x86_64" else "aarch64")
     small.write_into(second, third)
-    [before], [moved], [stays] = (sframe.open(path).headers for path in (first, second, third))
-    assert moved.address > before.address
-    assert stays.address == moved.address
+    headers = [sframe.open(path).headers for path in (first, second, third)]
+    assert len({header.address for [header] in headers}) == 1
+    assert [header.version for [header] in headers] == [1, 3, 3]
     assert output(second) == output(third) == output(program)
 
 

@@ -83,6 +83,14 @@ layout! {
 
 /// `e_type` of an object file.
 pub const ET_REL: u16 = 1;
+/// `e_type` of a program with fixed addresses.
+pub const ET_EXEC: u16 = 2;
+/// `sh_type` of a symbol table.
+pub const SHT_SYMTAB: u32 = 2;
+/// `sh_type` of the symbol table for dynamic linking.
+pub const SHT_DYNSYM: u32 = 11;
+/// `sh_type` of notes.
+pub const SHT_NOTE: u32 = 7;
 /// `sh_type` of a section without bytes in the file.
 pub const SHT_NOBITS: u32 = 8;
 /// `sh_type` of relocations with addends.
@@ -94,6 +102,14 @@ pub const SHF_ALLOC: u64 = 2;
 const SHF_EXECINSTR: u64 = 4;
 /// `p_type` of a segment that is loaded.
 pub const PT_LOAD: u32 = 1;
+/// `p_type` of the dynamic section.
+pub const PT_DYNAMIC: u32 = 2;
+/// `p_type` of the path of the dynamic linker.
+pub const PT_INTERP: u32 = 3;
+/// `p_type` of notes.
+pub const PT_NOTE: u32 = 4;
+/// `p_type` of the note with the properties of the program.
+pub const PT_GNU_PROPERTY: u32 = 0x6474_e553;
 /// `p_type` of the program headers themselves.
 pub const PT_PHDR: u32 = 6;
 /// `p_flags`: readable.

@@ -4,6 +4,7 @@ mod add;
 mod contents;
 mod convert;
 mod elf;
+mod elf_image;
 mod encode;
 mod merge;
 
