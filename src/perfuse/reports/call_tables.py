@@ -83,7 +83,10 @@ def endings_text(one: Latency) -> str:
 def _figure_columns(latencies: Sequence[Latency], ranks: dict[str, int], order: str, time: Time) -> list[Ranked]:
     columns = []
     for name in _FIGURES:
-        values = [None if name == "sum" and not one.num_timed else getattr(one, f"{name}_ns") for one in latencies]
+        values = [
+            None if name == "sum" and not (one.num_timed or one.sum_ns) else getattr(one, f"{name}_ns")
+            for one in latencies
+        ]
         # Logs that only have sums over calls have no single durations.
         if any(value is not None for value in values):
             cells = ["-" if value is None else time(value) for value in values]

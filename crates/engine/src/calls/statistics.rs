@@ -24,6 +24,7 @@ pub struct CallStatistics {
     recursive_calls: u64,
     self_ns: u64,
     total_ns: u64,
+    summed_ns: u64,
     counts: EndCounts,
     num_timed: u64,
     figures: Option<Figures>,
@@ -69,15 +70,16 @@ pub fn rows(
     }
     let mut durations = series.durations;
     let recursive_only = tree.options().recursive_only;
-    for (node, &is_recursive) in tree.nodes.iter().zip(is_recursive) {
+    for (number, (node, &is_recursive)) in (0..).zip(tree.nodes.iter().zip(is_recursive)) {
         let index = series_of(node) as usize;
         let Some(&row) = row_of.get(index) else { continue };
         let Some((row, all)) = rows.get_mut(row) else { continue };
         row.add(node, is_recursive);
-        if (is_recursive || !recursive_only)
-            && let Some(durations) = durations.get_mut(index)
-        {
-            all.append(std::mem::take(durations));
+        if is_recursive || !recursive_only {
+            row.summed_ns = row.summed_ns.saturating_add(tree.summed.get(&number).copied().unwrap_or(0));
+            if let Some(durations) = durations.get_mut(index) {
+                all.append(std::mem::take(durations));
+            }
         }
     }
     // Calls outside of the selected time have no figures, and those of some functions are not requested.
@@ -131,7 +133,10 @@ pub fn figures(rows: &[CallStatistics]) -> Vec<(&'static str, ArrayRef)> {
         ("p90_ns", figure(|figures| figures.p90_ns)),
         ("p99_ns", figure(|figures| figures.p99_ns)),
         ("max_ns", figure(|figures| figures.max_ns)),
-        ("sum_ns", number(|row| row.figures.map_or(0, |figures| figures.sum_ns))),
+        (
+            "sum_ns",
+            number(|row| row.figures.map_or(0, |figures| figures.sum_ns).saturating_add(row.summed_ns)),
+        ),
         ("self_ns", number(|row| row.self_ns)),
         ("total_ns", number(|row| row.total_ns)),
         ("recursive_calls", number(|row| row.recursive_calls)),

@@ -1,8 +1,8 @@
 //! Sums of calls made by the recorder: rows of table `call_sums`.
 
-use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{Int64Array, RecordBatch};
 use perfuse_tables::access::{ColumnError, lists, numbers};
 
 use super::NONE;
@@ -17,6 +17,7 @@ impl CallPathTree {
         let threads = numbers::<UInt32Type>(batch, "thread_id")?;
         let paths = lists(batch, "functions")?;
         let calls = numbers::<UInt64Type>(batch, "num_calls")?;
+        let totals = numbers::<Int64Type>(batch, "total_ns")?;
         let selves = numbers::<Int64Type>(batch, "self_ns")?;
         let sources = numbers::<UInt32Type>(batch, "source_id")?;
         let offsets = numbers::<UInt64Type>(batch, "record_offset")?;
@@ -30,8 +31,8 @@ impl CallPathTree {
             if path.is_empty() || !self.options().selection.has(thread_id) {
                 continue;
             }
-            // The recorder's arithmetic underflows where a stack was left by `longjmp`.
-            let self_ns = selves.value(row).max(0).unsigned_abs();
+            let ns = |column: &Int64Array| column.value(row).max(0).unsigned_abs();
+            let (total_ns, self_ns) = (ns(totals), ns(selves));
             let group = self.group(thread_id, None);
             let mut node = self.thread(thread_id);
             for &function in path.iter().rev() {
@@ -40,6 +41,8 @@ impl CallPathTree {
                     node.total_ns = node.total_ns.saturating_add(self_ns);
                 }
             }
+            let summed = self.summed.entry(node).or_default();
+            *summed = summed.saturating_add(total_ns);
             let (Some(node), Some(place)) =
                 (self.nodes.get_mut(node as usize), self.places.get_mut(node as usize))
             else {

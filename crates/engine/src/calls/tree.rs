@@ -103,6 +103,8 @@ pub struct CallPathTree {
     recent: Box<[u32; NUM_RECENT]>,
     pub(super) series: SeriesList,
     pub(super) edges: SeriesList,
+    /// By node: durations of calls of which only their sum was recorded.
+    pub(super) summed: FxHashMap<u32, u64>,
 }
 
 impl CallPathTree {
@@ -120,6 +122,7 @@ impl CallPathTree {
             recent: Box::new([NONE; NUM_RECENT]),
             series: SeriesList::default(),
             edges: SeriesList::default(),
+            summed: FxHashMap::default(),
         }
     }
 

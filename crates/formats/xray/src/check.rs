@@ -334,12 +334,12 @@ fn check_profile(log: &XRay, survey: &profile::ProfileSurvey, sink: &mut Diagnos
                 format!("size is {size}, {have} bytes are present").into()
             });
         }
-        if block.num_negative > 0 {
+        if block.num_short > 0 {
             let message = format!(
-                "{} of {} paths of thread {}",
-                block.num_negative, block.num_paths, block.header.thread
+                "{} of {} paths of thread {} have less time than the paths they call",
+                block.num_short, block.num_paths, block.header.thread
             );
-            sink.push(&PROFILE_NEGATIVE, block.offset, None, "cumulative_local_time", || message.into());
+            sink.push(&PROFILE_SHORT, block.offset, None, "cumulative_local_time", || message.into());
         }
     }
     if let Some(error) = &survey.broken {

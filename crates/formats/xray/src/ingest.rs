@@ -17,7 +17,7 @@ use super::consts::{Action, FUNCTION_BYTES};
 use super::fdr::{FdrSurvey, thread_ids};
 use super::ids::FunctionKeys;
 use super::log::{LogContent, XRay};
-use super::profile::read_path;
+use super::profile::{PathTime, PathTimes, read_path};
 use super::record_iter::{RecordItem, RecordIter};
 use super::records::{Event, Record, XRayDialect};
 use columns::{CallEventColumns, call_event_key};
@@ -438,20 +438,19 @@ fn call_sums_batch(
     let pid = log.header().profile.map_or(0, |profile| profile.pid as i32);
     let thread_id = thread_key(placement, (pid, block.header.thread as i32));
     let mut table = call_sums::Builder::new();
+    let mut times = PathTimes::default();
+    let mut paths = Vec::new();
     let mut cursor = block.cursor(log.source(), log.header().endian);
     while cursor.remaining() > 0 {
         let Ok(path) = read_path(&mut cursor) else { break };
+        paths.push((times.add(&path), path));
+    }
+    times.finish(|ticks| placement.clock.ns(ticks).saturating_sub(placement.clock.offset_ns));
+    for (number, path) in paths {
+        let PathTime { total_ns, self_ns } = times.take(number);
         let functions: Vec<u64> =
             path.functions.iter().map(|id| keys.get(id.cast_unsigned()).into()).collect();
-        let self_ns = signed_ns(placement, path.ticks);
-        table.push(thread_id, &functions, path.calls, self_ns, placement.source_id, path.offset);
+        table.push(thread_id, &functions, path.calls, total_ns, self_ns, placement.source_id, path.offset);
     }
     Some(table.finish())
-}
-
-/// Converts a duration in ticks, which may be negative, to nanoseconds.
-fn signed_ns(placement: &Placement, ticks: i64) -> i64 {
-    let zero = placement.clock.offset_ns;
-    let ns = placement.clock.ns(ticks.unsigned_abs()).saturating_sub(zero);
-    if ticks < 0 { ns.saturating_neg() } else { ns }
 }

@@ -229,7 +229,7 @@ layout! {
         thread: u64,
     } then {
         /// One record per call path: function ids from the innermost outwards as i32, a 0, number of calls as u64,
-        /// ticks in the innermost function as i64.
+        /// ticks in these calls, with those of the calls they made, as i64.
         records: Array,
     }
 }

@@ -57,5 +57,5 @@ rules! {
     BASIC_BACK = "XR065", Info, "Basic mode";
     PROFILE_CUT = "XR070", DataLoss, "Profiling mode";
     PROFILE_BLOCK = "XR071", Error, "Profiling mode";
-    PROFILE_NEGATIVE = "XR072", Warning, "Profiling mode";
+    PROFILE_SHORT = "XR072", Warning, "Profiling mode";
 }

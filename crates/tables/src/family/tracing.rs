@@ -90,7 +90,10 @@ table! {
         functions: List,
         /// Number of calls with this path.
         num_calls: u64,
-        /// Time in the innermost function itself, in nanoseconds; negative where the recorder's own subtraction overflowed.
+        /// Time in these calls with the calls they made, in nanoseconds. At least that of the paths one call longer: a recorder
+        /// may have lost time of calls that were left together, or that were open at the end.
+        total_ns: i64,
+        /// Time in these calls without the calls they made, in nanoseconds.
         self_ns: i64,
         /// Recording that contains the record of this row.
         source_id: u32,

@@ -324,8 +324,15 @@ RULES: dict[str, Explanation] = {
         action="`perfuse repair` omits it.",
     ),
     "XR072": Explanation(
-        title="negative times",
-        meaning="The runtime's arithmetic underflows after `longjmp` and exceptions.",
-        action="Nothing can be done for this file: such times are meaningless.",
+        title="call paths with less time than their callees",
+        meaning=(
+            "Where `longjmp` or an exception leaves several calls at once, the runtime subtracts the time of the inner "
+            "ones from each outer one more than once, down to negative times. A call that was open at the end has no "
+            "time, its callees have."
+        ),
+        action=(
+            "Such a path is shown with the time of its callees, and without time of its own: the rest is in that of "
+            "its callers. FDR mode records each call."
+        ),
     ),
 }
