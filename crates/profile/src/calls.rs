@@ -5,11 +5,12 @@ use perfuse_engine::calls::{
     Account, CallPaths, CallTotals, FirstKeys, Options, PathRow, Sampled, Selection, account, path_rows,
     slices,
 };
-use perfuse_formats::TableRequest;
+use perfuse_formats::{Format, TableRequest};
 use perfuse_tables::access::ColumnError;
 
 use crate::prefetch::Prefetch;
 use crate::profile::{Profile, TraceSamples};
+use crate::recordings::PlacedRecording;
 
 /// Costs of the calls of a profile, as tables.
 pub struct CallCosts {
@@ -25,13 +26,19 @@ pub struct CallCosts {
     pub migrations: RecordBatch,
     /// Counts of calls.
     pub totals: CallTotals,
+    /// Unit of all times: `ns`, or `ticks` of an unknown rate.
+    pub unit: &'static str,
+}
+
+/// Whether recordings of a format contain calls.
+fn has_calls(format: &Format) -> bool {
+    format.tables.iter().any(|table| ["call_events", "call_sums"].contains(table))
 }
 
 impl Profile {
     /// Whether any recording contains calls.
     fn has_calls(&self) -> bool {
-        let mut tables = self.recordings().flat_map(|recording| recording.format().tables);
-        tables.any(|table| ["call_events", "call_sums"].contains(table))
+        self.recordings().any(|recording| has_calls(recording.format()))
     }
 
     /// All call traces as samples, with keys after those of the join.
@@ -51,7 +58,22 @@ impl Profile {
         let keys = self.keys_after_join()?;
         let first = FirstKeys { frame: keys.frame, stack: keys.stack, sample: keys.sample };
         let sampled = Sampled::of(&paths, first);
-        Ok(TraceSamples { first, sampled, samples: Sampled::samples(rows, first), paths })
+        Ok(TraceSamples {
+            first,
+            sampled,
+            samples: Sampled::samples(rows, first, &self.tick_sources()),
+            paths,
+        })
+    }
+
+    /// Recordings of calls (`source_id`) whose times are ticks of an unknown rate.
+    fn tick_sources(&self) -> Vec<u32> {
+        let has_ticks = |placed: &&PlacedRecording| {
+            has_calls(placed.recording.format())
+                && placed.clock.kind == "unknown"
+                && placed.clock.hz.is_none()
+        };
+        self.placed.iter().filter(has_ticks).map(|placed| placed.placement.source_id).collect()
     }
 
     fn account(&self, options: &Options) -> Result<Account, ColumnError> {
@@ -77,7 +99,7 @@ impl Profile {
         if let Some(traced) = self.trace_samples()? {
             let sums = self.stream("call_sums", false);
             let rows = path_rows(|| self.call_segments(), sums, selection, &traced.paths)?;
-            batches.push(Sampled::samples(&rows, traced.first));
+            batches.push(Sampled::samples(&rows, traced.first, &self.tick_sources()));
         }
         batches.extend(self.allocation_samples(Some(selection))?);
         Ok(batches)
@@ -96,6 +118,7 @@ impl Profile {
             // Saves another pass over the events for the tables of samples.
             self.trace_samples.get_or_init(|| self.to_samples(paths, &path_rows));
         }
-        Ok(CallCosts { functions, edges, paths: path_table, threads, migrations, totals })
+        let unit = if self.tick_sources().is_empty() { "ns" } else { "ticks" };
+        Ok(CallCosts { functions, edges, paths: path_table, threads, migrations, totals, unit })
     }
 }

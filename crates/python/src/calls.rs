@@ -66,6 +66,12 @@ impl PyCallStatistics {
         ArrowStream::of(self.0.migrations.clone())
     }
 
+    /// Unit of all times: `ns`, or `ticks` of an unknown rate.
+    #[getter]
+    fn unit(&self) -> &'static str {
+        self.0.unit
+    }
+
     /// Rows of `call_events`.
     #[getter]
     fn num_events(&self) -> u64 {

@@ -91,7 +91,9 @@ class Difference:
         if a.kind != b.kind:
             raise UsageError(f"the first has {a.kind}, the second {b.kind}", hint="give two of a kind")
         if a.unit != b.unit:
-            raise UsageError(f"the first counts {a.unit}, the second {b.unit}", hint="choose an event both have")
+            has_ticks = "ticks" in (a.unit, b.unit)
+            hint = "give the rate of the counter with --tsc-hz" if has_ticks else "choose an event both have"
+            raise UsageError(f"the first counts {a.unit}, the second {b.unit}", hint=hint)
         self.a, self.b = a, b
         self.statistics = a.statistics
         self._pairs = _paired(a.functions, b.functions)

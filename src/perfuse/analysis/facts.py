@@ -127,16 +127,25 @@ def _calls(profile: Profile) -> dict[str, Fact]:
     account = cache(lambda: CallAccount(profile))
 
     @cache
-    def named() -> dict[str, dict[str, float]]:
-        found: dict[str, dict[str, float]] = {}
+    def named() -> dict[str, dict[str, int | None]]:
+        found: dict[str, dict[str, int | None]] = {}
         for one in account().functions():
             latency = one.latency
-            values = {name: getattr(latency, f"{name}_ns") or 0 for name in _LATENCY[1:]}
+            values = {name: getattr(latency, f"{name}_ns") for name in _LATENCY[1:]}
             found.setdefault(one.function.name, {"count": latency.num_calls, **values})
         return found
 
+    def time_of(name: str, what: str) -> float:
+        value = _named(named(), name, "function that was called")[what]
+        if account().unit != "ns":
+            raise UsageError("times are ticks of an unknown rate", field="assert", hint="give it with --tsc-hz")
+        if value is None:
+            hint = "a recording of sums has calls, self, sum and total"
+            raise UsageError(f"no durations of single calls of {name!r} were recorded", field="assert", hint=hint)
+        return value
+
     def of(what: str) -> Fact:
-        return lambda name: _named(named(), name, "function that was called")[what]
+        return lambda name: time_of(name, what)
 
     return {
         "calls.count": lambda: account().totals.num_calls,

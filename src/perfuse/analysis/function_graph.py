@@ -46,7 +46,7 @@ class FunctionGraph:
         title: What was recorded.
         kind: Whether the numbers are of calls or of samples.
         event: Event of the samples; None for calls.
-        unit: Unit of all statistics but `count`: `ns`, `events` or `calls`.
+        unit: Unit of all statistics but `count`: `ns`, `ticks` of an unknown rate, `events` or `calls`.
         statistics: Statistics that its values have.
         num_counted: Number of all calls, or samples.
         whole: Sum of `self` of all functions.
@@ -97,7 +97,7 @@ def _graph_of_calls(profile: Any, edges: bool) -> FunctionGraph:
         profile.title,
         "calls",
         None,
-        "ns",
+        account.unit,
         STATISTICS,
         account.totals.num_calls,
         sum(one.latency.self_ns for one in rows),

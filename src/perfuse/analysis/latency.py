@@ -168,6 +168,11 @@ class CallAccount:
         )
 
     @property
+    def unit(self) -> str:
+        """Unit of all times: `ns`, or `ticks` of an unknown rate."""
+        return self.statistics.unit
+
+    @property
     def totals(self) -> Totals:
         """Totals of the trace."""
         return Totals(**{one.name: getattr(self.statistics, one.name) for one in fields(Totals)})

@@ -127,8 +127,7 @@ def _most(values: Iterable[StatisticValues], statistic: str) -> int:
 
 
 def _value(values: StatisticValues, statistic: str) -> int:
-    # A profiling-mode log has negative times where its runtime subtracted too much.
-    return max(values.get(statistic) or 0, 0)
+    return values.get(statistic) or 0
 
 
 _FONT = "Helvetica,Arial,sans-serif"

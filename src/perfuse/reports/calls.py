@@ -114,11 +114,8 @@ class CallsReport:
     migrations: list[Migration]
     moments: list[InstantCount]
     diagnostics: list[DiagnosticCount]
-
-    @property
-    def unit(self) -> str:
-        """The unit of times: `ns`, or `ticks` where the rate of the clock is unknown."""
-        return "ns" if any(clock.hz for clock in self.clocks) else "ticks"
+    unit: str
+    """The unit of times: `ns`, or `ticks` where the rate of the clock is unknown."""
 
     def as_json(self) -> dict[str, Any]:
         """The documented JSON of `report --json` for calls."""
@@ -184,6 +181,7 @@ def calls_report(profile: Profile, request: CallsRequest) -> CallsReport:
         migrations=account.migrations(),
         moments=_instant_counts(profile),
         diagnostics=diagnostic_counts(profile),
+        unit=account.unit,
     )
 
 
@@ -356,7 +354,7 @@ def body_lines(report: CallsReport, style: Style, *, brief: bool = False) -> Ite
 def _header(report: CallsReport) -> list[tuple[str, Cell]]:
     totals = report.totals
     first, last = totals.span_ns or (0, 0)
-    over = f" over {duration_text(last - first)}" if last > first else ""
+    over = f" over {_time(report)(last - first)}" if last > first else ""
     functions = counted(report.num_called, "function")
     pairs: list[tuple[str, Cell]] = [("calls", f"{count_text(totals.num_calls)} of {functions}{over}")]
     pairs += [("", (endings, Role.FAINT)) for endings in [_endings(totals)] if endings]

@@ -53,16 +53,18 @@ impl Sampled {
         Self { frames: frames.finish(), stacks: stacks.finish() }
     }
 
-    /// Two rows of `samples` per thread and path, by the time of the first call: event `wall-time` has the own time in
-    /// nanoseconds as its weight, event `calls` the number of calls.
+    /// Two rows of `samples` per thread and path, by the time of the first call: event `wall-time` has the own time as its
+    /// weight, in nanoseconds or, for recordings in `tick_sources`, in ticks of an unknown rate; event `calls` the number of
+    /// calls.
     #[must_use]
-    pub fn samples(rows: &[PathRow], first: FirstKeys) -> RecordBatch {
+    pub fn samples(rows: &[PathRow], first: FirstKeys, tick_sources: &[u32]) -> RecordBatch {
         let mut rows: Vec<&PathRow> = rows.iter().collect();
         rows.sort_by_key(|row| (row.first_ns, row.thread_id, row.path));
         let mut samples = samples::Builder::new();
         for row in rows {
-            for (weight, unit, event) in [(row.self_ns, "ns", "wall-time"), (row.num_calls, "calls", "calls")]
-            {
+            let time_unit = if tick_sources.contains(&row.source_id) { "ticks" } else { "ns" };
+            let weights = [(row.self_ns, time_unit, "wall-time"), (row.num_calls, "calls", "calls")];
+            for (weight, unit, event) in weights {
                 let id = first.sample.saturating_add(samples.len() as u64);
                 let PathRow { first_ns, thread_id, source_id, record_offset, .. } = *row;
                 let stack = Some(first.stack.saturating_add(row.path));

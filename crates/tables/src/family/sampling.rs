@@ -47,7 +47,7 @@ table! {
         stack_id: Opt<u32>,
         /// Number of events that the sample represents. For a call path: its self time, or its number of calls.
         weight: u64,
-        /// `ns` for clock events and `wall-time`, `calls` for calls, `bytes` and `allocations` for allocations, `events` otherwise.
+        /// `ns` for clock events and `wall-time` (`ticks` where the rate of the recording's counter is unknown), `calls` for calls, `bytes` and `allocations` for allocations, `events` otherwise.
         weight_unit: Str,
         /// Name of the event; `wall-time` and `calls` for call traces, `allocated-bytes` and `allocations` for allocations.
         event: Str,

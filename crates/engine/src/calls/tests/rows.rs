@@ -98,7 +98,7 @@ fn a_trace_reads_like_samples() {
     assert_eq!(formatted_rows(&frames, &columns), ["5 4 traced trace", "6 6 traced trace"]);
     let columns = ["stack_id", "parent_stack_id", "frame_id", "depth"];
     assert_eq!(formatted_rows(&stacks, &columns), ["50 - 5 0", "51 50 6 1"]);
-    let samples = Sampled::samples(&account.path_rows, first);
+    let samples = Sampled::samples(&account.path_rows, first, &[2]);
     let columns =
         ["sample_id", "ts_ns", "thread_id", "stack_id", "weight", "weight_unit", "event", "record_offset"];
     let expected = [
@@ -114,7 +114,9 @@ fn a_trace_reads_like_samples() {
     let selection = Selection { time_ns: Some(14..30), threads: None };
     let rows =
         path_rows(|| vec![std::iter::once(events.clone())], std::iter::empty(), &selection, &account.paths);
-    let samples = Sampled::samples(&rows.unwrap(), first);
-    let expected = ["14 50 5 wall-time", "14 50 1 calls", "14 51 1 wall-time", "14 51 1 calls"];
-    assert_eq!(formatted_rows(&samples, &["ts_ns", "stack_id", "weight", "event"]), expected);
+    let samples = Sampled::samples(&rows.unwrap(), first, &[3]);
+    let expected =
+        ["14 50 5 ticks wall-time", "14 50 1 calls calls", "14 51 1 ticks wall-time", "14 51 1 calls calls"];
+    let columns = ["ts_ns", "stack_id", "weight", "weight_unit", "event"];
+    assert_eq!(formatted_rows(&samples, &columns), expected);
 }
