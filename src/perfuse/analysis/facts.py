@@ -150,7 +150,7 @@ def _calls(profile: Profile) -> dict[str, Fact]:
     return {
         "calls.count": lambda: account().totals.num_calls,
         "calls.unwound": lambda: account().totals.num_unwound,
-        "calls[].count": lambda name: named().get(name, {}).get("count", 0),
+        "calls[].count": lambda name: named().get(name, {}).get("count") or 0,
         **{f"calls[].{what}": of(what) for what in _LATENCY[1:]},
     }
 
