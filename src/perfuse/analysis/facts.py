@@ -18,7 +18,6 @@ from perfuse.analysis.profiles import UNSELECTED, read_selected
 from perfuse.analysis.sampled import events
 from perfuse.errors import UsageError
 from perfuse.profile import Profile
-from perfuse.table import SUM_EVENTS
 
 T = TypeVar("T")
 Fact = Callable[..., float]
@@ -118,7 +117,7 @@ def _counters(profile: Profile) -> dict[str, Fact]:
 def _samples(profile: Profile) -> dict[str, Fact]:
     @cache
     def count() -> int:
-        return sum(one.num_samples for one in events(profile) if one.name not in SUM_EVENTS or one.unit == "samples")
+        return sum(one.num_samples for one in events(profile) if not one.is_sum)
 
     return {"samples.count": count}
 

@@ -15,7 +15,7 @@ class Event:
 
     Attributes:
         name: Its name, such as `cpu-clock`.
-        unit: Unit of weights: `ns`, `events`, `calls`, `bytes` or `allocations`.
+        unit: Unit of weights: `ns`, `ticks` of an unknown rate, `events`, `calls`, `bytes` or `allocations`.
         num_samples: Number of samples.
         weight: Sum of their weights.
         first_ns: Time of the first sample, on the profile's clock.
@@ -28,6 +28,11 @@ class Event:
     weight: int
     first_ns: int
     last_ns: int
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether each row is the sum of what was recorded with one stack, instead of a sample."""
+        return self.name in SUM_EVENTS and self.unit != "samples"
 
 
 @dataclass(frozen=True, slots=True)

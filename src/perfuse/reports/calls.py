@@ -330,11 +330,13 @@ def calls_lines(report: CallsReport, style: Style) -> Iterator[str]:
     yield from summary_lines(report.diagnostics, style)
 
 
-def body_lines(report: CallsReport, style: Style, *, brief: bool = False) -> Iterator[str]:
+def body_lines(
+    report: CallsReport, style: Style, *, brief: bool = False, title: str = "Functions"
+) -> Iterator[str]:
     """The report without header and diagnostics, as it follows a report of samples."""
     asked = report.request
     if asked.shows_functions:
-        yield from _function_section(report, style)
+        yield from _function_section(report, style, title)
     if asked.graph:
         yield from section("Call graph", style, f"by {_ORDER_WORDS['sum' if asked.order == 'self' else asked.order]}")
         yield from edge_lines(report.edges, asked.order, style, _time(report))
@@ -351,13 +353,27 @@ def body_lines(report: CallsReport, style: Style, *, brief: bool = False) -> Ite
         yield from _instant_section(report.moments, style)
 
 
-def _header(report: CallsReport) -> list[tuple[str, Cell]]:
+def part_header(report: CallsReport) -> list[tuple[str, Cell]]:
+    """The lines about calls in the header of a report of samples and calls."""
+    pairs = _calls_header(report)
+    busy = _time(report)(sum(one.busy_ns for one in report.threads))
+    pairs.append(("", f"{busy} with any call open, in {counted(len(report.threads), 'thread')}"))
+    traced = [clock for clock in report.clocks if clock.hz_source != "defined"]
+    lines = list(dict.fromkeys(line for clock in traced for line in clock_lines(clock)))
+    return pairs + [("clock of calls" if i == 0 else "", text) for i, text in enumerate(lines)]
+
+
+def _calls_header(report: CallsReport) -> list[tuple[str, Cell]]:
     totals = report.totals
     first, last = totals.span_ns or (0, 0)
     over = f" over {_time(report)(last - first)}" if last > first else ""
     functions = counted(report.num_called, "function")
     pairs: list[tuple[str, Cell]] = [("calls", f"{count_text(totals.num_calls)} of {functions}{over}")]
-    pairs += [("", (endings, Role.FAINT)) for endings in [_endings(totals)] if endings]
+    return pairs + [("", (endings, Role.FAINT)) for endings in [_endings(totals)] if endings]
+
+
+def _header(report: CallsReport) -> list[tuple[str, Cell]]:
+    pairs = _calls_header(report)
     processes = len({one.thread.pid for one in report.threads})
     tasks = [counted(processes, "process", "processes"), counted(len(report.threads), "thread")]
     pairs.append(("from", ", ".join(tasks)))
@@ -384,10 +400,10 @@ def _endings(totals: Totals) -> str:
     return ", ".join(f"{count_text(count)} {what}" for count, what in counts if count)
 
 
-def _function_section(report: CallsReport, style: Style) -> Iterator[str]:
+def _function_section(report: CallsReport, style: Style, title: str) -> Iterator[str]:
     asked = report.request
     only = " of recursive calls only" if asked.recursive_only else ""
-    yield from section(f"Functions{_GROUPING_WORDS[asked.by]}", style, f"by {_ORDER_WORDS[asked.order]}{only}")
+    yield from section(f"{title}{_GROUPING_WORDS[asked.by]}", style, f"by {_ORDER_WORDS[asked.order]}{only}")
     yield from function_lines(report.functions, report.whole_ns, asked.order, style, _time(report))
     yield from _more(report.num_functions - len(report.functions), style)
 

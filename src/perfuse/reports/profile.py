@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from perfuse.analysis.sampled import Event, SampleFilter, events
@@ -20,6 +19,7 @@ from perfuse.reports.units import bytes_text, count_text, counted, duration_text
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
+    from perfuse.reports.calls import CallsReport
 
 
 GROUPS = ("processes", "threads", "modules", "tiers")
@@ -91,12 +91,12 @@ def build(profile: Profile, options: Options) -> Report:
     samples = profile_report(profile, options["--limit"], event)
     if event is not None or not profile.has_traces:
         return Report(samples.as_json, partial(profile_lines, samples), profile.diagnostics)
-    from perfuse.reports.calls import body_lines, calls_report, request_of
+    from perfuse.reports.calls import calls_report, request_of
 
     calls = calls_report(profile, request_of(options))
     return Report(
         as_json=lambda: {**samples.as_json(), "calls": calls.as_json()},
-        lines=lambda style: chain(profile_lines(samples, style), body_lines(calls, style)),
+        lines=partial(profile_lines, samples, calls=calls),
         diagnostics=profile.diagnostics,
     )
 
@@ -128,7 +128,8 @@ def profile_report(profile: Profile, limit: int = 20, event: str | None = None) 
     weights = Weights(profile, SampleFilter(event=event))
     if not weights.event.num_samples:
         raise UsageError("there are no samples to report")
-    found = events(profile)
+    # Sums of calls are another part of the report.
+    found = [one for one in events(profile) if one == weights.event or not one.is_sum]
     start = min(one.first_ns for one in found)
     return ProfileReport(
         title=profile.title,
@@ -196,12 +197,21 @@ ADVICE = (
 )
 
 
-def profile_lines(report: ProfileReport, style: Style) -> Iterator[str]:
-    """The report, line by line."""
+def profile_lines(report: ProfileReport, style: Style, *, calls: CallsReport | None = None) -> Iterator[str]:
+    """The report, line by line; the part about `calls` has their own unit and totals."""
     yield style.paint(report.title, Role.TITLE)
     yield ""
-    yield from fields(_header(report), style)
+    header = _header(report)
+    calls_part: Iterator[str] = iter(())
+    if calls is not None:
+        from perfuse.reports.calls import body_lines, part_header
+
+        header[1:1] = [("", f"{_weight_text(report.event)} in all")]
+        header += part_header(calls)
+        calls_part = body_lines(calls, style, title="Called functions")
+    yield from fields(header, style)
     yield from sample_lines(report, style)
+    yield from calls_part
     yield from summary_lines(report.diagnostics, style)
 
 
@@ -257,7 +267,13 @@ def _header(report: ProfileReport) -> list[tuple[str, Cell]]:
 def _samples_text(event: Event) -> str:
     """Number of samples and their event; recordings that state no event count `samples`."""
     count = count_text(event.num_samples)
+    if event.is_sum:
+        return f"{_weight_text(event)} of {event.name}, {counted(event.num_samples, 'sum')} by stack and thread"
     return count if event.name == "samples" else f"{count} of {event.name}"
+
+
+def _weight_text(event: Event) -> str:
+    return duration_text(event.weight) if event.unit == "ns" else f"{count_text(event.weight)} {event.unit}"
 
 
 def _unwound_text(unwound: Unwound) -> list[str]:
