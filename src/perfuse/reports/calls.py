@@ -330,9 +330,7 @@ def calls_lines(report: CallsReport, style: Style) -> Iterator[str]:
     yield from summary_lines(report.diagnostics, style)
 
 
-def body_lines(
-    report: CallsReport, style: Style, *, brief: bool = False, title: str = "Functions"
-) -> Iterator[str]:
+def body_lines(report: CallsReport, style: Style, *, brief: bool = False, title: str = "Functions") -> Iterator[str]:
     """The report without header and diagnostics, as it follows a report of samples."""
     asked = report.request
     if asked.shows_functions:
