@@ -46,9 +46,7 @@ def sampled(kind: Kind, tmp_path: Path) -> list[tuple[str, int]]:
     path=["report", "report:profile_with_calls"],
     source="perf script; the calls and times that the program's text states",
 )
-def test_samples_and_calls_have_their_own_totals(
-    kind: Kind, sampled: list[tuple[str, int]], recording: str, path: str
-) -> None:
+def test_samples_and_calls_have_their_own_totals(kind: Kind, sampled: list[tuple[str, int]]) -> None:
     document = json.loads(report(kind, "--json"))
     weight = sum(period for _, period in sampled)
     # Sums of calls are not samples.
@@ -73,7 +71,7 @@ def test_samples_and_calls_have_their_own_totals(
 
 
 @pytest.mark.truth(recording="perf_xray", path=["query", "api:Profile.sql"], source="perf script; the program's text")
-def test_weights_of_each_event_add_up(profile: Profile, sampled: list[tuple[str, int]], recording: str) -> None:
+def test_weights_of_each_event_add_up(profile: Profile, sampled: list[tuple[str, int]]) -> None:
     unit = "any_value(weight_unit::VARCHAR)"
     sql = f"SELECT event::VARCHAR, {unit}, sum(weight)::BIGINT FROM samples GROUP BY event ORDER BY event::VARCHAR"
     calls, clock, wall = profile.sql(sql).fetchall()
