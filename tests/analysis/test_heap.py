@@ -146,7 +146,7 @@ def test_large_snapshots_are_summarized(log: Path) -> None:
     assert grown.items() <= {one.type: (one.num_objects, one.size_bytes) for one in whole.growth}.items()
     assert overview.num_classes == len(overview.classes)
     assert overview.num_grown == len(overview.growth)
-    assert overview.as_json()["shots"] == whole.as_json()["shots"]
+    assert overview.as_json()["snapshots"] == whole.as_json()["snapshots"]
     text = "\n".join(overview_lines(overview, Style(width=90)))
     assert "with --section heap" in text
     assert perfuse.fuse(log).heap_sizes() == {

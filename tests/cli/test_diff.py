@@ -49,6 +49,17 @@ def test_samples(perfuse: Perfuse, recordings: Path, golden: Callable[[str, str]
     assert weights == [0]
 
 
+def test_the_header_names_samples_once(perfuse: Perfuse) -> None:
+    """Collapsed stacks have samples of no named event."""
+    Path("a.folded").write_text("main;work 41\nmain 1\n", encoding="ascii")
+    Path("b.folded").write_text("main;work 20\n", encoding="ascii")
+    header = perfuse("diff", "a.folded", "b.folded").out.splitlines()[:2]
+    assert [re.sub(r" +", " ", line) for line in header] == [
+        "a a.folded: 42 samples, 42 samples",
+        "b b.folded: 20 samples, 20 samples",
+    ]
+
+
 def test_nothing_changed(perfuse: Perfuse) -> None:
     done = perfuse("diff", LOG, LOG)
     assert done.code == 0

@@ -24,13 +24,13 @@ def test_json(perfuse: Perfuse) -> None:
     report = report_json(perfuse)
     assert (report["kind"], report["unit"], report["by"], report["sort"]) == ("calls", "ns", "function", "self")
     assert report["totals"]["num_calls"] == 102
-    assert (report["num_called"], report["num_functions"], len(report["functions"])) == (17, 17, 10)
+    assert (report["num_called"], report["num_functions"], len(report["functions"])) == (17, 17, 17)
     first = report["functions"][0]
     assert (first["name"], first["native_id"], first["num_calls"]) == ("demo::thrower(int)", 8, 16)
     assert (first["num_unwound"], first["recursive_calls"], first["thread"], first["cpu"]) == (16, 12, None, None)
     (clock,) = report["clocks"]
     assert (clock["stated_hz"], clock["hz_source"]) == (2596127000, "header")
-    assert report["moments"] == [{"kind": "custom_event", "event_type": None, "count": 4}]
+    assert report["instants"] == [{"kind": "custom_event", "event_type": None, "count": 4}]
     assert report["edges"] is report["trees"] is None
     whole = sum(one["busy_ns"] for one in report["threads"])
     assert sum(one["self_ns"] for one in report_json(perfuse, "--limit", "0")["functions"]) == whole

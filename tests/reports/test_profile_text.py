@@ -50,6 +50,7 @@ REPORT = ProfileReport(
     start_ns=5_000_000_000,
     duration_ns=1_420_000_000,
     events=[Event("cpu-clock", "ns", 100, 1000, 0, 90), Event("cache-misses", "events", 7, 7, 3, 80)],
+    num_functions=6,
     top_self=[
         CRC,
         function(VISIT, "/usr/bin/node", "native", (200, 210)),

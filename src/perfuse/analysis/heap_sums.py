@@ -25,7 +25,7 @@ class SnapshotSize:
     size_bytes: int
 
     def as_json(self) -> dict[str, Any]:
-        """One of `heap.shots` in `report --json`."""
+        """One of `heap.snapshots` in `report --json`."""
         return {**asdict(self.snapshot), "num_objects": self.num_objects, "size_bytes": self.size_bytes}
 
 

@@ -39,12 +39,12 @@ class ObjectHistory:
     Attributes:
         type_name: Its type; None where that was not recorded.
         size_bytes: Its size; None where that was not recorded.
-        moments: Its events.
+        events: Its events.
     """
 
     type_name: str | None
     size_bytes: int | None
-    moments: list[ObjectEvent]
+    events: list[ObjectEvent]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def _origin(profile: RuntimeProfile, address: int, before_ns: int) -> tuple[int,
 
 def _history(profile: RuntimeProfile, first: _AddressRange) -> ObjectHistory:
     addresses = _addresses(profile, first)
-    moments = [
+    events = [
         ObjectEvent(at.start_ns, "moved", at.address, f"from {before.address:#x}", None, None)
         for before, at in pairwise(addresses)
     ]
@@ -138,12 +138,12 @@ def _history(profile: RuntimeProfile, first: _AddressRange) -> ObjectHistory:
             SELECT ts_ns, type_id, size_bytes, thread_id, stack_id FROM allocations
             WHERE object_address = {first.address} AND ts_ns = {first.start_ns} LIMIT 1""").fetchall():
             facts = type_names(profile).get(type_id), size
-            moments.append(ObjectEvent(ts_ns, "allocated", first.address, f"{size:,} bytes", thread, stack))
+            events.append(ObjectEvent(ts_ns, "allocated", first.address, f"{size:,} bytes", thread, stack))
     for at in addresses:
-        moments += _events_at(profile, at)
+        events += _events_at(profile, at)
     if facts[0] is None:
-        facts = next(((m.detail.split(": ")[-1], facts[1]) for m in moments if m.what == "in heap snapshot"), facts)
-    return ObjectHistory(*facts, sorted(moments, key=lambda moment: moment.ts_ns))
+        facts = next(((m.detail.split(": ")[-1], facts[1]) for m in events if m.what == "in heap snapshot"), facts)
+    return ObjectHistory(*facts, sorted(events, key=lambda event: event.ts_ns))
 
 
 def _addresses(profile: RuntimeProfile, first: _AddressRange) -> list[_AddressRange]:
@@ -179,11 +179,11 @@ _EVENT_QUERIES = {
 
 
 def _events_at(profile: RuntimeProfile, at: _AddressRange) -> list[ObjectEvent]:
-    moments = []
+    events = []
     for table, query in _EVENT_QUERIES.items():
         if profile.has(table):
             time = "created_ns" if table == "gc_handles" else "ts_ns"
             here = f"object_address = {at.address} AND {time} >= {at.start_ns} AND {time} < {at.end_ns}"
             for ts_ns, what, detail, thread, stack in profile.sql(query.format(here=here)).fetchall():
-                moments.append(ObjectEvent(ts_ns, what, at.address, detail, thread, stack))
-    return moments
+                events.append(ObjectEvent(ts_ns, what, at.address, detail, thread, stack))
+    return events

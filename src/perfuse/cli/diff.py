@@ -16,6 +16,7 @@ from perfuse.reports.diff import csv_lines, diff_lines, diff_report
 
 FORMATS = ("text", "csv", "json", "dot")
 ORDERS = (*STATISTICS, "name")
+TEXT_LIMIT = 10
 
 
 @verb(
@@ -30,7 +31,7 @@ ORDERS = (*STATISTICS, "name")
 @click.argument("b", metavar="B")
 @click.option("--event", metavar="NAME", help="Event to compare, where several were sampled.")
 @click.option("--sort", type=click.Choice(ORDERS), default="self", metavar="ORDER", help=f"{', '.join(ORDERS)}. [self]")
-@limit(10, "functions")
+@limit(None, f"functions [{TEXT_LIMIT} as text]")
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), default="text", metavar="FORM", help=f"{', '.join(FORMATS)}. [text]"
 )
@@ -44,7 +45,7 @@ def command(
     b: str,
     event: str | None,
     sort: str,
-    limit: int,
+    limit: int | None,
     form: str,
     as_json: bool,
     map_a: tuple[tuple[int, str], ...],
@@ -57,6 +58,8 @@ def command(
     with the numbers of both.
     """
     form = "json" if as_json else form
+    if limit is None:
+        limit = TEXT_LIMIT if form == "text" else 0
     before = open_profile(console, [a], replace(how, maps=(*how.maps, *map_a)))
     after = open_profile(console, [b], replace(how, maps=(*how.maps, *map_b)))
     edges = form == "dot"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import click
 
@@ -17,21 +17,26 @@ from perfuse.reports.inputs import counts_text, severity_counts
 from perfuse.reports.text import Role
 from perfuse.reports.units import count_text, counted, hex_text
 
+TEXT_LIMIT = 20
+
 
 @verb("repair", examples=["perfuse repair damaged.dump -o repaired.dump"])
 @click.argument("file")
 @output("The repaired file", required=True)
-@limit(20, "changes")
+@limit(None, f"changes [{TEXT_LIMIT} as text]")
 @JSON
 @STRICT
-def command(console: Console, file: str, output: str, limit: int, as_json: bool, strict: bool) -> int:
+def command(console: Console, file: str, output: str, limit: int | None, as_json: bool, strict: bool) -> int:
     """Lists what was changed and what was lost; exits with 1 where data is lost. The input is not modified."""
     result = perfuse.repair(file, output, strict=strict)
     exit_code = exit_codes.FINDINGS if result.lost else exit_codes.CLEAN
     data_is_out = output == "-"
     if as_json and not data_is_out:
-        console.json({"input": file, "output": output, **asdict(result)})
+        shown = asdict(replace(result, changes=result.changes[: limit or None]))
+        console.json({"input": file, "output": output, "num_changes": len(result.changes), **shown})
         return exit_code
+    if limit is None:
+        limit = TEXT_LIMIT
     written = f"{count_text(result.records_out)} of {counted(result.records_in, 'record')} written to {output}"
     changes = counted(len(result.changes), "change")
     lost = counts_text(severity_counts(result.lost)) if result.lost else "nothing lost"

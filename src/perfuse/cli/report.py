@@ -19,6 +19,7 @@ from perfuse.cli.options import JSON, ProfileOptions, limit, note_data_loss, ope
 from perfuse.cli.verbs import Verb, verb
 from perfuse.reports.registry import REPORTS, Option, Report, ReportKind, choose_kind, kind_of_file_name
 
+TEXT_LIMIT = 10
 PREFETCH_BYTES = 32 << 20
 """Reading a file of this size takes the core longer than Python takes to import the modules of a report."""
 
@@ -132,7 +133,7 @@ def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
     metavar="FACT",
     help="Instead of a report, check a fact: 'allocations.bytes < 50MB'; exit 1 where it fails; repeats.",
 )
-@limit(10, "rows per list")
+@limit(None, f"rows per list [{TEXT_LIMIT} as text]")
 @report_options
 @profile_options
 @JSON
@@ -140,7 +141,7 @@ def command(
     console: Console,
     files: tuple[str, ...],
     assertions: tuple[str, ...],
-    limit: int,
+    limit: int | None,
     options: dict[str, Any],
     how: ProfileOptions,
     as_json: bool,
@@ -148,6 +149,8 @@ def command(
     """The kind of report follows from the recordings. --map without a recording reports the functions of an XRay
     map. Options of one kind of report are refused for the others.
     """
+    if limit is None:
+        limit = 0 if as_json else TEXT_LIMIT
     if not files:
         return _report_maps(console, how, limit, as_json)
     for kind in REPORTS:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from perfuse.profile import Profile
 
 
+TEXT_LIMIT = 20
+
+
 @verb(
     "tables",
     examples=[
@@ -31,10 +34,10 @@ if TYPE_CHECKING:
     ],
 )
 @click.argument("arguments", nargs=-1, required=True, metavar="FILE... [TABLE]")
-@limit(20, "rows of TABLE")
+@limit(None, f"rows of TABLE [{TEXT_LIMIT} as text]")
 @JSON
 @STRICT
-def command(console: Console, arguments: tuple[str, ...], limit: int, as_json: bool, strict: bool) -> None:
+def command(console: Console, arguments: tuple[str, ...], limit: int | None, as_json: bool, strict: bool) -> None:
     """With files: all tables with their rows and columns, or the rows of one. With only a table: its columns."""
     *files, last = arguments
     table = last if last in names() and not Path(last).exists() else None
@@ -48,6 +51,8 @@ def command(console: Console, arguments: tuple[str, ...], limit: int, as_json: b
         return
     profile = open_profile(console, files, ProfileOptions(strict=strict))
     if table is not None:
+        if limit is None and not as_json:
+            limit = TEXT_LIMIT
         write_result(console, profile.sql(f"FROM {table}"), "json" if as_json else "table", None, limit)
         return
     counts = {name: _num_rows(profile, name) for name in profile.tables}

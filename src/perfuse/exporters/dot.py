@@ -7,8 +7,8 @@ from typing import IO, Any, Literal
 from perfuse.analysis.function_graph import FunctionGraph, GraphFunction, StatisticValues, function_graph
 from perfuse.errors import ExportError, UsageError
 from perfuse.exporters.palette import hexadecimal
-from perfuse.reports.measured_text import everything_text, value_text, where_text
-from perfuse.reports.names import function_text
+from perfuse.reports.measured_text import everything_text, value_text
+from perfuse.reports.names import function_text, where_text
 from perfuse.reports.text import cut_middle, printable
 from perfuse.reports.units import counted, percent_text
 

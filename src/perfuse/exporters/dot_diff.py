@@ -6,8 +6,8 @@ from perfuse.analysis.diff import Change, Difference, FunctionChange
 from perfuse.exporters.dot import DotEdge, DotNode, dot_lines, heat
 from perfuse.exporters.palette import hexadecimal
 from perfuse.reports.diff import change_text
-from perfuse.reports.measured_text import number_text, where_text
-from perfuse.reports.names import function_text
+from perfuse.reports.measured_text import number_text
+from perfuse.reports.names import function_text, where_text
 
 MORE, LESS = 28.0, 152.0
 """Hues of increases and decreases."""

@@ -10,7 +10,7 @@ from perfuse.analysis.callgraph import CallEdge, CallStack, TreeNode
 from perfuse.analysis.functions import Function, ThreadIds
 from perfuse.analysis.latency import FunctionLatency, Latency
 from perfuse.reports.grid import Cell, Column, Ranked, bar, fitted, grid
-from perfuse.reports.names import function_text, module_text
+from perfuse.reports.names import function_text, where_text
 from perfuse.reports.text import ELLIPSIS, Role, Style, cell_width, cut, cut_middle, printable
 from perfuse.reports.units import count_text, duration_text, percent_text
 
@@ -111,14 +111,6 @@ def _where_column(functions: Sequence[Function]) -> list[Ranked]:
     return [Ranked(Column("where", role=Role.FAINT, shrinks=8, cut=cut_middle), places, 4, comfort=14)]
 
 
-def where_text(function: Function) -> str:
-    """`lvm.c:1151`, or the module where the source is unknown."""
-    if function.path:
-        name = function.path.rsplit("/", 1)[-1]
-        return f"{name}:{function.line}" if function.line else name
-    return module_text(function.module or "")
-
-
 ARROW = " → "
 INDENT_MOST = 40
 """Deeper nodes of a call tree are not indented further; a number states their depth."""
@@ -137,10 +129,11 @@ class StackList:
 
 @dataclass(frozen=True, slots=True)
 class CallTree:
-    """The call tree, of one thread or of all."""
+    """The call tree, of one thread or of all; `num_nodes` counts those that are left out too."""
 
     thread: ThreadIds | None
     whole_ns: int
+    num_nodes: int
     nodes: list[TreeNode]
 
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 STACK_ORDERS = ("self", "total", "count")
 TREE_SHARE = 0.005
-"""Nodes of the call tree with less than this share of the time are left out."""
+"""Nodes of the call tree with less than this share of the time are left out, unless all were requested."""
 TREE_DEPTH = 400
 """Deeper nodes are left out as well."""
 STACKS_ON_SCREEN = 5
@@ -112,7 +112,7 @@ class CallsReport:
     trees: list[CallTree]
     threads: list[ThreadActivity]
     migrations: list[Migration]
-    moments: list[InstantCount]
+    instants: list[InstantCount]
     diagnostics: list[DiagnosticCount]
     unit: str
     """The unit of times: `ns`, or `ticks` where the rate of the clock is unknown."""
@@ -133,12 +133,13 @@ class CallsReport:
             "num_called": self.num_called,
             "num_functions": self.num_functions,
             "functions": [function_json(one) for one in self.functions],
+            "num_edges": self.num_edges if asked.graph else None,
             "edges": [_edge_json(one) for one in self.edges] if asked.graph else None,
             "stacks": [_stacks_json(one) for one in self.stacks],
             "trees": [_tree_json(one) for one in self.trees] if asked.tree else None,
             "threads": [{**asdict(one), "thread": thread_json(one.thread)} for one in self.threads],
             "migrations": [{**asdict(one), "thread": thread_json(one.thread)} for one in self.migrations],
-            "moments": [asdict(one) for one in self.moments],
+            "instants": [asdict(one) for one in self.instants],
             "diagnostics": [asdict(one) for one in self.diagnostics],
         }
 
@@ -176,10 +177,10 @@ def calls_report(profile: Profile, request: CallsRequest) -> CallsReport:
         num_edges=graph.num_edges(pattern) if graph else 0,
         edges=graph.edges(limit, order=_edge_order(request.order), pattern=pattern) if graph else [],
         stacks=[one for thread in paths if shows_stacks for one in _top_stacks(paths[thread], thread, request)],
-        trees=[_tree(paths[thread], thread) for thread in paths if request.tree],
+        trees=[_tree(paths[thread], thread, request) for thread in paths if request.tree],
         threads=threads,
         migrations=account.migrations(),
-        moments=_instant_counts(profile),
+        instants=_instant_counts(profile),
         diagnostics=diagnostic_counts(profile),
         unit=account.unit,
     )
@@ -262,7 +263,8 @@ def _stacks_json(one: StackList) -> dict[str, Any]:
 
 def _tree_json(tree: CallTree) -> dict[str, Any]:
     nodes = [{**asdict(node), "function": node.function.name} for node in tree.nodes]
-    return {"thread": thread_json(tree.thread) if tree.thread else None, "nodes": nodes}
+    thread = thread_json(tree.thread) if tree.thread else None
+    return {"thread": thread, "num_nodes": tree.num_nodes, "nodes": nodes}
 
 
 def _edge_order(order: Order) -> Order:
@@ -272,14 +274,16 @@ def _edge_order(order: Order) -> Order:
 
 def _top_stacks(paths: CallPaths, thread: ThreadIds | None, request: CallsRequest) -> list[StackList]:
     orders = STACK_ORDERS if request.stacks else STACK_ORDERS[:1]
-    limit = request.limit if request.stacks else STACKS_ON_SCREEN
+    limit = request.limit
+    if limit is not None and not request.stacks:
+        limit = min(limit, STACKS_ON_SCREEN)
     tops = [(order, paths.top(limit, order=order, pattern=request.pattern)) for order in orders]  # type: ignore[arg-type]
     return [StackList(order, thread, len(paths), paths.whole_ns, stacks) for order, stacks in tops]
 
 
-def _tree(paths: CallPaths, thread: ThreadIds | None) -> CallTree:
-    nodes = list(paths.tree(min_share=TREE_SHARE, max_depth=TREE_DEPTH))
-    return CallTree(thread, paths.whole_ns, nodes)
+def _tree(paths: CallPaths, thread: ThreadIds | None, request: CallsRequest) -> CallTree:
+    share, depth = (0.0, None) if request.limit is None else (TREE_SHARE, TREE_DEPTH)
+    return CallTree(thread, paths.whole_ns, len(paths), list(paths.tree(min_share=share, max_depth=depth)))
 
 
 def _clocks(profile: Profile) -> list[Clock]:
@@ -341,14 +345,22 @@ def body_lines(report: CallsReport, style: Style, *, brief: bool = False, title:
         yield from _more(report.num_edges - len(report.edges), style)
     for tree in report.trees:
         of = f" of {tree.thread.label}" if tree.thread else ""
-        yield from section(f"Call tree{of}", style, "callers above callees; branches below 0.5% left out")
+        yield from section(f"Call tree{of}", style, _tree_note(tree))
         yield from tree_lines(tree, style, _time(report))
     for top in report.stacks:
         yield from _stack_section(top, asked.whole_screen, style, _time(report))
     if asked.whole_screen and not brief:
         yield from _thread_section(report.threads, style, _time(report))
         yield from _migration_section(report.migrations, style)
-        yield from _instant_section(report.moments, style)
+        yield from _instant_section(report.instants, style)
+
+
+def _tree_note(tree: CallTree) -> str:
+    left = tree.num_nodes - len(tree.nodes)
+    below = (
+        f"; {counted(left, 'branch', 'branches')} below {TREE_SHARE:.1%} left out (--limit 0 shows all)" if left else ""
+    )
+    return f"callers above callees{below}"
 
 
 def part_header(report: CallsReport) -> list[tuple[str, Cell]]:
@@ -455,18 +467,18 @@ def _migration_section(migrations: Sequence[Migration], style: Style) -> Iterato
     yield from _more(len(migrations) - ROWS_SHOWN, style, "--json shows all")
 
 
-def _instant_section(moments: Sequence[InstantCount], style: Style) -> Iterator[str]:
+def _instant_section(instants: Sequence[InstantCount], style: Style) -> Iterator[str]:
     # Others, such as loaded images, are events of the runtime, not of the program.
-    moments = [one for one in moments if one.kind.endswith("_event")]
-    if not moments:
+    instants = [one for one in instants if one.kind.endswith("_event")]
+    if not instants:
         return
     yield from section("Custom and typed events", style, "details: table instants")
     rows: list[list[Cell]] = [
         [count_text(one.count), one.kind.replace("_", " ") + ("" if one.event_type is None else f" {one.event_type}")]
-        for one in moments[:ROWS_SHOWN]
+        for one in instants[:ROWS_SHOWN]
     ]
     yield from grid([Column("", right=True), Column("", shrinks=12)], rows, style)
-    yield from _more(len(moments) - ROWS_SHOWN, style, "--json shows all")
+    yield from _more(len(instants) - ROWS_SHOWN, style, "--json shows all")
 
 
 def _more(count: int, style: Style, hint: str = "--limit 0 shows all") -> Iterator[str]:

@@ -76,8 +76,10 @@ class CodeReport:
     bytes: int
     groups: list[CodeGroup]
     timeline: list[int]
+    num_recompiled: int
     recompiled: list[Code]
     biggest: list[Code]
+    num_with_lines: int | None
     most_lines: list[Code]
     reuse: Reuse
     records: list[RecordKind]
@@ -107,6 +109,11 @@ def code_report(profile: Profile, limit: int = 10) -> CodeReport:
             "SELECT kind::VARCHAR, count(*), sum(size_bytes)::BIGINT FROM records GROUP BY 1 ORDER BY 3 DESC, 1"
         ).fetchall()
     ]
+    num_recompiled, recompiled = _query_code(
+        profile, f"WHERE kind = 'jit' GROUP BY function_id HAVING count(*) > 1 ORDER BY n DESC, bytes DESC, name {cut}"
+    )
+    _, biggest = _query_code(profile, f"GROUP BY function_id, code_object_id ORDER BY bytes DESC, name {cut}")
+    num_with_lines, most_lines = _query_most_lines(profile, kinds, cut)
     return CodeReport(
         title=profile.title,
         inputs=inputs(profile),
@@ -117,12 +124,11 @@ def code_report(profile: Profile, limit: int = 10) -> CodeReport:
         bytes=int(size),
         groups=_query_groups(profile),
         timeline=_query_timeline(profile, start, end),
-        recompiled=_query_code(
-            profile,
-            f"WHERE kind = 'jit' GROUP BY function_id HAVING count(*) > 1 ORDER BY n DESC, bytes DESC, name {cut}",
-        ),
-        biggest=_query_code(profile, f"GROUP BY function_id, code_object_id ORDER BY bytes DESC, name {cut}"),
-        most_lines=_query_most_lines(profile, kinds, cut),
+        num_recompiled=num_recompiled,
+        recompiled=recompiled,
+        biggest=biggest,
+        num_with_lines=num_with_lines,
+        most_lines=most_lines,
         reuse=_query_reuse(profile),
         records=kinds,
         diagnostics=diagnostic_counts(profile),
@@ -149,25 +155,33 @@ def _query_timeline(profile: Profile, start: int, end: int) -> list[int]:
     return bins
 
 
-def _query_code(profile: Profile, which: str) -> list[Code]:
+def _query_code(profile: Profile, which: str) -> tuple[int, list[Code]]:
+    """The number of rows without a limit, and the rows."""
     rows = profile.sql(f"""
-        SELECT any_value(name)::VARCHAR AS name, string_agg(DISTINCT tier::VARCHAR, ', ' ORDER BY tier::VARCHAR),
+        SELECT count(*) OVER (), any_value(name)::VARCHAR AS name,
+               string_agg(DISTINCT tier::VARCHAR, ', ' ORDER BY tier::VARCHAR),
                count(*) AS n, sum(size_bytes)::BIGINT AS bytes
         FROM code_objects JOIN functions USING (function_id) {which}""").fetchall()
-    return [Code(name, tiers or "", count, size) for name, tiers, count, size in rows]
+    return _total(rows), [Code(name, tiers or "", count, size) for _, name, tiers, count, size in rows]
 
 
-def _query_most_lines(profile: Profile, kinds: list[RecordKind], cut: str) -> list[Code]:
+def _total(rows: list[tuple[int, ...]]) -> int:
+    """The number of rows without a limit, which each row has first."""
+    return rows[0][0] if rows else 0
+
+
+def _query_most_lines(profile: Profile, kinds: list[RecordKind], cut: str) -> tuple[int | None, list[Code]]:
+    """The number of pieces of code with line rows (None where they were not counted), and those with most."""
     # The names of records with line rows differ between formats, but all of them contain one of these words.
     debug_bytes = sum(kind.bytes for kind in kinds if "DEBUG_INFO" in kind.kind or "INLINE_INFO" in kind.kind)
-    if not 0 < debug_bytes <= LINE_ROWS_BYTES:
-        return []
+    if not debug_bytes or (cut and debug_bytes > LINE_ROWS_BYTES):
+        return None, []
     rows = profile.sql(f"""
         WITH counted AS (SELECT code_object_id, count(*) AS n FROM line_rows GROUP BY 1)
-        SELECT name::VARCHAR, coalesce(tier::VARCHAR, ''), n, size_bytes
+        SELECT count(*) OVER (), name::VARCHAR, coalesce(tier::VARCHAR, ''), n, size_bytes
         FROM counted JOIN code_objects USING (code_object_id) JOIN functions USING (function_id)
         ORDER BY n DESC, name {cut}""").fetchall()
-    return [Code(*row) for row in rows]
+    return _total(rows), [Code(*row) for _, *row in rows]
 
 
 def _query_reuse(profile: Profile) -> Reuse:

@@ -13,8 +13,8 @@ from perfuse.analysis.diff import Change, Difference, FunctionChange
 from perfuse.analysis.function_graph import FunctionGraph
 from perfuse.reports.grid import Cell, Column, Ranked, fields, fitted, section
 from perfuse.reports.inputs import Input, inputs
-from perfuse.reports.measured_text import number_text, where_text
-from perfuse.reports.names import function_text
+from perfuse.reports.measured_text import number_text
+from perfuse.reports.names import function_text, where_text
 from perfuse.reports.text import Role, Style, cell_width, cut_middle
 from perfuse.reports.units import count_text, counted
 
@@ -167,7 +167,8 @@ def change_text(change: Change, statistic: str, unit: str) -> tuple[str, str]:
 
 
 def _side_text(side: FunctionGraph) -> str:
-    event = f" of {side.event}" if side.event else ""
+    # Collapsed stacks have samples of no named event.
+    event = f" of {side.event}" if side.event and side.event != side.kind else ""
     whole = number_text(side.whole, "self", side.unit) + ("" if side.unit == "ns" else f" {side.unit}")
     return f"{side.title}: {counted(side.num_counted, side.kind.removesuffix('s'))}{event}, {whole}"
 

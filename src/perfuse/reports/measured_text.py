@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from perfuse.analysis.function_graph import FunctionGraph, GraphFunction, StatisticValues
-from perfuse.reports.names import module_text
+from perfuse.analysis.function_graph import FunctionGraph, StatisticValues
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text
 
 
@@ -33,11 +32,3 @@ def everything_text(values: StatisticValues, measured: FunctionGraph) -> str:
         value_text(values, name, measured) if name == "count" else f"{name} {value_text(values, name, measured)}"
         for name in measured.statistics
     )
-
-
-def where_text(function: GraphFunction) -> str:
-    """`lvm.c:1151`, or the module where the source is unknown."""
-    if function.path:
-        name = function.path.rsplit("/", 1)[-1]
-        return f"{name}:{function.line}" if function.line else name
-    return module_text(function.module or "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import Protocol
 
 from perfuse import _core
 
@@ -58,6 +59,33 @@ def module_text(module: str) -> str:
 def module_name(module: str) -> str:
     """A module's whole name; `[kernel]` for `[kernel.kallsyms]_text` and the kernel's other names."""
     return "[kernel]" if _KERNEL.match(module) else module
+
+
+class NamedFunction(Protocol):
+    """A function with the place of its source."""
+
+    @property
+    def module(self) -> str | None:
+        """File it is in."""
+        ...
+
+    @property
+    def path(self) -> str | None:
+        """Source file."""
+        ...
+
+    @property
+    def line(self) -> int | None:
+        """Line in it, from 1."""
+        ...
+
+
+def where_text(function: NamedFunction) -> str:
+    """`lvm.c:1151`, or the module where the source is unknown."""
+    if function.path:
+        name = function.path.rsplit("/", 1)[-1]
+        return f"{name}:{function.line}" if function.line else name
+    return module_text(function.module or "")
 
 
 @cache

@@ -58,6 +58,7 @@ class ProfileReport:
     start_ns: int
     duration_ns: int
     events: list[Event]
+    num_functions: int
     top_self: list[FunctionWeight]
     top_total: list[FunctionWeight]
     processes: list[GroupWeight]
@@ -142,6 +143,7 @@ def profile_report(profile: Profile, limit: int = 20, event: str | None = None) 
         start_ns=start,
         duration_ns=max(one.last_ns for one in found) - start,
         events=sorted(found, key=lambda one: one != weights.event),
+        num_functions=len(weights.functions()),
         top_self=[one for one in weights.functions(limit or None) if one.self_weight],
         top_total=[one for one in weights.functions(limit or None, order="total") if one.total_weight],
         processes=weights.groups("process"),

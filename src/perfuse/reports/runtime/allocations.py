@@ -45,7 +45,9 @@ def collect(context: SectionContext) -> AllocationData | None:
     found = Allocations(context.profile)
     request = context.request
     size = sum(recording.size_bytes for recording in context.profile.recordings)
-    has_stacks = context.profile.has("stacks") and (size <= SITES_BYTES or not request.is_overview)
+    has_stacks = context.profile.has("stacks") and (
+        size <= SITES_BYTES or not request.is_overview or request.limit is None
+    )
     return AllocationData(
         count=found.count,
         bytes=found.bytes,

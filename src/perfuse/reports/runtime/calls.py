@@ -9,7 +9,7 @@ from perfuse.reports.calls import CallsReport, CallsRequest, body_lines, calls_r
 from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext
 from perfuse.reports.text import Style
 
-_HEADER = ("kind", "title", "inputs", "clocks", "moments", "diagnostics")
+_HEADER = ("kind", "title", "inputs", "clocks", "instants", "diagnostics")
 
 
 def collect(context: SectionContext) -> CallsReport | None:

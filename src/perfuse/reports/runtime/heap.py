@@ -52,11 +52,12 @@ class HeapReport:
         facts = ("num_objects", "size_bytes", "num_references", "num_roots", "has_roots", "num_unreachable")
         more = ("unreachable_bytes", "num_dangling", "num_missed_roots", "num_repeated", "is_complete")
         return {
-            "shots": [one.as_json() for one in self.snapshots],
+            "snapshots": [one.as_json() for one in self.snapshots],
             "is_whole": True,
             "last": {
                 "snapshot_id": heap.snapshot.snapshot_id,
                 **{name: getattr(heap, name) for name in (*facts, *more)},
+                "num_classes": self.num_classes,
                 "classes": [_row_json(one) for one in self.classes],
                 "retainers": [
                     {**_row_json(one.object), "path": None if one.path is None else _path_json(one.path)}
@@ -65,6 +66,7 @@ class HeapReport:
                 "unreachable": [_row_json(one) for one in self.unreachable],
                 "sites": [_row_json(one) for one in self.sites],
             },
+            "num_grown": self.num_grown,
             "growth": [_row_json(one) for one in self.growth],
             "leaked_handles": [_row_json(one) for one in self.leaked_handles],
         }
@@ -88,7 +90,7 @@ def heap_report(profile: Profile, limit: int = 10) -> HeapReport | None:
     heap = profile.heap(of_file[-1].snapshot_id)
     growth = heap.growth(of_file[0], earlier) if len(of_file) > 1 else []
     classes = heap.classes()
-    retainers = heap.dominated(limit=min(limit or MOST_PATHS, MOST_PATHS))
+    retainers = heap.dominated(limit=min(limit, MOST_PATHS) if limit else None)
     return HeapReport(
         snapshots=[sums.size(one) for one in of_file],
         heap=heap,
@@ -142,7 +144,7 @@ class HeapOverview:
         """The JSON of section `heap`."""
         last = self.snapshots[-1]
         return {
-            "shots": [one.as_json() for one in self.snapshots],
+            "snapshots": [one.as_json() for one in self.snapshots],
             "is_whole": False,
             "last": {
                 "snapshot_id": last.snapshot.snapshot_id,
@@ -150,11 +152,13 @@ class HeapOverview:
                 "size_bytes": last.size_bytes,
                 "num_references": self.num_references,
                 "is_complete": last.snapshot.end_ns is not None,
+                "num_classes": self.num_classes,
                 "classes": [
                     {**asdict(one), "num_objects": one.num_objects[1], "size_bytes": one.size_bytes[1]}
                     for one in self.classes
                 ],
             },
+            "num_grown": self.num_grown,
             "growth": [
                 {"type": one.type, "num_objects": one.num_objects, "size_bytes": one.size_bytes} for one in self.growth
             ],
@@ -487,7 +491,8 @@ def _class_growth_table(growth: Sequence[ClassSize], style: Style) -> Iterator[s
 def collect(context: SectionContext) -> HeapReport | HeapOverview | None:
     """The last snapshot, and what changed since the first; in an overview, large ones without retained sizes."""
     limit = context.request.rows(5) or 0
-    large = large_snapshots(context.profile, limit) if context.request.is_overview else None
+    is_brief = context.request.is_overview and limit
+    large = large_snapshots(context.profile, limit) if is_brief else None
     return large or heap_report(context.profile, limit)
 
 

@@ -35,7 +35,7 @@ def collect(context: SectionContext) -> ObjectData | None:
         objects += histories_of(context.profile, found)
     if not (request.track or request.find_bytes is not None or request.find_type is not None):
         return None
-    stacks = stack_backtraces(context.profile, [moment.stack_id for history in objects for moment in history.moments])
+    stacks = stack_backtraces(context.profile, [event.stack_id for history in objects for event in history.events])
     return ObjectData(context.start_ns, objects, stacks, context.thread_labels)
 
 
@@ -43,15 +43,15 @@ def as_json(data: ObjectData) -> Any:
     """Objects with their events; each event with its backtrace, outermost function first."""
     found = []
     for history in data.objects:
-        moments = [
+        events = [
             {
-                **as_plain(moment),
-                "thread": _thread(data, moment.thread_id),
-                "backtrace": list(data.backtraces[moment.stack_id]),
+                **as_plain(event),
+                "thread": _thread(data, event.thread_id),
+                "backtrace": list(data.backtraces[event.stack_id]),
             }
-            for moment in history.moments
+            for event in history.events
         ]
-        found.append({"type_name": history.type_name, "size_bytes": history.size_bytes, "moments": moments})
+        found.append({"type_name": history.type_name, "size_bytes": history.size_bytes, "events": events})
     return found
 
 
@@ -61,15 +61,15 @@ def lines(data: ObjectData, request: RuntimeRequest, style: Style) -> Iterator[s
     for history in data.objects:
         size = "" if history.size_bytes is None else f", {bytes_text(history.size_bytes)}"
         yield "  " + style.paint(f"{history.type_name or '(unknown type)'}{size}", Role.NAME)
-        if not history.moments:
+        if not history.events:
             yield "    no event was recorded"
-        for moment in history.moments:
+        for event in history.events:
             row: list[Cell] = [
-                duration_text(moment.ts_ns - data.start_ns),
-                moment.what,
-                hex_text(moment.object_address),
-                moment.detail,
-                (_thread(data, moment.thread_id) or "", Role.FAINT),
+                duration_text(event.ts_ns - data.start_ns),
+                event.what,
+                hex_text(event.object_address),
+                event.detail,
+                (_thread(data, event.thread_id) or "", Role.FAINT),
             ]
             columns = [
                 Column("", right=True),
@@ -79,7 +79,7 @@ def lines(data: ObjectData, request: RuntimeRequest, style: Style) -> Iterator[s
                 Column("", shrinks=8),
             ]
             yield from grid(columns, [row], style, indent="    ")
-            backtrace = data.backtraces[moment.stack_id]
+            backtrace = data.backtraces[event.stack_id]
             if backtrace and request.stacks:
                 yield from backtrace_lines(backtrace, request.frames, style, indent="        ")
             elif backtrace:
