@@ -24,9 +24,9 @@ fn main() {
 
     let file = open();
     let unit = file.units().first().expect("a header");
-    let style = Style::for_section(unit.version(), unit.header.sfp_flags).and_then(Style::named);
+    let style = Style::for_unit(unit).and_then(Style::named);
     let (dumping, bytes) = best(|| {
-        let dump = Dump::of(&open(), style.expect("a readelf that shows it"));
+        let dump = Dump::of(&open(), style.expect("a readelf that shows it"), 0);
         dump.expect("a text").map(|block| block.len()).sum()
     });
     println!("text in {dumping:?}: {bytes} bytes");

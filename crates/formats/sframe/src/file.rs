@@ -133,6 +133,15 @@ impl SFrame {
         self.view_of(unit, Section::raw)
     }
 
+    /// The bytes of a section with every relocation applied, also those that do not refer to a start field; `None`
+    /// where there are none of those.
+    #[must_use]
+    pub fn fully_relocated(&self, section: usize) -> Option<Vec<u8>> {
+        let section = self.shared.sections.get(section)?;
+        section.relocations.as_ref().filter(|relocations| !relocations.refused.is_empty())?;
+        container::fully_relocated(&self.shared.source, section)
+    }
+
     /// The unit with the bytes that `data` selects.
     fn view_of<'a>(
         &'a self,

@@ -86,6 +86,15 @@ impl<'a> Fre<'a> {
         Self { at: 0, start: 0, info, size: 0, words, endian: Endian::Little }
     }
 
+    /// The row with at most this many words; the others are left out.
+    pub(super) fn with_num_words(self, num: u8) -> Self {
+        let info = self.info;
+        let num = num.min(info.num_words());
+        let info = FreInfo::new(info.cfa_from_sp(), num, info.0 >> 5 & 3, info.ra_mangled());
+        let len = info.word_bytes().unwrap_or(0).saturating_mul(num.into());
+        Self { info, words: self.words.get(..len).unwrap_or(self.words), ..self }
+    }
+
     /// A word as a signed offset.
     #[must_use]
     #[inline]

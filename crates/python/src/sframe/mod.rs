@@ -93,9 +93,9 @@ pub struct SFrameText {
 #[pymethods]
 impl SFrameText {
     #[new]
-    fn new(recording: &PyRecording, style: &str) -> PyResult<Self> {
+    fn new(recording: &PyRecording, style: &str, section: usize) -> PyResult<Self> {
         let style = Style::named(style).ok_or_else(|| PyValueError::new_err(format!("no style {style}")))?;
-        match Dump::of(sframe(recording)?, style) {
+        match Dump::of(sframe(recording)?, style, section) {
             Ok(dump) => Ok(Self { dump: Mutex::new(dump) }),
             Err(refused) => {
                 let hint =

@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from os import PathLike, fspath
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -136,13 +137,16 @@ class SFrame:
     def readelf(self, style: str) -> Iterator[bytes]:
         """The text of `readelf --sframe` as one of its versions writes it, in blocks.
 
+        The text of an archive is that of each member, after its name.
+
         Args:
             style: One of `STYLES`.
 
         Raises:
-            UsageError: That version does not print the section.
+            UsageError: That version does not print a section.
         """
-        return iter(self._text(style))
+        texts = [self._text(style, index) for index in self._members or (0,)]
+        return chain.from_iterable(chain([title] if title else [], text) for title, text in texts)
 
     def write_readelf(self, style: str, out: IO[bytes]) -> None:
         """Writes the text of `readelf`; faster than `readelf` where `out` is a plain file.
@@ -152,15 +156,27 @@ class SFrame:
             out: An open file.
 
         Raises:
-            UsageError: That version does not print the section.
+            UsageError: That version does not print a section.
         """
-        self._text(style).write(descriptor_of(out))
+        for index in self._members or (0,):
+            title, text = self._text(style, index)
+            out.write(title)
+            text.write(descriptor_of(out))
 
-    def _text(self, style: str) -> _core.SFrameText:
+    @property
+    def _members(self) -> dict[int, str]:
+        """Names of the members of an archive by the index of their section."""
+        return {header.section: header.member for header in self.headers if header.member}
+
+    def _text(self, style: str, section: int) -> tuple[bytes, _core.SFrameText]:
+        """The title of a section, which is empty unless the file is an archive, and its text."""
+        member = self._members.get(section)
+        where = self.recording.path if member is None else f"{self.recording.path}({member})"
         try:
-            return _core.SFrameText(self.recording._core, style)
+            text = _core.SFrameText(self.recording._core, style, section)
         except ValueError as error:
-            raise UsageError(f"{self.recording.path}: {error}") from None
+            raise UsageError(f"{where}: {error}") from None
+        return (b"" if member is None else f"\nFile: {where}\n".encode()), text
 
     def merge(self) -> Section:
         """One sorted section with the functions of all headers of the first section."""

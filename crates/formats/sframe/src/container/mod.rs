@@ -170,7 +170,7 @@ fn elf_sections(elf: &Elf<'_>, start: usize, member: &str) -> Vec<Section> {
         bytes_left = bytes_left_after;
         let mut relocated_data = Cow::Borrowed(bytes);
         let relocations =
-            elf.is_object().then(|| relocation::apply_relocations(elf, index, &mut relocated_data));
+            elf.is_object().then(|| relocation::apply_relocations(elf, index, &mut relocated_data, false));
         found.push(Section {
             origin: if elf.is_object() { SectionOrigin::Object } else { SectionOrigin::Linked },
             range: file_range(start, header.sh_offset, bytes.len()),
@@ -192,6 +192,19 @@ fn elf_sections(elf: &Elf<'_>, start: usize, member: &str) -> Vec<Section> {
         found.push(Section { range, address: segment.p_vaddr, ..template });
     }
     found
+}
+
+/// The bytes of a section of an object file with all its relocations applied.
+#[must_use]
+pub fn fully_relocated(file: &[u8], section: &Section) -> Option<Vec<u8>> {
+    let elf = Elf::parse(file.get(section.elf.clone())?).ok()?;
+    let at = section.range.start.checked_sub(section.elf.start)? as u64;
+    let is_section =
+        |header: &elf::Elf64SectionHeader| header.sh_offset == at && elf.is_named(header, b".sframe");
+    let index = elf.sections.iter().position(is_section)?;
+    let mut bytes = Cow::Borrowed(section.raw(file));
+    relocation::apply_relocations(&elf, index, &mut bytes, true);
+    Some(bytes.into_owned())
 }
 
 /// A range of the file, given by an offset in the ELF file at `start`.

@@ -64,12 +64,13 @@ impl AppliedRelocations {
     }
 }
 
-/// Relocates the start fields of a section, which is copied if there are any. Other fields are not changed: `ld -r`
-/// before binutils 2.45 writes relocations that point into rows.
+/// Relocates the start fields of a section, which is copied if there are any. Other fields are changed only where
+/// `everywhere` is set: `ld -r` before binutils 2.45 writes relocations that point into rows.
 pub fn apply_relocations(
     elf: &Elf<'_>,
     section_index: usize,
     bytes: &mut Cow<'_, [u8]>,
+    everywhere: bool,
 ) -> AppliedRelocations {
     let mut applied_relocations = AppliedRelocations::default();
     let tables = unit::entry_tables(bytes);
@@ -98,7 +99,7 @@ pub fn apply_relocations(
                 .map(|symbol| symbol.st_value.wrapping_add_signed(entry.r_addend))
                 .map(|value| value.wrapping_sub(target.sh_addr.wrapping_add(entry.r_offset)));
             let written = value
-                .filter(|_| is_start(entry.r_offset))
+                .filter(|_| everywhere || is_start(entry.r_offset))
                 .and_then(|value| write_value(bytes, &entry, value, elf));
             match written.and(symbol) {
                 Some(symbol) => applied_relocations.applied.push((entry.r_offset, symbol.st_shndx)),

@@ -9,17 +9,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use perfuse_wire::Endian;
 
 use super::SFrame;
-use super::consts::{Abi, FLAGS, SFRAME_F_FDE_FUNC_START_PCREL};
+use super::consts::{
+    Abi, FLAGS, SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED, SFRAME_FDE_TYPE_DEFAULT,
+};
 use super::prefetch::JobResults;
 use super::reader::UnitView;
 use super::records::Fde;
-use super::recovery::{Base, Expression, Recover, Recovery, RowContext};
+use super::recovery::{Base, Expression, InvalidRow, Recover, Recovery, RowContext};
 use super::row::{Fre, FreIter};
 use super::unit::{SFrameUnit, StartBase};
 use cells::{ADDRESS_BYTES, CellCache, RowKey, decimal, hexadecimal};
 
 /// A version of readelf. All versions show only the first header of a section. 2.40 and 2.44 do not apply
-/// relocations, so they show functions of object files at address 0. Without the PCREL flag all of them take start
+/// relocations, so they show functions of object files at address 0; 2.47 applies all of them, also those that `ld -r`
+/// before binutils 2.45 writes into rows. Before 2.45 rows without words are not the outermost frame, and s390x is unknown. Without the PCREL flag all of them take start
 /// addresses to be relative to the section, which is wrong where a linker did not merge sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
@@ -54,34 +57,55 @@ impl Style {
         Self::ALL.into_iter().find(|(style_name, _)| *style_name == name).map(|(_, style)| style)
     }
 
-    /// The first style that shows a section of this version with these flags.
+    /// The first style that shows a unit.
     #[must_use]
-    pub fn for_section(version: u8, flags: u8) -> Option<&'static str> {
-        let shows_all = |style: Self| matches!(style.content_of(version, flags), Ok(DumpContent::All));
+    pub fn for_unit(unit: &SFrameUnit) -> Option<&'static str> {
+        let shows_all = |style: Self| matches!(style.content_of(unit), Ok(DumpContent::All));
         Self::ALL.into_iter().find(|(_, style)| shows_all(*style)).map(|(name, _)| name)
     }
 
-    /// What this version of readelf shows of a section, or its error message.
-    fn content_of(self, version: u8, flags: u8) -> Result<DumpContent, &'static str> {
-        const OUT_OF_MEMORY: &str = "SFrame decode failure: Out of Memory.";
-        let has_unknown_flags = flags & !self.known_flags() != 0;
+    /// What this version of readelf shows of a unit, or its error message.
+    fn content_of(self, unit: &SFrameUnit) -> Result<DumpContent, &'static str> {
+        let (version, flags) = (unit.version(), unit.header.sfp_flags);
+        let has_unknown_flags = flags & !self.known_flags(version) != 0;
+        let content = match (self, version) {
+            (Self::Readelf247, 2 | 3) if !has_unknown_flags => DumpContent::All,
+            (Self::Readelf247, _) => return Err(NO_SFRAME),
+            (Self::Readelf240, 1) | (Self::Readelf244, 2) if !has_unknown_flags => DumpContent::All,
+            (Self::Readelf244, 1) if !has_unknown_flags => DumpContent::Header,
+            // The other byte order is converted first, and that fails in another way.
+            _ if unit.endian == Endian::Big => return Err(NO_SFRAME),
+            _ => return Err(OUT_OF_MEMORY),
+        };
+        let num_functions = unit.header.sfh_num_fdes;
+        let entry_bytes = unit.entry_bytes().unwrap_or(0) as u64;
+        if content == DumpContent::All && num_functions > unit.num_functions {
+            // readelf copies as many entries as the header states: it has no memory for them, or reads past the end.
+            return match u64::from(num_functions).saturating_mul(entry_bytes) > u32::MAX.into() {
+                true => Err(OUT_OF_MEMORY),
+                false => Err("its header counts more functions than it has, and readelf reads past its end"),
+            };
+        }
+        Ok(content)
+    }
+
+    /// The flags this version of readelf accepts in a version of the format.
+    fn known_flags(self, version: u8) -> u8 {
         match (self, version) {
-            (Self::Readelf247, 2 | 3) if !has_unknown_flags => Ok(DumpContent::All),
-            (Self::Readelf247, _) => Err("SFrame decode failure: Buffer does not contain SFrame data."),
-            (Self::Readelf240, 1) | (Self::Readelf244, 2) if !has_unknown_flags => Ok(DumpContent::All),
-            (Self::Readelf244, 1) if !has_unknown_flags => Ok(DumpContent::Header),
-            _ => Err(OUT_OF_MEMORY),
+            (Self::Readelf240 | Self::Readelf244, _) => 0x3,
+            (Self::Readelf247, 3) => SFRAME_F_FDE_SORTED | SFRAME_F_FDE_FUNC_START_PCREL,
+            (Self::Readelf247, _) => 0x3 | SFRAME_F_FDE_FUNC_START_PCREL,
         }
     }
 
-    /// The flags this version of readelf accepts.
-    fn known_flags(self) -> u8 {
-        match self {
-            Self::Readelf240 | Self::Readelf244 => 0x3,
-            Self::Readelf247 => 0x3 | SFRAME_F_FDE_FUNC_START_PCREL,
-        }
+    /// Whether it is a version before 2.45.
+    fn is_before_245(self) -> bool {
+        matches!(self, Self::Readelf240 | Self::Readelf244)
     }
 }
+
+const NO_SFRAME: &str = "SFrame decode failure: Buffer does not contain SFrame data.";
+const OUT_OF_MEMORY: &str = "SFrame decode failure: Out of Memory.";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DumpContent {
@@ -92,7 +116,7 @@ enum DumpContent {
 /// Number of functions in a block, which one thread writes.
 const FUNCTIONS_PER_BLOCK: u32 = 1024;
 
-/// The text of a file's first section, as an iterator over blocks.
+/// The text of a section of a file, as an iterator over blocks.
 pub struct Dump {
     head: Option<Vec<u8>>,
     blocks: JobResults<u32, Vec<u8>>,
@@ -103,20 +127,17 @@ pub struct Dump {
 type BlockPool = Arc<Mutex<Vec<Vec<u8>>>>;
 
 impl Dump {
-    /// Begins a text.
+    /// Begins the text of the section with this index.
     ///
     /// # Errors
     /// When that version of readelf does not show the section.
-    pub fn of(file: &SFrame, style: Style) -> Result<Self, DumpRefused> {
-        let first = file.units().iter().find(|unit| unit.section == 0 && unit.at == 0);
+    pub fn of(file: &SFrame, style: Style, section: usize) -> Result<Self, DumpRefused> {
+        let first = file.units().iter().find(|unit| unit.section == section && unit.at == 0);
         let Some(unit) = first.cloned() else {
-            let message = "SFrame decode failure: Buffer does not contain SFrame data.";
-            return Err(DumpRefused { message, shown_by: None });
+            return Err(DumpRefused { message: NO_SFRAME, shown_by: None });
         };
-        let (version, flags) = (unit.version(), unit.header.sfp_flags);
-        let content = style.content_of(version, flags);
-        let content = content
-            .map_err(|message| DumpRefused { message, shown_by: Style::for_section(version, flags) })?;
+        let content = style.content_of(&unit);
+        let content = content.map_err(|message| DumpRefused { message, shown_by: Style::for_unit(&unit) })?;
         let mut head = header_text(&unit, style);
         let num = match content {
             DumpContent::All => unit.num_functions,
@@ -132,12 +153,18 @@ impl Dump {
         }
         let starts = if unit.is_pcrel() { StartBase::FromField("") } else { StartBase::FromSection("") };
         let (file, unit) = (file.clone(), SFrameUnit { starts, ..unit });
+        let relocated = if style.is_before_245() { None } else { file.fully_relocated(section) };
         let pool = BlockPool::default();
         let empty = Arc::clone(&pool);
         let blocks =
             JobResults::new((0..num).step_by(FUNCTIONS_PER_BLOCK as usize).collect(), move |first| {
                 let block = empty.lock().unwrap_or_else(PoisonError::into_inner).pop();
-                functions_text(&file, &unit, style, first, block.unwrap_or_default())
+                let view = match (&relocated, style.is_before_245()) {
+                    (Some(data), _) => UnitView { data, ..file.view(&unit) },
+                    (None, false) => file.view(&unit),
+                    (None, true) => file.raw_view(&unit),
+                };
+                functions_text(view, style, first, block.unwrap_or_default())
             });
         Ok(Self { head: Some(head), blocks, pool })
     }
@@ -150,11 +177,7 @@ impl Dump {
 }
 
 /// Writes a block of functions.
-fn functions_text(file: &SFrame, unit: &SFrameUnit, style: Style, first: u32, block: Vec<u8>) -> Vec<u8> {
-    let view = match style {
-        Style::Readelf247 => file.view(unit),
-        Style::Readelf240 | Style::Readelf244 => file.raw_view(unit),
-    };
+fn functions_text(view: UnitView<'_>, style: Style, first: u32, block: Vec<u8>) -> Vec<u8> {
     let mut lines = DumpWriter::new(style, view, block);
     let functions =
         (first..first.saturating_add(FUNCTIONS_PER_BLOCK)).map_while(|index| view.function(index));
@@ -198,7 +221,9 @@ fn header_text(unit: &SFrameUnit, style: Style) -> Vec<u8> {
             }
         }
     }
-    text.push_str(&format!("    Num FDEs: {}\n    Num FREs: {}\n", header.sfh_num_fdes, header.sfh_num_fres));
+    // readelf prints the counts as signed numbers.
+    let (num_fdes, num_fres) = (header.sfh_num_fdes.cast_signed(), header.sfh_num_fres.cast_signed());
+    text.push_str(&format!("    Num FDEs: {num_fdes}\n    Num FREs: {num_fres}\n"));
     text.into_bytes()
 }
 
@@ -291,25 +316,73 @@ impl<'a> DumpWriter<'a> {
         self.text.extend_from_slice(b"    ");
         self.text.extend_from_slice(&hexadecimal(base.wrapping_add(row.start.into())));
         self.text.extend_from_slice(b"  ");
+        if self.style.is_before_245() {
+            self.write_words(row, context);
+        } else {
+            self.write_recovery(row, context);
+        }
+        self.text.push(b'\n');
+    }
+
+    /// Writes the words of a row as versions before 2.45 do: the same for all ABIs, with -1 for a CFA without a word.
+    fn write_words(&mut self, row: &Fre<'_>, context: &RowContext) {
+        let is_244 = self.style == Style::Readelf244;
+        let (fixed_fp, fixed_ra) = (context.fixed_fp, context.fixed_ra);
+        let base: &[u8] = if row.info.cfa_from_sp() { b"sp" } else { b"fp" };
+        self.write_cell(10, |text| {
+            text.extend_from_slice(base);
+            write_added(text, row.word(0).unwrap_or(-1));
+        });
+        let fp = match fixed_fp {
+            0 => row.word(if fixed_ra == 0 { 2 } else { 1 }),
+            fixed => is_244.then(|| fixed.into()),
+        };
+        self.write_cell(10, |text| write_saved(text, fp, b"u"));
+        let ra = if fixed_ra == 0 { row.word(1) } else { None };
+        self.write_cell(13, |text| {
+            write_saved(text, ra, if is_244 && fixed_ra != 0 { b"f" } else { b"u" });
+            text.extend_from_slice(if row.info.ra_mangled() { b"[s]" } else { b"" });
+        });
+    }
+
+    /// Writes the meaning of a row as version 2.47 does.
+    fn write_recovery(&mut self, row: &Fre<'_>, context: &RowContext) {
         let version = context.version;
-        match context.interpret(row) {
+        let recovery = match context.interpret(row) {
+            // Further words are ignored.
+            Err(InvalidRow::ExtraWords) if context.fde_type == SFRAME_FDE_TYPE_DEFAULT => {
+                let in_row = [context.fixed_ra, context.fixed_fp].iter().filter(|fixed| **fixed == 0).count();
+                context.interpret(&row.with_num_words(1u8.saturating_add(in_row as u8)))
+            }
+            recovery => recovery,
+        };
+        match recovery {
             Ok(Recovery::Outermost) => self.text.extend_from_slice(b"RA undefined"),
             Ok(Recovery::Caller { cfa, fp, ra, ra_mangled }) => {
-                self.write_cell(10, |text| write_expression(text, &cfa, version, true));
-                self.write_cell(10, |text| write_register(text, &fp, version, b"u", b"f"));
-                let fixed: &[u8] = if self.style == Style::Readelf240 { b"u" } else { b"f" };
+                let is_default = context.fde_type == SFRAME_FDE_TYPE_DEFAULT;
+                self.write_cell(10, |text| match (is_default, cfa.base, i32::try_from(cfa.offset)) {
+                    (true, Base::Sp | Base::Fp, Ok(offset)) => {
+                        text.extend_from_slice(if cfa.base == Base::Sp { b"sp" } else { b"fp" });
+                        write_added(text, offset);
+                    }
+                    _ => write_expression(text, &cfa, version, true),
+                });
+                self.write_cell(10, |text| match fp {
+                    Recover::Fixed(offset) => write_saved(text, Some(offset.into()), b"u"),
+                    _ => write_register(text, &fp, version),
+                });
                 let padded = ra_is_padded(row, context);
                 self.write_cell(13, |text| {
-                    match padded {
-                        true => text.push(b'U'),
-                        false => write_register(text, &ra, version, b"u", fixed),
+                    match (padded, &ra) {
+                        (true, _) => text.push(b'U'),
+                        (false, Recover::Fixed(_)) => text.push(b'f'),
+                        (false, ra) => write_register(text, ra, version),
                     }
                     text.extend_from_slice(if ra_mangled { b"[s]" } else { b"" });
                 });
             }
             Err(_) => self.text.extend_from_slice(b"?"),
         }
-        self.text.push(b'\n');
     }
 
     /// Writes a cell, padded to a width.
@@ -332,12 +405,30 @@ fn ra_is_padded(row: &Fre<'_>, context: &RowContext) -> bool {
 }
 
 /// Writes how a register is recovered.
-fn write_register(text: &mut Vec<u8>, rule: &Recover, version: u8, same: &[u8], fixed: &[u8]) {
+fn write_register(text: &mut Vec<u8>, rule: &Recover, version: u8) {
     match rule {
-        Recover::Same => text.extend_from_slice(same),
-        Recover::Fixed(_) => text.extend_from_slice(fixed),
         Recover::At(expression) => write_expression(text, expression, version, false),
+        Recover::Same | Recover::Fixed(_) => text.push(b'u'),
     }
+}
+
+/// Writes `c-16`, or the text for a register that is not saved.
+fn write_saved(text: &mut Vec<u8>, offset: Option<i32>, unsaved: &[u8]) {
+    let Some(offset) = offset else { return text.extend_from_slice(unsaved) };
+    text.push(b'c');
+    write_signed(text, offset.into());
+}
+
+/// Writes `+8` or `-16`.
+fn write_signed(text: &mut Vec<u8>, number: i64) {
+    text.push(if number < 0 { b'-' } else { b'+' });
+    decimal(text, number.unsigned_abs());
+}
+
+/// Writes `+8`, and `+-8` for a negative number.
+fn write_added(text: &mut Vec<u8>, number: i32) {
+    text.extend_from_slice(if number < 0 { b"+-" } else { b"+" });
+    decimal(text, number.unsigned_abs().into());
 }
 
 /// Writes `sp+8`, `c-16` or `(fp-8)`. A value saved at an offset from the CFA has no parentheses, though memory is
@@ -361,8 +452,7 @@ fn write_expression(text: &mut Vec<u8>, expression: &Expression, version: u8, is
             }
         }
     }
-    text.push(if offset < 0 { b'-' } else { b'+' });
-    decimal(text, offset.unsigned_abs());
+    write_signed(text, offset);
     if parentheses {
         text.push(b')');
     }

@@ -40,7 +40,7 @@ pub fn exercise(bytes: Vec<u8>) -> Vec<&'static str> {
         stream.expect("is filled").for_each(drop);
     }
     for (_, style) in Style::ALL {
-        Dump::of(&file, style).into_iter().flatten().for_each(drop);
+        Dump::of(&file, style, 0).into_iter().flatten().for_each(drop);
     }
     for view in file.views() {
         let addresses: Vec<u64> =

@@ -5,7 +5,7 @@ use crate::SFrame;
 use crate::readelf::{Dump, Style};
 
 pub fn text(file: &SFrame, style: Style) -> String {
-    let blocks: Vec<_> = Dump::of(file, style).expect("is shown").collect();
+    let blocks: Vec<_> = Dump::of(file, style, 0).expect("is shown").collect();
     String::from_utf8(blocks.concat()).expect("is text")
 }
 
@@ -35,7 +35,7 @@ fn fixtures_have_the_text_of_readelf() {
 #[test]
 fn a_style_refuses_what_that_readelf_refuses() {
     let file = open(super::hand_made::version3(), None);
-    let refused = Dump::of(&file, Style::Readelf240).map(drop).unwrap_err();
+    let refused = Dump::of(&file, Style::Readelf240, 0).map(drop).unwrap_err();
     assert_eq!(refused.shown_by, Some("readelf-2.47"));
 }
 
