@@ -95,6 +95,7 @@ def _takes_recordings(usage: str) -> bool:
 def not_applicable(kind: Kind, path: str) -> str | None:
     """Why a cell does not exist; None where it does."""
     group, _, name = path.rpartition(":")
+    name = name.removeprefix("Profile.")
     return {"": _verb, "convert": _exporter, "report": _report, "api": _method, "assert": _fact}[group](kind, name)
 
 
@@ -115,7 +116,13 @@ def _verb(kind: Kind, name: str) -> str | None:
         return "linkers write sections whole"
     if name in ("flame", "diff"):
         return _needs(kind, *WEIGHTS)
+    if name == "convert":
+        return _export(kind)
     return None
+
+
+def _export(kind: Kind) -> str | None:
+    return None if any(_exporter(kind, target.name) is None for target in TARGETS) else "no target takes it"
 
 
 EXPORTED = {
@@ -189,6 +196,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "call_trace": ("call_events", "slices", "instants", "counter_samples"),
     "unwinding": ("stack_copies",),
     "stacks_of": ("allocations", "lock_events", "exceptions", "gc_handles"),
+    "runtime_log": (*WEIGHTS, "heap_snapshots", "lock_events", "slices"),
     "selected_rows": (*WEIGHTS, "lock_events", "exceptions", "gc_handles", "code_objects"),
     "count_rows": (*WEIGHTS, "lock_events", "exceptions", "gc_handles", "code_objects"),
     "row_counts": ("lock_events", "exceptions", "gc_handles", "code_objects"),
@@ -199,6 +207,10 @@ OF_RUNTIMES |= {"heap", "heap_sizes", "handle_sums", "object_origins", "runtime_
 
 
 def _method(kind: Kind, name: str) -> str | None:
+    if name == "export":
+        return _export(kind)
+    if name in ("between", "span_ns") and kind.name in ("collapsed", "xray_profiling"):
+        return "it has no times"
     if name in OF_RUNTIMES and "mono" not in kind.formats:
         return "it is not of a runtime log"
     return _needs(kind, *METHODS[name]) if name in METHODS else None
