@@ -106,19 +106,16 @@ def _needs(kind: Kind, *tables: str) -> str | None:
 def _verb(kind: Kind, name: str) -> str | None:
     usage = VERBS[name].usage
     is_sframe = kind.formats == ("sframe",)
-    if name == "sframe":
-        return None if is_sframe else "only unwind tables are created, merged and converted"
-    if len(kind.files) > 1 and re.search(r"FILE(?!\.\.\.)", usage) and "FILE..." not in usage:
-        return "the verb takes one file"
-    if name == "repair" and "repair" not in kind.descriptors[0].capabilities:
-        return "the format declares no repair"
-    if name == "watch" and is_sframe:
-        return "linkers write sections whole"
-    if name in ("flame", "diff"):
-        return _needs(kind, *WEIGHTS)
-    if name == "convert":
-        return _export(kind)
-    return None
+    takes_one = re.search(r"FILE(?!\.\.\.)", usage) and "FILE..." not in usage
+    reasons = {
+        "the verb takes one file": takes_one and len(kind.files) > 1,
+        "only unwind tables are created, merged and converted": name == "sframe" and not is_sframe,
+        "the format declares no repair": name == "repair" and "repair" not in kind.descriptors[0].capabilities,
+        "linkers write sections whole": name == "watch" and is_sframe,
+        "it has neither samples nor calls": name in ("flame", "diff") and not kind.has(*WEIGHTS),
+        "no target takes it": name == "convert" and _export(kind) is not None,
+    }
+    return next((reason for reason, applies in reasons.items() if applies), None)
 
 
 def _export(kind: Kind) -> str | None:
