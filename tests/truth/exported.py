@@ -238,11 +238,10 @@ def quantity(text: str) -> float:
 
 def dot(path: Path) -> dict[str, dict[str, float]]:
     """Values in the tooltips of the nodes, as Graphviz reads them, by the function's name."""
-    need("dot")
-    graph = json.loads(output_of("dot", "-Tjson0", path))
+    need("gvpr")
     found: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    for node in graph.get("objects", []):
-        name, *facts = node.get("tooltip", "").replace("\\n", "\n").split("\n")
+    for tooltip in output_of("gvpr", 'N{printf("%s\\n", $.tooltip)}', path).splitlines():
+        name, *facts = tooltip.split("\\n")
         for fact in facts:
             words = fact.split(" ")
             if words[0] in ("self", "sum", "total"):
