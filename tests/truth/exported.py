@@ -124,6 +124,8 @@ def firefox(path: Path) -> Sums:
     found: Sums = defaultdict(Counter)
     for thread in json.loads(path.read_text(encoding="utf-8"))["threads"]:
         samples = thread["samples"]
+        if not samples["length"]:
+            continue
         match = re.search(r" \(([\w-]+)\)$", thread["name"])
         tid = int(re.sub(r"\D.*", "", str(thread["tid"])))
         weights = samples.get("weight") or [1] * samples["length"]

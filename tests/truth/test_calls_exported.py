@@ -30,7 +30,7 @@ def same(found: dict[int, tuple[int, float]], expected: dict[int, tuple[int, flo
 
 
 @pytest.mark.truth(
-    recording=["xray_fdr", "xray_basic", "xray_shared_objects", "perf_xray"],
+    recording=["xray_[!p]*", "perf_x*"],
     path=["convert:csv", "report:calls", "report:profile_with_calls", "report"],
     source="calls and durations by function number: a walk over the log's records that pairs entries and exits",
 )
