@@ -63,7 +63,7 @@ __all__ = [
 
 __version__: str
 
-_DiagnosticRow: TypeAlias = tuple[str, str, int, int | None, str, int]
+_DiagnosticRow: TypeAlias = tuple[str, str, int, int | None, str, str, int]
 
 class _Rule(TypedDict):
     code: str

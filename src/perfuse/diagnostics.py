@@ -66,6 +66,7 @@ class Diagnostic:
         record_index: Zero-based index of the record; None where the violation is not of one record.
         field: Field that violates the rule; empty where it is not of one field.
         section: Section of the specification.
+        code_section: Section of the program whose code it concerns, such as `.plt.got`; empty where it concerns none.
         count: Number of occurrences; more than 1 on the last row of a code whose rows were limited, and for rules that
             are reported once per file.
         path: The file.
@@ -78,6 +79,7 @@ class Diagnostic:
     record_index: int | None
     field: str
     section: str
+    code_section: str
     count: int
     path: str
 
@@ -139,15 +141,24 @@ def explain(code: str) -> Rule:
 def diagnostic(code: str, path: str, message: str, offset: int | None = None) -> Diagnostic:
     """A diagnostic that Python code found."""
     rule = _declarations()[code]
-    return Diagnostic(code, rule["severity"], message, offset, None, "", rule["section"], 1, path)
+    return Diagnostic(code, rule["severity"], message, offset, None, "", rule["section"], "", 1, path)
 
 
-def from_core(path: str, rows: list[tuple[str, str, int, int | None, str, int]]) -> list[Diagnostic]:
+def from_core(path: str, rows: list[tuple[str, str, int, int | None, str, str, int]]) -> list[Diagnostic]:
     """Rows of the core's checker as diagnostics."""
     by_code = _declarations()
     return [
         Diagnostic(
-            code, by_code[code]["severity"], message, offset, index, field, by_code[code]["section"], count, path
+            code,
+            by_code[code]["severity"],
+            message,
+            offset,
+            index,
+            field,
+            by_code[code]["section"],
+            code_section,
+            count,
+            path,
         )
-        for code, message, offset, index, field, count in rows
+        for code, message, offset, index, field, code_section, count in rows
     ]

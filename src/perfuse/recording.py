@@ -153,7 +153,7 @@ class Recording:
 
         return has_grown or is_open_for_writing(self.path)
 
-    def _diagnostics(self, rows: list[tuple[str, str, int, int | None, str, int]]) -> list["Diagnostic"]:
+    def _diagnostics(self, rows: list[tuple[str, str, int, int | None, str, str, int]]) -> list["Diagnostic"]:
         from perfuse.diagnostics import diagnostic, from_core
 
         found = from_core(self.path, rows)

@@ -129,7 +129,7 @@ impl PyRecording {
         RecordIterator { inner: Arc::clone(&self.inner), kinds, at: Mutex::new(at) }
     }
 
-    /// Every departure: `(code, message, offset, record_index, field, count)`; at most `limit` rows of a code.
+    /// Every departure: `(code, message, offset, record_index, field, code_section, count)`; at most `limit` rows of a code.
     /// Without `whole` only what reading the file for its tables finds.
     #[pyo3(signature = (limit, whole=true))]
     fn check(&self, py: Python<'_>, limit: usize, whole: bool) -> Vec<FindingFields> {
@@ -189,12 +189,14 @@ fn readable() -> String {
 type RepairRow = (&'static str, String, u64);
 
 fn diagnostic_rows(rows: Vec<Diagnostic>) -> Vec<FindingFields> {
-    let row =
-        |d: Diagnostic| (d.rule.code, d.message.into_owned(), d.offset, d.record_index, d.field, d.count);
+    let row = |d: Diagnostic| {
+        let section = d.code_section.into_owned();
+        (d.rule.code, d.message.into_owned(), d.offset, d.record_index, d.field, section, d.count)
+    };
     rows.into_iter().map(row).collect()
 }
 
-type FindingFields = (&'static str, String, u64, Option<u64>, &'static str, u64);
+type FindingFields = (&'static str, String, u64, Option<u64>, &'static str, String, u64);
 
 impl PyRecording {
     fn of(py: Python<'_>, path: &str, source: Source) -> PyResult<Self> {

@@ -55,6 +55,8 @@ pub struct Diagnostic {
     pub record_index: Option<u64>,
     /// Name of the field; empty where none applies.
     pub field: &'static str,
+    /// Section of the program whose code it concerns, such as `.plt.got`; empty where it concerns none.
+    pub code_section: Cow<'static, str>,
     /// Number of occurrences: more than 1 only in the last row of a code whose rows were limited.
     pub count: u64,
 }
@@ -91,6 +93,19 @@ impl Diagnostics {
         field: &'static str,
         message: impl FnOnce() -> Cow<'static, str>,
     ) {
+        self.push_in(Cow::Borrowed(""), rule, offset, record_index, field, message);
+    }
+
+    /// Adds one departure that concerns code of a section of a program.
+    pub fn push_in(
+        &mut self,
+        code_section: Cow<'static, str>,
+        rule: &'static Rule,
+        offset: u64,
+        record_index: Option<u64>,
+        field: &'static str,
+        message: impl FnOnce() -> Cow<'static, str>,
+    ) {
         let next = self.rows.len();
         let limit = if rule.severity == Severity::Info { 1 } else { self.limit };
         match self.seen.iter_mut().find(|(code, ..)| *code == rule.code) {
@@ -106,7 +121,15 @@ impl Diagnostics {
             }
             None => self.seen.push((rule.code, 1, next)),
         }
-        self.rows.push(Diagnostic { rule, message: message(), offset, record_index, field, count: 1 });
+        self.rows.push(Diagnostic {
+            rule,
+            message: message(),
+            offset,
+            record_index,
+            field,
+            code_section,
+            count: 1,
+        });
     }
 
     /// Adds the rows of another collection with the same limit. The result equals that of adding all departures to one.
@@ -118,8 +141,8 @@ impl Diagnostics {
 
     /// Adds a row of another collection, with its count.
     pub fn push_row(&mut self, row: Diagnostic) {
-        let Diagnostic { rule, message, offset, record_index, field, count } = row;
-        self.push(rule, offset, record_index, field, || message);
+        let Diagnostic { rule, message, offset, record_index, field, code_section, count } = row;
+        self.push_in(code_section, rule, offset, record_index, field, || message);
         let last = self.seen.iter().find(|(code, ..)| *code == rule.code).map(|(_, _, last)| *last);
         if let Some(row) = last.and_then(|last| self.rows.get_mut(last)) {
             row.count = row.count.saturating_add(count.saturating_sub(1));

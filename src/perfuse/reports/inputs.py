@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -121,12 +121,15 @@ def counts_text(counts: dict[str, int]) -> str:
     return ", ".join(counted(count, *words[severity]) for severity, count in counts.items()) or "clean"
 
 
-def check_lines(path: str, diagnostics: Sequence[Diagnostic], style: Style) -> Iterator[str]:
-    """The diagnostics of a file: a heading per rule, a line per place."""
+def check_lines(
+    path: str, diagnostics: Sequence[Diagnostic], style: Style, accepted: Mapping[str, int]
+) -> Iterator[str]:
+    """The diagnostics of a file: a heading per rule, a line per place. `accepted` counts the accepted findings."""
     from perfuse import explain
 
     counts = severity_counts(diagnostics)
-    yield (style.paint(path, Role.TITLE) + "  " + style.paint(counts_text(counts), Role.FAINT if counts else Role.GOOD))
+    text = counts_text(counts) + (f"; {count_text(sum(accepted.values()))} accepted" if accepted else "")
+    yield (style.paint(path, Role.TITLE) + "  " + style.paint(text, Role.FAINT if counts else Role.GOOD))
     ordered = sorted(diagnostics, key=lambda found: (SEVERITIES_BY_RANK.index(found.severity), found.code))
     for code, group in groupby(ordered, key=lambda found: found.code):
         places = list(group)
@@ -140,6 +143,10 @@ def check_lines(path: str, diagnostics: Sequence[Diagnostic], style: Style) -> I
         yield from grid([Column("", role=Role.NAME), Column("", shrinks=30)], rows, style, indent="    ")
         if total > len(places):
             yield style.paint(f"    … {count_text(total - len(places))} more (--limit 0 shows all)", Role.FAINT)
+    if accepted:
+        yield ""
+    for name, count in accepted.items():
+        yield style.paint(f"  accepted  {name}  {counted(count, 'time')}", Role.FAINT)
 
 
 def summary_lines(counts: Sequence[DiagnosticCount], style: Style) -> Iterator[str]:

@@ -100,7 +100,8 @@ impl ComparedSection {
             None => None,
         };
         let offset = offset.unwrap_or(function.entry_offset);
-        sink.push(rule, offset, None, field(found.difference), || {
+        let section = code.map_or_else(String::new, |code| code.name.clone()).into();
+        sink.push_in(section, rule, offset, None, field(found.difference), || {
             let place = code.map_or(String::new(), |code| {
                 format!("{}+{:#x}", code.name, found.address.wrapping_sub(code.start))
             });
@@ -139,7 +140,9 @@ pub fn cross_check_recording(recording: &dyn Recording, sink: &mut Diagnostics) 
     for compared in ComparedSection::all_of(file) {
         for function in compared.uncovered() {
             let offset = compared.eh_frame.file_offset.saturating_add(function.entry_offset);
-            sink.push(&rules::NOT_COVERED, offset, None, "", || {
+            let code = compared.eh_frame.code_at(function.start);
+            let section = code.map_or_else(String::new, |code| code.name.clone()).into();
+            sink.push_in(section, &rules::NOT_COVERED, offset, None, "", || {
                 format!("the first at {:#x}, of {} bytes", function.start, function.size).into()
             });
         }
