@@ -11,6 +11,7 @@
     )
 )]
 
+pub mod dependencies;
 pub mod eh_frame;
 pub mod elf_image;
 pub mod symbolize;

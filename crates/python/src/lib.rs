@@ -90,7 +90,7 @@ mod _core {
     #[pymodule_export]
     use super::xray_logs::{XRayLogWriter, convert_xray, write_xray};
     #[pymodule_export]
-    use super::xray_map::PyInstrumentationMap;
+    use super::xray_map::{PyInstrumentationMap, elf_dependencies};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use perfuse_binaries::symbolize::{Options, Symbolizer};
+use perfuse_binaries::dependencies::Dependencies;
+use perfuse_binaries::symbolize::{Image, Options, Symbolizer};
 use perfuse_binaries::xray_map::{FunctionNames, MapFile};
 use pyo3::prelude::*;
 
@@ -98,6 +99,14 @@ impl PyInstrumentationMap {
         let batch = py.detach(|| self.file.map().sleds_batch());
         batch.map(ArrowStream::of).map_err(table_error)
     }
+}
+
+/// The libraries that an ELF file needs: its own name as a library, names of needed libraries, directories to search. `None` for
+/// other files.
+#[pyfunction]
+pub fn elf_dependencies(path: PathBuf) -> Option<(Option<String>, Vec<String>, Vec<String>)> {
+    let Dependencies { soname, needed, search } = Dependencies::read(&Image::open(&path).ok()?).ok()?;
+    Some((soname, needed, search))
 }
 
 impl PyInstrumentationMap {

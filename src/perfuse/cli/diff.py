@@ -48,8 +48,8 @@ def command(
     limit: int | None,
     form: str,
     as_json: bool,
-    map_a: tuple[tuple[int, str], ...],
-    map_b: tuple[tuple[int, str], ...],
+    map_a: _Maps,
+    map_b: _Maps,
     how: ProfileOptions,
 ) -> int:
     """A and B are two call traces, or two recordings with samples; a directory stands for the recordings in it.
@@ -60,8 +60,8 @@ def command(
     form = "json" if as_json else form
     if limit is None:
         limit = TEXT_LIMIT if form == "text" else 0
-    before = open_profile(console, [a], replace(how, maps=(*how.maps, *map_a)))
-    after = open_profile(console, [b], replace(how, maps=(*how.maps, *map_b)))
+    before = open_profile(console, [a], replace(how, maps=_own_maps(how.maps, map_a)))
+    after = open_profile(console, [b], replace(how, maps=_own_maps(how.maps, map_b)))
     edges = form == "dot"
     first = function_graph(before, event, edges=edges)
     same_event = event if after.has_traces else event or first.event
@@ -75,3 +75,12 @@ def command(
         else:
             console.lines(csv_lines(report) if form == "csv" else diff_lines(report, console.style))
     return note_data_loss(console, [*before.diagnostics, *after.diagnostics])
+
+
+_Maps = tuple[tuple[int | None, str], ...]
+
+
+def _own_maps(both: _Maps, own: _Maps) -> _Maps:
+    """The files for one recording: its own, and those for both that have other numbers."""
+    numbers = {number for number, _ in own}
+    return (*(one for one in both if one[0] not in numbers), *own)

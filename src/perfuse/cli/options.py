@@ -14,6 +14,7 @@ import click
 
 import perfuse
 from perfuse.cli import exit_codes
+from perfuse.errors import UsageError
 
 if TYPE_CHECKING:
     from perfuse import Diagnostic, Profile
@@ -57,7 +58,7 @@ class ProfileOptions:
     strict: bool = False
     between: tuple[float | None, float | None] | None = None
     thread: str | None = None
-    maps: tuple[tuple[int, str], ...] = ()
+    maps: tuple[tuple[int | None, str], ...] = ()
     tsc_hz: int | Literal["auto", "header"] = "auto"
 
     @property
@@ -89,7 +90,7 @@ def profile_options(function: Callable[..., Any]) -> Callable[..., Any]:
             type=ObjectFile(),
             multiple=True,
             metavar="[N=]FILE",
-            help="Program whose XRay map names functions; with N= a library with that number; repeats.",
+            help="Program whose XRay map names functions, then its libraries; N= gives a library's number; repeats.",
         ),
         click.option(
             "--no-debug-info", is_flag=True, help="Do not read lines and inlined calls of native code: faster."
@@ -127,17 +128,17 @@ class TscRate(click.ParamType[Any]):
 
 
 class ObjectFile(click.ParamType[Any]):
-    """`FILE`, or `N=FILE` for library number N."""
+    """`FILE`, or `N=FILE` for object number N."""
 
     name = "map"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, str]:
-        """The number of the object, and its file."""
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int | None, str]:
+        """The number of the object, None where it was not given, and its file."""
         if isinstance(value, tuple):
             return value
         number, equals, path = value.partition("=")
         if not (equals and number.isdecimal()):
-            return 0, value
+            return None, value
         if int(number) > LAST_OBJECT:
             self.fail(
                 f"{number} is not the number of an object: XRay numbers objects from 0 to {LAST_OBJECT}", param, ctx
@@ -222,7 +223,7 @@ def open_profile(
             symbol_dirs=how.symbol_dirs,
             debug_info=not how.no_debug_info,
             strict=how.strict,
-            maps=dict(how.maps),
+            maps=object_files(how.maps),
             tsc_hz=how.tsc_hz,
             progress=progress,
         )
@@ -233,6 +234,22 @@ def open_profile(
         number = how.thread.isdecimal() or _HEXADECIMAL.fullmatch(how.thread)
         profile = profile.thread(int(how.thread, 0) if number else how.thread)
     return profile
+
+
+def object_files(maps: Sequence[tuple[int | None, str]]) -> dict[int, str] | list[str]:
+    """The argument `maps` of `perfuse.fuse` for the values of `--map`: by number, or the program and its libraries.
+
+    Raises:
+        UsageError: Some libraries have a number and others have none.
+    """
+    plain = [path for number, path in maps if number is None]
+    numbered = {number: path for number, path in maps if number is not None}
+    if not numbered:
+        return plain
+    if len(plain) + (0 in numbered) > 1:
+        hint = "give --map PROGRAM and --map N=LIBRARY, or all files without numbers"
+        raise UsageError(f"{plain[-1]} has no number, and other files of --map have one", hint=hint)
+    return {**({0: plain[0]} if plain else {}), **numbered}
 
 
 def note_data_loss(console: Console, diagnostics: Sequence[Diagnostic]) -> int:

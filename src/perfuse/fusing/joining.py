@@ -48,8 +48,9 @@ def fuse(
         debug_info: Use DWARF for lines and inlined calls of native code.
         strict: Refuse files that depart from their specification in more than habit.
         maps: Programs and libraries with instrumentation maps, by object number, which name the functions of XRay logs;
-            0 is the program itself. Where none is given, the program that the log is named after is searched for
-            beside the log and in `symbol_dirs`.
+            0 is the program itself. As a list, the program and its libraries, which are numbered by the order of their
+            constructors. Where none is given, the program that the log is named after is searched for beside the log
+            and in `symbol_dirs`.
         tsc_hz: Ticks per second of the processor's counter in call traces: `auto` for the rate that the trace itself
             shows or else that of its header, `header`, or the rate.
         progress: Called with the name of each step and the part of the work that is done, from 0 to 1.

@@ -1,19 +1,28 @@
-"""Finds the programs whose instrumentation maps name the functions of call traces."""
+"""Finds the programs whose instrumentation maps name the functions of call traces, and numbers their libraries."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 
-from perfuse import _core
 from perfuse.diagnostics import Diagnostic, diagnostic
-from perfuse.errors import UnreadableInput
+from perfuse.errors import UsageError
+from perfuse.fusing.object_numbers import (
+    FUNCTION_BITS,
+    LoadOrder,
+    exchangeable,
+    has_map,
+    option_text,
+)
 from perfuse.recording import Recording
+from perfuse.table import Columns
 
-Maps = Mapping[int, str | PathLike[str]]
-"""Files by object number: the program is object 0, its libraries follow in the order they were loaded."""
+Maps = Mapping[int, str | PathLike[str]] | Sequence[str | PathLike[str]]
+"""Files by object number: the program is object 0, its libraries follow in the order of their constructors. Or the
+program and its libraries in any order, to number them in that order."""
 
 _LOG = re.compile(r"xray-log\.(?P<program>.+)\.\w{6}(\.gz|\.zst)?$")
+LAST_OBJECT = 255
 
 
 def find_maps(
@@ -23,15 +32,19 @@ def find_maps(
 
     Args:
         traces: Recordings that have numbers for functions.
-        given: The user's choice, which is taken as it is.
+        given: The user's choice. Numbers are taken as they are, and compared with the order of constructors.
         directories: Directories to search besides those of the logs.
 
     Returns:
         Object numbers with their files, and diagnostics about how they were found.
+
+    Raises:
+        UsageError: There are more files than XRay has numbers.
     """
+    searched = list(directories)
     if given or not traces:
-        return [(number, fspath(path)) for number, path in sorted(given.items())], []
-    programs = {trace.path: _program(trace, directories) for trace in traces}
+        return _number(traces, given, searched)
+    programs = {trace.path: _program(trace, searched) for trace in traces}
     found = sorted({str(path) for path in programs.values() if path is not None})
     if len(found) != 1:
         # Of several programs, each would also name the functions in the other's logs.
@@ -42,7 +55,62 @@ def find_maps(
         else diagnostic("FU007", trace.path, f"functions are named by {found[0]}")
         for trace in traces
     ]
-    return [(0, found[0])], diagnostics
+    numbered, notes = _number(traces, found, searched)
+    return numbered, diagnostics + notes
+
+
+def _number(
+    traces: Sequence[Recording], given: Maps, directories: Sequence[str | PathLike[str]]
+) -> tuple[list[tuple[int, str]], list[Diagnostic]]:
+    """Numbers libraries that have no number, and checks the numbers of those that have one."""
+    numbers = {n: fspath(path) for n, path in given.items()} if isinstance(given, Mapping) else {}
+    files = [] if isinstance(given, Mapping) else [fspath(path) for path in given]
+    program = files[0] if files else numbers.get(0)
+    libraries = files[1:] or [path for n, path in sorted(numbers.items()) if n > 0]
+    largest = _largest_ids(traces)
+    if not libraries and not any(largest):
+        return sorted({**numbers, **({0: program} if program else {})}.items()), []
+    order = [] if program is None else LoadOrder(program, libraries, directories).instrumented
+    if files or not libraries:
+        unplaced = [one for one in libraries if one not in order]
+        files = [str(program), *order, *unplaced]
+        if len(files) > LAST_OBJECT + 1:
+            raise UsageError(f"{len(files)} objects are too many: XRay numbers objects from 0 to {LAST_OBJECT}")
+        numbers = dict(enumerate(files))
+        uncertain = {n: path for n, path in numbers.items() if path in unplaced} if len(unplaced) > 1 else {}
+    else:
+        expected = {path: n for n, path in enumerate(order, 1)}
+        placed = {n: path for n, path in numbers.items() if path in expected}
+        if any(expected[path] != n for n, path in placed.items()):
+            proposed = {0: str(program), **dict(enumerate(order, 1))}
+            message = (
+                f"constructors run in another order, by the libraries that the files need: {option_text(proposed)}"
+            )
+            return sorted(numbers.items()), [diagnostic("FU012", trace.path, message) for trace in traces]
+        uncertain = {n: path for n, path in numbers.items() if n and path not in expected}
+    return sorted(numbers.items()), [
+        diagnostic("FU013", trace.path, f"{_names(uncertain, pairs)} fit the log in either order")
+        for trace in traces
+        for pairs in [exchangeable(uncertain, largest)]
+        if pairs
+    ]
+
+
+def _names(files: Mapping[int, str], pairs: Sequence[tuple[int, int]]) -> str:
+    numbers = sorted({n for pair in pairs for n in pair})
+    return ", ".join(f"{n}={files[n]}" for n in numbers)
+
+
+def _largest_ids(traces: Sequence[Recording]) -> dict[int, int]:
+    """The largest function number of each object in the logs, as far as logs have the object's number."""
+    largest: dict[int, int] = {}
+    for trace in traces:
+        if trace.format != "xray":
+            continue
+        for native_id in Columns(trace.tables["functions"])["native_id"]:
+            number, function = native_id >> FUNCTION_BITS & LAST_OBJECT, native_id & ((1 << FUNCTION_BITS) - 1)
+            largest[number] = max(largest.get(number, 0), function)
+    return largest
 
 
 def _program(trace: Recording, directories: Iterable[str | PathLike[str]]) -> Path | None:
@@ -51,15 +119,7 @@ def _program(trace: Recording, directories: Iterable[str | PathLike[str]]) -> Pa
         return None
     searched = [Path(trace.path).parent, *map(Path, directories)]
     candidates = (directory / (name["program"] + suffix) for directory in searched for suffix in ("", ".o"))
-    return next((path for path in candidates if path.is_file() and _has_map(path)), None)
-
-
-def _has_map(path: Path) -> bool:
-    try:
-        _core.InstrumentationMap.open(path, [], False)
-    except UnreadableInput:
-        return False
-    return True
+    return next((path for path in candidates if path.is_file() and has_map(path)), None)
 
 
 def _unnamed(trace: Recording, programs: Sequence[str]) -> Diagnostic:

@@ -115,4 +115,24 @@ RULES: dict[str, Explanation] = {
         ),
         action="No action is needed.",
     ),
+    "FU012": Explanation(
+        title="libraries have other numbers than the order of their constructors",
+        meaning=(
+            "XRay numbers shared objects when their constructors run: libraries before those that need them, and "
+            "otherwise the last one in link order first. The numbers given with `--map N=FILE` are in another order, "
+            "so that functions have the names of other libraries."
+        ),
+        action=(
+            "Give the files without numbers (`--map PROGRAM --map LIBRARY ...`) or with those of the message. Numbers "
+            "of a program of another C library than glibc, or that opens libraries with `dlopen`, may be right."
+        ),
+    ),
+    "FU013": Explanation(
+        title="the numbers of libraries could be exchanged",
+        meaning=(
+            "The program does not need these libraries, or was not given: they are numbered in the order in which they "
+            "were loaded, which no file states. Each has enough functions for what the log has of the other."
+        ),
+        action="Check a function whose callers you know; exchange the numbers of `--map N=FILE` if its name is wrong.",
+    ),
 }

@@ -16,4 +16,6 @@ rules! {
     CUT_STACKS = "FU009", Info, "perf_event.h: PERF_SAMPLE_STACK_USER";
     LOST_STACKS = "FU010", Warning, "";
     GIVEN_TWICE = "FU011", Info, "";
+    OBJECT_ORDER = "FU012", Warning, "";
+    OBJECTS_UNCERTAIN = "FU013", Warning, "";
 }

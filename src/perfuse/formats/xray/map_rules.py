@@ -90,8 +90,8 @@ RULES: dict[str, Explanation] = {
             "no map among those given."
         ),
         action=(
-            "Give each object's file with `--map NUMBER=FILE`; objects are numbered in the order their constructors "
-            "ran, the program is 0."
+            "Give the program and its libraries: `--map PROGRAM --map LIBRARY ...`. Libraries that were opened with "
+            "`dlopen` need a number, `--map NUMBER=FILE`: objects are numbered in the order their constructors ran."
         ),
     ),
     "XM014": Explanation(
