@@ -32,6 +32,7 @@ __all__ = [
     "count_rows",
     "diagnostics_table",
     "directory_format",
+    "elf_dependencies",
     "formats",
     "handle_sums",
     "heap_sums",
