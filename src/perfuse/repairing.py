@@ -1,5 +1,6 @@
 """Repairing damaged files: the longest valid file that can be recovered."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
@@ -26,20 +27,39 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class KindDifference:
+    """A kind of records of which the repaired file has more or fewer.
+
+    Attributes:
+        kind: Its name in the specification.
+        records_in: Number of records in the damaged file.
+        records_out: Number of records in the repaired file.
+        reason: In which other form the repaired file has them; None where the changes give the reason.
+    """
+
+    kind: str
+    records_in: int
+    records_out: int
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class RepairResult:
     """The result of a repair.
 
     Attributes:
         changes: Every change.
         lost: Data that could not be recovered.
-        records_in: Records that were read.
-        records_out: Records that were written.
+        records_in: Records of the damaged file.
+        records_out: Records of the repaired file.
+        differences: The kinds of which the two have different numbers.
     """
 
     changes: list[Change]
     lost: list[Diagnostic]
     records_in: int
     records_out: int
+    differences: list[KindDifference]
 
 
 def repair(source: Input, output: str | PathLike[str], *, strict: bool = False) -> RepairResult:
@@ -58,12 +78,20 @@ def repair(source: Input, output: str | PathLike[str], *, strict: bool = False) 
     target = fspath(output)
     try:
         with output_path(Path(target)) as path:
-            changes, lost, records_in, records_out = recording._core.repair(str(path))
+            changes, lost, rewritten = recording._core.repair(str(path))
+            before, after = recording.summary.records, open(path).summary.records
     except OSError as error:
         raise ExportError(f"cannot write {target}: {error.strerror or error}", path=target) from error
     return RepairResult(
         [Change(code, message, offset) for code, message, offset in changes],
         from_core(recording.path, lost),
-        records_in,
-        records_out,
+        sum(before.values()),
+        sum(after.values()),
+        _differences(before, after, dict(rewritten)),
     )
+
+
+def _differences(before: Mapping[str, int], after: Mapping[str, int], reasons: dict[str, str]) -> list[KindDifference]:
+    """The kinds with different counts, in the order of the damaged file."""
+    kinds = ((kind, before.get(kind, 0), after.get(kind, 0)) for kind in {**before, **after})
+    return [KindDifference(kind, num, left, reasons.get(kind)) for kind, num, left in kinds if num != left]

@@ -16,6 +16,7 @@ def is_fdr(path: Path) -> bool:
     return head[2:4] == b"\x01\x00" and head[1:2] == b"\x00"
 
 
+@pytest.mark.truth(recording=["xray_fdr", "xray_shared_objects"], path="repair", source="llvm-xray fdr-dump --verify")
 @pytest.mark.parametrize("folder", ACCEPTED)
 def test_repaired_logs_are_accepted(folder: str, xray_corpus: Path, llvm_xray: str, tmp_path: Path) -> None:
     logs = [path for path in sorted((xray_corpus / folder).glob("*.xray")) if is_fdr(path)]

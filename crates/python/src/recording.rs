@@ -147,14 +147,18 @@ impl PyRecording {
         diagnostic_rows(rows)
     }
 
-    /// Writes the longest valid file that can be saved to a file that is there: `(changes, lost, records in, records out)`.
-    fn repair(&self, py: Python<'_>, path: &str) -> PyResult<(Vec<RepairRow>, Vec<FindingFields>, u64, u64)> {
+    /// Writes the longest valid file that can be saved to a file that is there: `(changes, lost, kinds of records in another form)`.
+    fn repair(
+        &self,
+        py: Python<'_>,
+        path: &str,
+    ) -> PyResult<(Vec<RepairRow>, Vec<FindingFields>, Vec<(String, &'static str)>)> {
         let done = py.detach(|| {
             let mut out = File::options().write(true).truncate(true).open(path)?;
             self.inner.repair(&mut out)
         })?;
         let changes = done.changes.into_iter().map(|c| (c.rule.code, c.message, c.offset)).collect();
-        Ok((changes, diagnostic_rows(done.lost), done.records_in, done.records_out))
+        Ok((changes, diagnostic_rows(done.lost), done.rewritten))
     }
 
     /// Whether a table has rows of this file, as far as that is known without making it.

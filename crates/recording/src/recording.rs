@@ -288,10 +288,8 @@ pub struct Repaired {
     pub changes: Vec<Change>,
     /// Data that could not be recovered.
     pub lost: Vec<Diagnostic>,
-    /// Records that were read.
-    pub records_in: u64,
-    /// Records that were written.
-    pub records_out: u64,
+    /// Kinds of records that are not copied, because the output contains them in another form: name and reason.
+    pub rewritten: Vec<(String, &'static str)>,
 }
 
 /// An open file of any format.

@@ -37,13 +37,18 @@ def command(console: Console, file: str, output: str, limit: int | None, as_json
         return exit_code
     if limit is None:
         limit = TEXT_LIMIT
-    written = f"{count_text(result.records_out)} of {counted(result.records_in, 'record')} written to {output}"
+    read, written = counted(result.records_in, "record"), count_text(result.records_out)
+    done = f"{read} read, {written} written to {output}"
     changes = counted(len(result.changes), "change")
     lost = counts_text(severity_counts(result.lost)) if result.lost else "nothing lost"
     if data_is_out:
-        console.note(f"{written}; {changes}; {lost}")
+        console.note(f"{done}; {changes}; {lost}")
         return exit_code
-    console.line(f"{written}; {changes}; {lost}")
+    console.line(f"{done}; {changes}; {lost}")
+    for one in result.differences:
+        counts = f"{count_text(one.records_in)} read, {count_text(one.records_out)} written"
+        reason = f": {one.reason}" if one.reason else ""
+        console.line(f"  {one.kind}  {console.style.paint(counts + reason, Role.FAINT)}")
     # Counts by code first: there may be thousands of changes.
     for code, count in Counter(change.code for change in result.changes).most_common():
         console.line(f"  {code}  {console.style.paint(counted(count, 'change'), Role.FAINT)}")
@@ -57,8 +62,8 @@ def command(console: Console, file: str, output: str, limit: int | None, as_json
     ]
     if rows:
         console.line()
-    columns = [Column("code"), Column("offset", right=True, role=Role.NAME), Column("what", shrinks=30)]
-    console.lines(grid(columns, rows, console.style))
+        columns = [Column("code"), Column("offset", right=True, role=Role.NAME), Column("what", shrinks=30)]
+        console.lines(grid(columns, rows, console.style))
     if limit and len(result.changes) > limit:
         rest = count_text(len(result.changes) - limit)
         console.line(console.style.paint(f"  … {rest} more changes (--limit 0 shows all)", Role.FAINT))

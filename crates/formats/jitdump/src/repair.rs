@@ -122,7 +122,6 @@ impl<'a> Repairer<'a> {
     }
 
     fn repair_record(&mut self, record: &RawRecord<'a>) -> io::Result<()> {
-        self.done.records_in = self.done.records_in.saturating_add(1);
         if record.offset < self.begin {
             return Ok(());
         }
@@ -148,7 +147,6 @@ impl<'a> Repairer<'a> {
     }
 
     fn write(&mut self, tag: RecordTag, timestamp: u64, body: &[u8]) -> io::Result<()> {
-        self.done.records_out = self.done.records_out.saturating_add(1);
         encode::record(tag, timestamp, body, self.endian, &mut self.buffer).map_err(io::Error::other)
     }
 

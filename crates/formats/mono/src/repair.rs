@@ -21,7 +21,7 @@ use crate::rules::*;
 pub fn repair(log: &LogData, out: &mut File) -> io::Result<Repaired> {
     let mut out = BufWriter::new(out);
     let survey = log.survey();
-    let mut done = Repaired { records_in: survey.num_events(), ..Repaired::default() };
+    let mut done = Repaired::default();
     out.write_all(&repair_header(log, &mut done))?;
     let ends: FxHashMap<usize, u64> =
         survey.faults.iter().map(|(buffer, error)| (*buffer, error.offset)).collect();
@@ -54,7 +54,6 @@ pub fn repair(log: &LogData, out: &mut File) -> io::Result<Repaired> {
         done.changes.push(Change { rule, offset, message: message.to_owned() });
     }
     out.flush()?;
-    done.records_out = survey.num_events();
     let mut sink = Diagnostics::default();
     check::findings(log, &mut sink);
     done.lost = sink.into_rows().into_iter().filter(|row| row.rule.severity == Severity::DataLoss).collect();

@@ -8,7 +8,7 @@ use perfuse_wire::{Diagnostic, Diagnostics, Severity};
 use super::check;
 use super::perf_data::PerfData;
 use super::rules::{BAD_BODY, BAD_COMPRESSION, BAD_SIZE, LATE_RECORDS, TRUNCATED, UNFINISHED};
-use super::writer::{InjectError, inject};
+use super::writer::{InjectError, inject, not_copied_because};
 use perfuse_recording::{Change, Repaired};
 
 /// Writes the repaired recording.
@@ -16,7 +16,7 @@ use perfuse_recording::{Change, Repaired};
 /// # Errors
 /// When the output cannot be written, or no event attribute can be read.
 pub fn repair(perf: &PerfData, out: &mut File) -> io::Result<Repaired> {
-    let written = inject(perf, &[], &[], out).map_err(|error| match error {
+    inject(perf, &[], &[], out).map_err(|error| match error {
         InjectError::Io(error) => error,
         other => io::Error::new(io::ErrorKind::InvalidData, other.to_string()),
     })?;
@@ -26,8 +26,9 @@ pub fn repair(perf: &PerfData, out: &mut File) -> io::Result<Repaired> {
     let changes = found.iter().filter_map(change).collect();
     let lost =
         found.into_iter().filter(|d| d.rule.severity >= Severity::DataLoss && d.rule.code != UNFINISHED.code);
-    let records_in = perf.file().survey().num_records;
-    Ok(Repaired { changes, lost: lost.collect(), records_in, records_out: written.num_copied })
+    let kinds = perf.file().survey().counts.keys();
+    let rewritten = kinds.filter_map(|kind| Some((kind.name().into_owned(), not_copied_because(*kind)?)));
+    Ok(Repaired { changes, lost: lost.collect(), rewritten: rewritten.collect() })
 }
 
 /// The change that removes a departure; `None` for others.

@@ -239,7 +239,7 @@ impl<W: Write + Seek> Writer<'_, W> {
         let mut releaser = Releaser::default();
         while let Ok(record) = file.next(&mut at) {
             let is_copied = if record.record_type.is_user() {
-                is_copied_record(record.record_type)
+                not_copied_because(record.record_type).is_none()
             } else {
                 file.time(&record).unwrap_or(0) == 0
             };
@@ -298,20 +298,18 @@ impl<W: Write + Seek> Writer<'_, W> {
     }
 }
 
-/// Whether a record of perf is copied. Attributes and features of a pipe-mode stream become part of the header, and rounds
-/// are written anew.
-fn is_copied_record(kind: RecordType) -> bool {
-    !matches!(
-        kind,
+/// Why records of a kind are not copied; `None` for those that are.
+pub fn not_copied_because(kind: RecordType) -> Option<&'static str> {
+    match kind {
         RecordType::HEADER_ATTR
-            | RecordType::HEADER_EVENT_TYPE
-            | RecordType::HEADER_TRACING_DATA
-            | RecordType::HEADER_BUILD_ID
-            | RecordType::HEADER_FEATURE
-            | RecordType::FINISHED_ROUND
-            | RecordType::COMPRESSED
-            | RecordType::COMPRESSED2
-    )
+        | RecordType::HEADER_EVENT_TYPE
+        | RecordType::HEADER_TRACING_DATA
+        | RecordType::HEADER_BUILD_ID
+        | RecordType::HEADER_FEATURE => Some("in the header of the written file"),
+        RecordType::FINISHED_ROUND => Some("written anew, since records are sorted by time"),
+        RecordType::COMPRESSED | RecordType::COMPRESSED2 => Some("unpacked: the records in them are written"),
+        _ => None,
+    }
 }
 
 /// Whether a feature section is copied. The result is not compressed, build ids are written anew, and an index of AUX data

@@ -18,8 +18,7 @@ use perfuse_recording::{Change, Recording, Repaired};
 pub fn repair(file: &SFrame, out: &mut File) -> io::Result<Repaired> {
     let mut sink = Diagnostics::default();
     file.check(&mut sink);
-    let records: u64 = file.row_survey().counts().iter().map(|(_, count)| *count).sum();
-    let mut done = Repaired { records_in: records, records_out: records, ..Repaired::default() };
+    let mut done = Repaired::default();
     let found: Vec<_> = sink.into_rows();
     let needs_repair = found
         .iter()
@@ -31,7 +30,6 @@ pub fn repair(file: &SFrame, out: &mut File) -> io::Result<Repaired> {
             let Some(section_bytes) = rebuild_section(section, &views, &mut done) else { continue };
             bytes = replace_section(&bytes, section, &section_bytes).map_err(io::Error::other)?;
         }
-        done.records_out = records.saturating_sub(done.lost.len() as u64);
     }
     out.write_all(&bytes)?;
     Ok(done)

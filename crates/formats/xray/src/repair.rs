@@ -33,27 +33,26 @@ pub fn repair(log: &XRay, out: &mut File) -> io::Result<Repaired> {
     let mut out = BufWriter::with_capacity(WRITE_BYTES, out);
     let mut found = Diagnostics::default();
     log.check(&mut found);
-    let records_in = log.summary().counts.iter().map(|(_, count)| *count).sum();
-    let records_out = match log.content() {
+    match log.content() {
         LogContent::Fdr(survey) => fdr::write_fdr_log(log, survey, &mut out)?,
         LogContent::Basic(survey) => write_basic_log(log, survey, &mut out)?,
         LogContent::Profile(survey) => write_profile(log, survey, &mut out)?,
-    };
+    }
     out.flush()?;
     let found = found.into_rows();
     let changes = found.iter().filter_map(|found| changes::change_for(log, found)).collect();
     let lost = found.into_iter().filter(changes::is_lost).collect();
-    Ok(Repaired { changes, lost, records_in, records_out })
+    Ok(Repaired { changes, lost, ..Repaired::default() })
 }
 
-/// Writes a Basic mode log, and returns the number of records.
+/// Writes a Basic mode log.
 ///
 /// # Errors
 /// When writing fails.
-fn write_basic_log(log: &XRay, survey: &basic::BasicSurvey, out: &mut dyn Write) -> io::Result<u64> {
+fn write_basic_log(log: &XRay, survey: &basic::BasicSurvey, out: &mut dyn Write) -> io::Result<()> {
     let header = log.header();
     out.write_all(&log_header(log, 0))?;
-    let (mut records, mut last_entry) = (0u64, None);
+    let mut last_entry = None;
     let mut bytes = Vec::new();
     for index in survey.indexes() {
         let Some(mut entry) = basic::read_item(log.source(), index, header.endian) else { continue };
@@ -78,23 +77,21 @@ fn write_basic_log(log: &XRay, survey: &basic::BasicSurvey, out: &mut dyn Write)
         entry.encode(header.endian, &mut bytes);
         out.write_all(&bytes)?;
         bytes.clear();
-        records = records.saturating_add(1);
     }
-    Ok(records)
+    Ok(())
 }
 
-/// Writes a profile, and returns the number of records, including block headers.
+/// Writes a profile.
 ///
 /// # Errors
 /// When writing fails.
-fn write_profile(log: &XRay, survey: &profile::ProfileSurvey, out: &mut dyn Write) -> io::Result<u64> {
+fn write_profile(log: &XRay, survey: &profile::ProfileSurvey, out: &mut dyn Write) -> io::Result<()> {
     let header = log.header();
     let endian = header.endian;
     let mut bytes = Vec::new();
     if let Some(profile) = header.profile {
         ProfileHeader { version: PROFILE_VERSION, ..profile }.write(&mut bytes, endian);
     }
-    let mut records = 0u64;
     for block in survey.blocks.iter().filter(|block| block.num_paths > 0) {
         let mut cursor = block.cursor(log.source(), endian);
         let begin = block.records.start;
@@ -109,8 +106,6 @@ fn write_profile(log: &XRay, survey: &profile::ProfileSurvey, out: &mut dyn Writ
         out.write_all(&bytes)?;
         out.write_all(paths)?;
         bytes.clear();
-        records = records.saturating_add(block.num_paths).saturating_add(1);
     }
-    out.write_all(&bytes)?;
-    Ok(records)
+    out.write_all(&bytes)
 }

@@ -21,11 +21,11 @@ const MAX_PADDING_RATIO: u64 = 16;
 /// Largest `buffer_size` that is retained where the file is smaller.
 const MAX_UNBACKED_BUFFER_BYTES: u64 = 1 << 20;
 
-/// Writes an FDR log, and returns the number of records.
+/// Writes an FDR log.
 ///
 /// # Errors
 /// When writing fails.
-pub fn write_fdr_log(log: &XRay, survey: &FdrSurvey, out: &mut dyn Write) -> io::Result<u64> {
+pub fn write_fdr_log(log: &XRay, survey: &FdrSurvey, out: &mut dyn Write) -> io::Result<()> {
     let dialect = XRayDialect { payloads: true, ..log.header().dialect() };
     let plan = plan(log, survey);
     if dialect.version == 1 {
@@ -39,8 +39,7 @@ pub fn write_fdr_log(log: &XRay, survey: &FdrSurvey, out: &mut dyn Write) -> io:
         write_buffer(log, survey, planned, &mut out)?;
         release(log, survey, planned);
     }
-    out.flush()?;
-    Ok(out.records)
+    out.flush()
 }
 
 /// Writes a log of version 1, where buffers have equal distances.
@@ -49,7 +48,7 @@ fn write_version_1(
     survey: &FdrSurvey,
     plan: &[PlannedBuffer],
     out: &mut dyn Write,
-) -> io::Result<u64> {
+) -> io::Result<()> {
     let dialect = XRayDialect { payloads: true, ..log.header().dialect() };
     let mut largest = 0;
     for planned in plan {
@@ -69,8 +68,7 @@ fn write_version_1(
         out.pad(stride.saturating_sub(size))?;
         release(log, survey, planned);
     }
-    out.flush()?;
-    Ok(out.records)
+    out.flush()
 }
 
 /// Size in bytes of a repaired buffer.
@@ -196,8 +194,7 @@ impl BufferRepair<'_, '_, '_> {
     /// Copies function records of the source.
     fn copy(&mut self, range: std::ops::Range<usize>) -> io::Result<()> {
         let bytes = self.data.get(range).unwrap_or_default();
-        let records = bytes.len().checked_div(FUNCTION_BYTES).unwrap_or(0);
-        self.out.put_bytes(bytes, records as u64)
+        self.out.put_bytes(bytes)
     }
 
     /// Writes a function record at the time `now`; one of undefined action is left out.

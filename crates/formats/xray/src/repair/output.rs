@@ -17,19 +17,17 @@ pub struct RepairOutput<'w> {
     buffer: Vec<u8>,
     /// Number of bytes.
     pub len: u64,
-    /// Number of records.
-    pub records: u64,
 }
 
 impl<'w> RepairOutput<'w> {
     /// An output to a writer.
     pub fn to(sink: &'w mut dyn Write, dialect: XRayDialect) -> Self {
-        Self { sink: Some(sink), dialect, buffer: Vec::new(), len: 0, records: 0 }
+        Self { sink: Some(sink), dialect, buffer: Vec::new(), len: 0 }
     }
 
     /// An output that only counts bytes.
     pub fn counting(dialect: XRayDialect) -> Self {
-        Self { sink: None, dialect, buffer: Vec::new(), len: 0, records: 0 }
+        Self { sink: None, dialect, buffer: Vec::new(), len: 0 }
     }
 
     /// Appends a record.
@@ -40,7 +38,6 @@ impl<'w> RepairOutput<'w> {
         record
             .encode(self.dialect, &mut self.buffer)
             .map_err(|error: EncodeError| io::Error::other(error.to_string()))?;
-        self.records = self.records.saturating_add(1);
         self.flush_above(FLUSH_BYTES)
     }
 
@@ -48,8 +45,7 @@ impl<'w> RepairOutput<'w> {
     ///
     /// # Errors
     /// When writing fails.
-    pub fn put_bytes(&mut self, bytes: &[u8], records: u64) -> io::Result<()> {
-        self.records = self.records.saturating_add(records);
+    pub fn put_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.buffer.extend_from_slice(bytes);
         self.flush_above(FLUSH_BYTES)
     }
