@@ -101,7 +101,7 @@ def _name_column(title: str, functions: Sequence[Function | None]) -> Ranked:
 
 def _notes_column(latencies: Sequence[Latency]) -> list[Ranked]:
     notes = [endings_text(one) for one in latencies]
-    return [Ranked(Column("of them", role=Role.FAINT, shrinks=8), notes, 7, comfort=24)] if any(notes) else []
+    return [Ranked(Column("of these calls", role=Role.FAINT, shrinks=8), notes, 7, comfort=24)] if any(notes) else []
 
 
 def _where_column(functions: Sequence[Function]) -> list[Ranked]:
