@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use perfuse_wire::ParseError;
+use perfuse_wire::{ErrorKind, ParseError};
 
 use super::container::{Section, SectionOrigin};
 use super::layout::FuncDescAttrV3;
@@ -113,6 +113,10 @@ pub fn read_units(
     data: &[u8],
 ) -> Result<(Vec<SFrameUnit>, usize), ParseError> {
     let file_offset = section.range.start as u64;
+    if data.is_empty() {
+        let what = "find unwind tables: the section .sframe is empty";
+        return Err(ParseError::new(ErrorKind::Unreadable { what }, file_offset, ""));
+    }
     let mut units = vec![parse_unit(data, 0, index, file_offset)?];
     let mut end = units.first().map_or(0, |unit| unit.end);
     while let Some(at) = next_header(data, end) {
@@ -121,7 +125,7 @@ pub fn read_units(
         units.push(unit);
     }
     set_start_bases(section, data, &mut units);
-    limit_readable_rows(section, data, &mut units);
+    limit_readable_rows(data, &mut units);
     Ok((units, data.len().saturating_sub(end)))
 }
 
@@ -178,16 +182,15 @@ fn in_code(section: &Section, address: u64) -> bool {
 /// Limits how many rows are read. Functions may share rows, so a damaged table can have each function claim all of
 /// them. In total as many rows are read as the section has bytes, which is five times what sections with shared rows
 /// need; the functions after that get no rows.
-fn limit_readable_rows(section: &Section, data: &[u8], units: &mut [SFrameUnit]) {
+pub(super) fn limit_readable_rows(data: &[u8], units: &mut [SFrameUnit]) {
     let mut rows_left = (data.len() as u64).max(1 << 16);
     let claimed = units.iter().try_fold(0u64, |sum, unit| sum.checked_add(count_claimed_rows(unit, data)?));
     if claimed.is_some_and(|claimed| claimed <= rows_left) {
         units.iter_mut().for_each(|unit| unit.num_readable = unit.num_functions);
         return;
     }
-    let (file_offset, address) = (section.range.start as u64, section.address);
     for unit in units {
-        let view = UnitView { unit, data, file_offset, address };
+        let view = UnitView { unit, data, file_offset: 0, address: 0 };
         let mut num_readable = 0u32;
         for function in view.functions() {
             let row_bytes = function.info.row_start_bytes().unwrap_or(4).saturating_add(1);

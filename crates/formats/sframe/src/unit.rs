@@ -96,6 +96,23 @@ impl SFrameUnit {
         records::entry_bytes(self.version())
     }
 
+    /// The unit as readers find its parts that ignore their offsets: entries directly after the header, and rows
+    /// directly after entries. The section has `len` bytes.
+    #[must_use]
+    pub(super) fn with_adjacent_parts(&self, len: usize) -> Self {
+        let base = self.at.saturating_add(Header::SIZE as usize);
+        let start = base.saturating_add(self.header.sfh_auxhdr_len.into());
+        let entries = entries_in(&self.header, start, len);
+        let num_functions = entries.len().checked_div(entry_bytes(&self.header)).unwrap_or(0);
+        let rows_end = entries.end.saturating_add(self.header.sfh_fre_len as usize);
+        Self {
+            rows: entries.end..rows_end.min(len),
+            entries,
+            num_functions: u32::try_from(num_functions).unwrap_or(u32::MAX),
+            ..self.clone()
+        }
+    }
+
     /// The properties of this unit and function that the interpretation of rows depends on.
     #[must_use]
     pub fn context(&self, function: &Fde) -> RowContext {
@@ -165,27 +182,38 @@ pub(super) fn parse_unit(
     };
     let (endian, header) = read_header(rest, offset, endian)?;
     let base = at.saturating_add(Header::SIZE as usize).saturating_add(header.sfh_auxhdr_len.into());
-    let entry_bytes = records::entry_bytes(header.sfp_version);
-    let entries_start = base.saturating_add(header.sfh_fdeoff as usize).min(data.len());
-    let claimed_bytes = (header.sfh_num_fdes as usize).saturating_mul(entry_bytes.unwrap_or(0));
-    let available_bytes = data.len().saturating_sub(entries_start).min(claimed_bytes);
-    let num_functions = available_bytes.checked_div(entry_bytes.unwrap_or(0)).unwrap_or(0);
-    let entries_end = entries_start.saturating_add(num_functions.saturating_mul(entry_bytes.unwrap_or(0)));
+    let entries = entries_in(&header, base.saturating_add(header.sfh_fdeoff as usize), data.len());
+    let num_functions = entries.len().checked_div(entry_bytes(&header)).unwrap_or(0);
     let rows_start = base.saturating_add(header.sfh_freoff as usize);
     let rows_end = rows_start.saturating_add(header.sfh_fre_len as usize);
+    let claimed_bytes = (header.sfh_num_fdes as usize).saturating_mul(entry_bytes(&header));
     let claimed_end = base.saturating_add(header.sfh_fdeoff as usize).saturating_add(claimed_bytes);
     Ok(SFrameUnit {
         section,
         at,
         header,
         endian,
-        entries: entries_start..entries_end,
+        entries,
         rows: rows_start.min(data.len())..rows_end.min(data.len()),
         end: rows_end.max(claimed_end),
         num_functions: u32::try_from(num_functions).unwrap_or(u32::MAX),
         num_readable: u32::MAX,
         starts: StartBase::FromSection("not decided yet"),
     })
+}
+
+/// Size in bytes of a function entry; 0 for an unknown version.
+fn entry_bytes(header: &Header) -> usize {
+    records::entry_bytes(header.sfp_version).unwrap_or(0)
+}
+
+/// The complete function entries that are present from an offset of a section with `len` bytes.
+fn entries_in(header: &Header, start: usize, len: usize) -> Range<usize> {
+    let (start, stride) = (start.min(len), entry_bytes(header));
+    let claimed_bytes = (header.sfh_num_fdes as usize).saturating_mul(stride);
+    let available_bytes = len.saturating_sub(start).min(claimed_bytes);
+    let partial_bytes = available_bytes.checked_rem(stride).unwrap_or(0);
+    start..start.saturating_add(available_bytes.saturating_sub(partial_bytes))
 }
 
 /// Reads the header in the byte order of the magic. The ABI's byte order is used instead where the header fits into

@@ -13,7 +13,7 @@ use super::consts::{
     Abi, FLAGS, SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED, SFRAME_FDE_TYPE_DEFAULT,
 };
 use super::prefetch::JobResults;
-use super::reader::UnitView;
+use super::reader::{UnitView, limit_readable_rows};
 use super::records::Fde;
 use super::recovery::{Base, Expression, InvalidRow, Recover, Recovery, RowContext};
 use super::row::{Fre, FreIter};
@@ -22,8 +22,9 @@ use cells::{ADDRESS_BYTES, CellCache, RowKey, decimal, hexadecimal};
 
 /// A version of readelf. All versions show only the first header of a section. 2.40 and 2.44 do not apply
 /// relocations, so they show functions of object files at address 0; 2.47 applies all of them, also those that `ld -r`
-/// before binutils 2.45 writes into rows. Before 2.45 rows without words are not the outermost frame, and s390x is unknown. Without the PCREL flag all of them take start
-/// addresses to be relative to the section, which is wrong where a linker did not merge sections.
+/// before binutils 2.45 writes into rows. Before 2.45 rows without words are not the outermost frame, s390x is unknown, and
+/// the offsets of entries and rows in the header are ignored. Without the PCREL flag all of them take start addresses to be
+/// relative to the section, which is wrong where a linker did not merge sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// Shows version 1; `u` for return addresses at a fixed offset; of several flags only the last.
@@ -68,6 +69,13 @@ impl Style {
     fn content_of(self, unit: &SFrameUnit) -> Result<DumpContent, &'static str> {
         let (version, flags) = (unit.version(), unit.header.sfp_flags);
         let has_unknown_flags = flags & !self.known_flags(version) != 0;
+        // readelf copies as many entries as the header states: it has no memory for them, or reads past the end.
+        let lacks_functions = unit.header.sfh_num_fdes > unit.num_functions;
+        let entry_bytes = unit.entry_bytes().unwrap_or(0) as u64;
+        let claimed_bytes = u64::from(unit.header.sfh_num_fdes).saturating_mul(entry_bytes);
+        if lacks_functions && !has_unknown_flags && claimed_bytes > u32::MAX.into() {
+            return Err(OUT_OF_MEMORY);
+        }
         let content = match (self, version) {
             (Self::Readelf247, 2 | 3) if !has_unknown_flags => DumpContent::All,
             (Self::Readelf247, _) => return Err(NO_SFRAME),
@@ -77,14 +85,8 @@ impl Style {
             _ if unit.endian == Endian::Big => return Err(NO_SFRAME),
             _ => return Err(OUT_OF_MEMORY),
         };
-        let num_functions = unit.header.sfh_num_fdes;
-        let entry_bytes = unit.entry_bytes().unwrap_or(0) as u64;
-        if content == DumpContent::All && num_functions > unit.num_functions {
-            // readelf copies as many entries as the header states: it has no memory for them, or reads past the end.
-            return match u64::from(num_functions).saturating_mul(entry_bytes) > u32::MAX.into() {
-                true => Err(OUT_OF_MEMORY),
-                false => Err("its header counts more functions than it has, and readelf reads past its end"),
-            };
+        if content == DumpContent::All && lacks_functions {
+            return Err("its header counts more functions than it has, and readelf reads past its end");
         }
         Ok(content)
     }
@@ -133,9 +135,10 @@ impl Dump {
     /// When that version of readelf does not show the section.
     pub fn of(file: &SFrame, style: Style, section: usize) -> Result<Self, DumpRefused> {
         let first = file.units().iter().find(|unit| unit.section == section && unit.at == 0);
-        let Some(unit) = first.cloned() else {
+        let Some(unit) = first else {
             return Err(DumpRefused { message: NO_SFRAME, shown_by: None });
         };
+        let unit = if style.is_before_245() { with_adjacent_parts(file, unit) } else { unit.clone() };
         let content = style.content_of(&unit);
         let content = content.map_err(|message| DumpRefused { message, shown_by: Style::for_unit(&unit) })?;
         let mut head = header_text(&unit, style);
@@ -174,6 +177,18 @@ impl Dump {
         block.clear();
         self.pool.lock().unwrap_or_else(PoisonError::into_inner).push(block);
     }
+}
+
+/// The unit as readelf before 2.45 finds its parts: entries directly after the header, and rows directly after entries.
+fn with_adjacent_parts(file: &SFrame, unit: &SFrameUnit) -> SFrameUnit {
+    let data = file.raw_view(unit).data;
+    if unit.header.sfh_fdeoff as usize > data.len() {
+        return unit.clone();
+    }
+    let mut units = [unit.with_adjacent_parts(data.len())];
+    limit_readable_rows(data, &mut units);
+    let [unit] = units;
+    unit
 }
 
 /// Writes a block of functions.
@@ -265,7 +280,11 @@ impl<'a> DumpWriter<'a> {
         self.text.extend_from_slice(b"\n    ");
         self.text.extend_from_slice(if function.info.repeats() { COLUMNS_OF_BLOCK } else { COLUMNS });
         let base = if function.info.repeats() { 0 } else { function.start };
-        let context = self.view.unit.context(function);
+        let mut context = self.view.unit.context(function);
+        // readelf takes unknown types for DEFAULT.
+        if !function.is_flex() {
+            context.fde_type = SFRAME_FDE_TYPE_DEFAULT;
+        }
         let mut rows = self.view.rows(function);
         if self.view.unit.endian == Endian::Little {
             match function.info.row_start_bytes() {
