@@ -292,8 +292,24 @@ def test_report_of_unwind_tables(perfuse: Perfuse) -> None:
     assert [one["address"] for one in section["without"]] == ["0x1080", "0x1140", "0x12a0"]
     assert section["agreement"]["num_disagreements"] == 0
     assert [one["takes_it"] for one in report["readers"]] == [False, False, False]
+    assert [(one["name"], one["version"]) for one in report["readers"]] == [
+        ("Linux", "patch series 13 of 2026-01-27, not in 7.2"),
+        ("glibc", "2.43"),
+        ("libsframe", "3, of binutils 2.46 and 2.47"),
+    ]
+    assert {one["as_of"] for one in report["readers"]} == {"2026-11-21"}
     several = json.loads(perfuse("report", "--json", "orders", "libsmall.so").out)
     assert [one["path"] for one in several["files"]] == ["orders", "libsmall.so"]
+
+
+def test_each_claim_about_an_unwinder_has_a_version_and_a_date(perfuse: Perfuse) -> None:
+    text = perfuse("report", "orders").out
+    assert "Accepted by  as of 2026-11-21" in text
+    assert "patch series 13 of 2026-01-27, not in 7.2" in text
+    for code, version in (("SF080", "series 13"), ("SF081", "2.43"), ("SF082", "binutils 2.46")):
+        explained = " ".join(perfuse("explain", code).out.split())
+        assert version in explained
+        assert "as of 2026-11-21" in explained
 
 
 def test_sframe_reports_unsupported_items(perfuse: Perfuse) -> None:

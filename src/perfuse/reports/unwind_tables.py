@@ -19,19 +19,29 @@ if TYPE_CHECKING:
     from perfuse.profile import Profile
     from perfuse.unwind_tables import CodeSection, EhFrameAgreement, SectionHeader, UncoveredFunction, UnwindTables
 
+
+@dataclass(frozen=True, slots=True)
+class UnwinderVersion:
+    """A version of an unwinder, and the date on which its behaviour was examined."""
+
+    name: str
+    version: str
+    as_of: str
+
+
 READERS = {
-    "SF080": "Linux (series of January 2026)",
-    "SF081": "glibc 2.43",
-    "SF082": "libsframe 3 (binutils 2.46)",
+    "SF080": UnwinderVersion("Linux", "patch series 13 of 2026-01-27, not in 7.2", "2026-11-21"),
+    "SF081": UnwinderVersion("glibc", "2.43", "2026-11-21"),
+    "SF082": UnwinderVersion("libsframe", "3, of binutils 2.46 and 2.47", "2026-11-21"),
 }
-"""Unwinders that read UnwindTables, by the diagnostic that states that they reject a section."""
+"""Unwinders that read SFrame, by the diagnostic that states that they reject a section."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
     """An unwinder, and why it rejects the section; `refuses` is empty where it accepts it."""
 
-    name: str
+    unwinder: UnwinderVersion
     refuses: str
 
 
@@ -73,7 +83,7 @@ class UnwindReport:
             "path": self.path,
             "sections": [_with_hex_addresses(asdict(one)) for one in self.sections],
             "readers": [
-                {"name": one.name, "takes_it": not one.refuses, "why_not": one.refuses} for one in self.readers
+                {**asdict(one.unwinder), "takes_it": not one.refuses, "why_not": one.refuses} for one in self.readers
             ],
             "findings": [{name: getattr(found, name) for name in keys} for found in self.findings],
         }
@@ -106,7 +116,7 @@ def unwind_report(opened: UnwindTables, limit: int = 0) -> UnwindReport:
     return UnwindReport(
         path=opened.recording.path,
         sections=[_section_report(opened, number, limit) for number in numbers],
-        readers=[Reader(name, refused.get(code, "")) for code, name in READERS.items()] if linked else [],
+        readers=[Reader(one, refused.get(code, "")) for code, one in READERS.items()] if linked else [],
         findings=[one for one in found if one.code not in READERS],
     )
 
@@ -171,7 +181,8 @@ def unwind_lines(report: UnwindReport, style: Style) -> Iterator[str]:
                 left = count_text(one.num_without - len(one.without))
                 yield style.paint(f"  … {left} more (--limit 0 shows all)", Role.FAINT)
     if report.readers:
-        yield from section("Accepted by", style)
+        dates = {reader.unwinder.as_of for reader in report.readers}
+        yield from section("Accepted by", style, f"as of {' and '.join(sorted(dates))}")
         yield from _reader_table(report.readers, style)
     if report.findings:
         yield from section("Findings", style, "explained by: perfuse explain CODE")
@@ -271,9 +282,14 @@ def _missing_table(rows: Sequence[UncoveredFunction], style: Style) -> Iterator[
 
 
 def _reader_table(rows: Sequence[Reader], style: Style) -> Iterator[str]:
-    columns = [Column(""), Column("", role=Role.NAME), Column("", shrinks=20)]
+    columns = [Column(""), Column("", role=Role.NAME), Column("", role=Role.FAINT), Column("", shrinks=20)]
     cells: list[list[Cell]] = [
-        [("no" if row.refuses else "yes", Role.WARNING if row.refuses else Role.GOOD), row.name, row.refuses]
+        [
+            ("no" if row.refuses else "yes", Role.WARNING if row.refuses else Role.GOOD),
+            row.unwinder.name,
+            row.unwinder.version,
+            row.refuses,
+        ]
         for row in rows
     ]
     return grid(columns, cells, style)

@@ -322,19 +322,26 @@ RULES: dict[str, Explanation] = {
     "SF080": Explanation(
         title="Linux would not accept it",
         meaning=(
-            "According to the unmerged patch series for user space unwinding of January 2026, which needs version 3, "
-            "sorted, field-relative starts, no auxiliary header, functions inside code, and ascending rows."
+            "According to patch series 13 for user space unwinding, of 2026-01-27, which Linux 7.2 does not contain "
+            "(as of 2026-11-21). It needs version 3, sorted, field-relative starts, no auxiliary header, functions "
+            "inside code, and ascending rows."
         ),
         action="Link with binutils 2.46 or newer; `perfuse.sframe` converts and merges.",
     ),
     "SF081": Explanation(
         title="glibc 2.43 would not use it",
-        meaning="Its backtrace() reads version 2 for its own machine, and uses DWARF otherwise.",
+        meaning=(
+            "Its backtrace() reads version 2 for its own machine, and uses DWARF otherwise (as of 2026-11-21; a patch "
+            "of April 2026 for version 3 is not released)."
+        ),
         action="No action is needed: DWARF is usually present.",
     ),
     "SF082": Explanation(
         title="libsframe 3 (binutils 2.46 and newer) would not read it correctly",
-        meaning="It reads versions 2 and 3, and in version 2 without the flag PCREL finds only part of the functions.",
+        meaning=(
+            "It reads versions 2 and 3, and in version 2 without the flag PCREL finds only part of the functions "
+            "(binutils 2.46 and 2.47, as of 2026-11-21)."
+        ),
         action="`perfuse.sframe` converts it to version 3.",
     ),
 }
