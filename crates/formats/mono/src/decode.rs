@@ -384,6 +384,14 @@ impl<'a> FieldVisitor<'a> for EventDecoder<'a> {
         }
     }
 
+    /// Flags of 0 and printable text: an event that starts with 0 is an allocation, whose bytes are no text.
+    #[cold]
+    fn has_name(&self, _: &[u8]) -> bool {
+        let [0, rest @ ..] = self.remaining() else { return false };
+        let name = memchr::memchr(0, rest).and_then(|len| rest.get(..len)).unwrap_or_default();
+        name.len() > 1 && std::str::from_utf8(name).is_ok_and(|name| !name.chars().any(char::is_control))
+    }
+
     #[cold]
     fn reject(&mut self, field: &'static str, value: u64, expected: &'static str) {
         self.fail(ErrorKind::Invalid { value, expected }, field);

@@ -67,6 +67,11 @@ pub trait FieldVisitor<'a> {
         list: &mut Vec<CounterEntry<'a>>,
         each: impl FnMut(&mut Self, &mut CounterEntry<'a>),
     );
+    /// Whether flags and a name follow where the specification has none and mprof-report reads them: assemblies until data
+    /// version 10. `name` is the name of an event that is encoded.
+    fn has_name(&self, name: &[u8]) -> bool {
+        !name.is_empty()
+    }
     /// Reports a value that the encoding does not allow.
     fn reject(&mut self, field: &'static str, value: u64, expected: &'static str);
 
@@ -113,6 +118,7 @@ pub fn is_defined(byte: EventByte, dialect: &LogDialect) -> bool {
         | EventByte::SYNC_POINT => version >= 13,
         EventByte::METADATA_NAME => version > 1 || dialect.minor > 1,
         EventByte::METADATA_END_UNLOAD => version >= 11,
+        EventByte::METADATA_LOAD_ERR => version < 11,
         EventByte::MONITOR | EventByte::MONITOR_BT => version >= 14,
         EventByte::MONITOR_CONTENTION
         | EventByte::MONITOR_DONE
@@ -221,7 +227,7 @@ pub(super) fn visit_metadata<'a, C: FieldVisitor<'a>>(c: &mut C, event: &mut Eve
                 c.text("mvid", &mut it.mvid);
             }
         }
-        mtypes::ASSEMBLY if version >= 11 => {
+        mtypes::ASSEMBLY if version >= 11 || c.has_name(it.name) => {
             if version >= 14 {
                 c.pointer("image", &mut it.image);
             }
@@ -234,6 +240,8 @@ pub(super) fn visit_metadata<'a, C: FieldVisitor<'a>>(c: &mut C, event: &mut Eve
                 c.text("name", &mut it.name);
             }
         }
+        // Until 10 the specification has these, without further fields; the profiler never wrote them.
+        mtypes::ASSEMBLY | mtypes::DOMAIN => {}
         mtypes::THREAD if version > 1 || c.dialect().minor > 1 => {
             visit_flags(c, &mut event.flags);
             if event.byte == EventByte::METADATA_NAME {

@@ -327,6 +327,10 @@ impl<'a> FieldVisitor<'a> for FieldReader<'a> {
         self.address(field, value);
     }
 
+    fn has_name(&self, _: &[u8]) -> bool {
+        self.fields.iter().any(|(field, _)| field == "name")
+    }
+
     fn text(&mut self, field: &'static str, value: &mut &'a [u8]) {
         match self.find(field) {
             Some(FieldValue::Text(text)) => *value = text.as_bytes(),

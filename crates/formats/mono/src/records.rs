@@ -401,9 +401,10 @@ impl EventBody<'_> {
             EventByte::GC_FINALIZE_OBJECT_START | EventByte::GC_FINALIZE_OBJECT_END => {
                 Self::FinalizeObject { object: 0 }
             }
-            EventByte::METADATA_NAME | EventByte::METADATA_END_LOAD | EventByte::METADATA_END_UNLOAD => {
-                Self::Metadata(Metadata::default())
-            }
+            EventByte::METADATA_NAME
+            | EventByte::METADATA_END_LOAD
+            | EventByte::METADATA_END_UNLOAD
+            | EventByte::METADATA_LOAD_ERR => Self::Metadata(Metadata::default()),
             EventByte::METHOD_JIT => Self::Jit { method: 0, code: 0, size: 0, name: b"" },
             EventByte::THROW | EventByte::THROW_BT => Self::Throw { object: 0 },
             EventByte::CLAUSE => Self::Clause { kind: 0, index: 0, method: 0, object: 0 },

@@ -4,6 +4,7 @@ pub mod assemble;
 mod damage;
 mod heap_snapshots;
 mod layouts;
+mod metadata;
 mod named_fields;
 mod prerelease;
 mod round_trips;

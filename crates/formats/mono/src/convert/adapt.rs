@@ -113,7 +113,8 @@ impl Adapter {
                 _ => true,
             },
             EventBody::Metadata(it) => match it.mtype {
-                mtypes::ASSEMBLY | mtypes::DOMAIN | mtypes::CONTEXT => version >= 11,
+                mtypes::ASSEMBLY | mtypes::DOMAIN => version >= 11 || self.from.version < 11,
+                mtypes::CONTEXT => version >= 11,
                 mtypes::THREAD => version >= 11 || event.byte == EventByte::METADATA_NAME,
                 mtypes::VTABLE => version >= 15,
                 _ => true,

@@ -211,6 +211,7 @@ const DEFINITIONS: KindSet = KindSet::of(&[
     EventByte::METADATA_NAME,
     EventByte::METADATA_END_LOAD,
     EventByte::METADATA_END_UNLOAD,
+    EventByte::METADATA_LOAD_ERR,
     EventByte::METHOD_JIT,
     EventByte::JITHELPER,
     EventByte::SAMPLE_USYM,

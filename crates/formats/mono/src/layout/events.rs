@@ -142,7 +142,7 @@ events! {
         time: time 13 to 17 "When.";
         object: object 13 to 17 "The object that is finalized.";
     }
-    "METADATA: class" [0x22 0x42] mtype 1 "The load of a class. Unloading is documented for 11 to 13 and never written." {
+    "METADATA: class" [0x22 0x42 0xa2] mtype 1 "The load of a class; METADATA_LOAD_ERR (1-10) is one that failed. Unloading is documented for 11 to 13 and never written." {
         time: time 1 to 17 "When.";
         mtype: byte 1 to 17 "1.";
         pointer: pointer 1 to 17 "The class.";
@@ -150,7 +150,7 @@ events! {
         flags: value 1 to 12 "0.";
         name: text 1 to 17 "Its full name.";
     }
-    "METADATA: image loaded" [0x22] mtype 2 "The load of an image." {
+    "METADATA: image loaded" [0x22 0xa2] mtype 2 "The load of an image; METADATA_LOAD_ERR (1-10) is one that failed." {
         time: time 1 to 17 "When.";
         mtype: byte 1 to 17 "2.";
         pointer: pointer 1 to 17 "The image.";
@@ -165,18 +165,18 @@ events! {
         flags: value 11 to 12 "0.";
         name: text 11 to 17 "Its file.";
     }
-    "METADATA: assembly" [0x22 0x42] mtype 3 "The load or unload of an assembly." {
-        time: time 11 to 17 "When.";
-        mtype: byte 11 to 17 "3.";
-        pointer: pointer 11 to 17 "The assembly.";
+    "METADATA: assembly" [0x22 0x42 0xa2] mtype 3 "The load or unload of an assembly. Until 10 it is specified without a name and never written; flags and a name are read where they follow." {
+        time: time 1 to 17 "When.";
+        mtype: byte 1 to 17 "3.";
+        pointer: pointer 1 to 17 "The assembly.";
         image: pointer 14 to 17 "Its image.";
         flags: value 11 to 12 "0.";
         name: text 11 to 17 "Its full name.";
     }
-    "METADATA: domain" [0x22 0x42] mtype 4 "The load or unload of an application domain." {
-        time: time 11 to 17 "When.";
-        mtype: byte 11 to 17 "4.";
-        pointer: pointer 11 to 17 "Its id.";
+    "METADATA: domain" [0x22 0x42 0xa2] mtype 4 "The load or unload of an application domain; until 10 specified and never written." {
+        time: time 1 to 17 "When.";
+        mtype: byte 1 to 17 "4.";
+        pointer: pointer 1 to 17 "Its id.";
         flags: value 11 to 12 "0.";
     }
     "METADATA: domain named" [0x02] mtype 4 "The name of an application domain." {
