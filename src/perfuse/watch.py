@@ -37,16 +37,24 @@ class WatchUpdate:
     recording: Recording
 
 
-def watch(path: str | PathLike[str], *, every_s: float = 1.0, for_s: float | None = None) -> Iterator[WatchUpdate]:
+def watch(
+    path: str | PathLike[str], *, every_s: float = 1.0, for_s: float | None = None, idle_s: float = 5.0
+) -> Iterator[WatchUpdate]:
     """Reads a file of any format repeatedly, and reports its complete records and the new ones.
 
-    Ends after `for_s`, or when the process that was writing the file has closed it (visible on Linux, for processes of
-    the same user).
+    Files have no mark of their end that all writers write. The end is reached
+
+    - after `for_s`;
+    - when the process that had the file open for writing has closed it or has ended. This is visible on Linux, for
+      processes of the same user;
+    - when no process is seen to have it open for writing, and it has not grown for `idle_s`: a file that was complete
+      before, and one of a writer that is not visible.
 
     Args:
         path: The file.
         every_s: Seconds from one update to the next; more where reading takes long.
         for_s: Seconds until the end; None for no limit.
+        idle_s: Seconds without growth after which a file without a visible writer is complete.
 
     Raises:
         UnreadableInput: The file does not exist, or is not of a known format.
@@ -56,10 +64,15 @@ def watch(path: str | PathLike[str], *, every_s: float = 1.0, for_s: float | Non
     first: float | None = None
     last: WatchUpdate | None = None
     was_written = False
+    size, grown = _size(name), start
     while True:
         began = time.monotonic()
         is_written = is_open_for_writing(name)
-        at_end = for_s is not None and began - start >= for_s
+        last_size, size = size, _size(name)
+        if is_written or size != last_size:
+            grown = began
+        is_idle = not is_written and began - grown >= idle_s
+        at_end = is_idle or (for_s is not None and began - start >= for_s)
         recording = _open(name, is_written and not at_end)
         if recording is not None:
             first = began if first is None else first
@@ -70,7 +83,16 @@ def watch(path: str | PathLike[str], *, every_s: float = 1.0, for_s: float | Non
         was_written = was_written or is_written
         now = time.monotonic()
         pause = max(every_s - (now - began), _PAUSE_FACTOR * (now - began), 0.0)
-        time.sleep(pause if for_s is None else max(0.0, min(pause, start + for_s - now)))
+        ends = [start + for_s] if for_s is not None else []
+        ends += [] if is_written else [grown + idle_s]
+        time.sleep(max(0.0, min([pause, *(end - now for end in ends)])))
+
+
+def _size(name: str) -> int | None:
+    try:
+        return Path(name).stat().st_size
+    except OSError:
+        return None
 
 
 def _open(name: str, may_grow: bool) -> Recording | None:

@@ -1,6 +1,7 @@
 """Logs of every data version: hand-made ones event by event, real ones by their counts."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -123,7 +124,28 @@ def test_every_event_has_the_described_fields(path: Path) -> None:
 def test_counts(path: Path) -> None:
     log = pf.open(path)
     assert log.summary.records == counts(path)
-    assert all(d.severity in ("info", "warning") for d in log.findings())
+    assert all(d.severity in ("info", "warning") or d.code == "ML018" for d in log.findings())
+
+
+def _exit_statuses() -> dict[str, bool]:
+    """Whether each program of the manifest ended by itself, by log."""
+    text = (CORPUS / "MANIFEST.md").read_text(encoding="utf-8")
+    ended = {}
+    for line in text.splitlines():
+        name = re.match(r"\| (\S+\.mlpd(?:\.gz)?) \|", line)
+        status = re.search(r"\[rc=(\d+)\]", line)
+        if name:
+            ended[name[1]] = "SIGKILL" not in line and (status is None or status[1] == "0")
+    return ended
+
+
+@pytest.mark.truth(recording="mono_calls", path="check", source="exit statuses of the recorded programs")
+@pytest.mark.parametrize("path", logs("v17", "versions"), ids=stem)
+def test_only_logs_of_programs_that_crashed_or_were_killed_end_too_early(path: Path) -> None:
+    log = pf.open(path)
+    is_reported = any(d.code == "ML018" for d in log.findings())
+    has_mark = log.header["format"] >= 13
+    assert is_reported == (has_mark and not _exit_statuses()[path.name])
 
 
 @pytest.mark.parametrize("path", logs("malformed"), ids=stem)

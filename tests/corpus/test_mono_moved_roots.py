@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import perfuse
+from mlpd_events import Event, read_events
 from perfuse.analysis.heap import snapshots
 
-from .mlpd_events import Event, read_events
 from .mono_logs import CORPUS, logs, stem
 
 if not CORPUS.is_dir():

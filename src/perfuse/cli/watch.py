@@ -25,16 +25,24 @@ MOST_KINDS = 4
 @click.argument("file")
 @click.option("--every", type=Seconds(), default=1.0, metavar="SECONDS", help="Interval between updates. [1]")
 @click.option("--for", "seconds", type=Seconds(), metavar="SECONDS", help="Duration. [until the file is closed]")
+@click.option(
+    "--idle",
+    type=Seconds(),
+    default=5.0,
+    metavar="SECONDS",
+    help="Without growth for this long, a file that no process is seen to write is complete. [5]",
+)
 @JSON
-def command(console: Console, file: str, every: float, seconds: float | None, as_json: bool) -> int:
+def command(console: Console, file: str, every: float, seconds: float | None, idle: float, as_json: bool) -> int:
     """Shows new records by kind, and their number per second. With --json, each update is one line with a JSON object.
 
-    Ends when the file is closed, or with Ctrl-C.
+    Ends when the process that writes the file closes it or ends; where no process is seen to write it, when it has not
+    grown for --idle; or with Ctrl-C.
     """
     from perfuse.watch import watch
 
     last: WatchUpdate | None = None
-    for last in watch(file, every_s=every, for_s=seconds):
+    for last in watch(file, every_s=every, for_s=seconds, idle_s=idle):
         if as_json:
             growth = {
                 "seconds": round(last.seconds, 3),

@@ -63,6 +63,46 @@ pub fn findings(log: &LogData, sink: &mut Diagnostics) {
         let message = || "nothing was recorded".into();
         sink.push(&NO_EVENTS, log.header.size.min(log.source.len() as u64), None, "", message);
     }
+    check_end(log, sink);
+}
+
+/// Names of threads in a message.
+const MAX_NAMES: usize = 4;
+
+/// Reports a log that ends at the end of a buffer, but before the end of the program. There is no footer; since data version
+/// 13 the profiler writes the end of every thread when the program ends. Logs without the profiler's options are converted
+/// from other versions.
+fn check_end(log: &LogData, sink: &mut Diagnostics) {
+    let survey = log.survey();
+    let is_cut = survey
+        .buffers
+        .damage
+        .iter()
+        .any(|it| matches!(it, BufferDamage::Truncated { .. } | BufferDamage::TruncatedHeader { .. }));
+    let args = log.header.texts.as_ref().map(|[args, ..]| String::from_utf8_lossy(args)).unwrap_or_default();
+    if is_cut || !survey.dialect.since_v13() || args.trim_end_matches('\0').is_empty() {
+        return;
+    }
+    let started = || log.names().threads.list.iter().filter(|thread| thread.start.is_some());
+    let open: Vec<_> = started().filter(|thread| thread.end.is_none()).collect();
+    if open.is_empty() {
+        return;
+    }
+    sink.push(&UNFINISHED, log.source.len() as u64, None, "", || {
+        let named = open.iter().filter_map(|thread| thread.names.last()).take(MAX_NAMES);
+        let mut names = named.map(|name| &**name).collect::<Vec<_>>().join(", ");
+        if !names.is_empty() {
+            names = format!(" ({names}{})", if open.len() > MAX_NAMES { ", ..." } else { "" });
+        }
+        let has_last_shot = args.contains("heapshot-on-shutdown");
+        let shot = if has_last_shot { ", and the heap shot on shutdown" } else { "" };
+        format!(
+            "{} of {} threads have no end{names}: their last events are missing, which the profiler had not written yet{shot}",
+            open.len(),
+            started().count(),
+        )
+        .into()
+    });
 }
 
 /// Reports violations in the file header.

@@ -17,6 +17,7 @@ rules! {
     NO_EVENTS = "ML015", Warning, "buffer format";
     EMPTY_BUFFER = "ML016", Info, "buffer format";
     BUFFER_ORDER = "ML017", Info, "buffer format";
+    UNFINISHED = "ML018", DataLoss, "buffer format";
     NEGATIVE_TIME = "ML020", Info, "event format";
     EVENT_FLAGS = "ML021", Warning, "event format";
     GENERATION = "ML022", Warning, "type GC format";

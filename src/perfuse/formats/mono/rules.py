@@ -75,6 +75,18 @@ RULES: dict[str, Explanation] = {
         meaning="A buffer's time is its creation. Samples and compilations carry other time stamps.",
         action="No action is needed: events are sorted by their own times.",
     ),
+    "ML018": Explanation(
+        title="the log ends before its program",
+        meaning=(
+            "The process was killed, crashed, or was still running when the file was copied. The file ends with a "
+            "whole buffer, so it reads like a complete one. Since data version 13 a finished log has the end of every "
+            "thread; here some are missing, and with them all events of those threads that were still in the "
+            "profiler's memory: up to a second, or since the last synchronization point. Unloads of domains, final "
+            "counters and the heap shot on shutdown are missing too. Logs of earlier data versions have no such mark."
+        ),
+        action="What is present was read. Let the program end by itself, or send it a signal that it handles.",
+        marks_end=True,
+    ),
     "ML020": Explanation(
         title="time stamps decrease inside a buffer",
         meaning=(
