@@ -2,9 +2,10 @@
 
 use arrow_array::RecordBatch;
 pub use perfuse_engine::allocated::AllocationGrouping;
-use perfuse_engine::allocated::{AllocationSums, origin_rows, origins, samples};
+use perfuse_engine::allocated::{AllocationSums, TypeFunctions, TypedStacks, origin_rows, origins, samples};
 use perfuse_engine::calls::Selection;
 use perfuse_formats::TableRequest;
+use perfuse_tables::Offsets;
 use perfuse_tables::access::ColumnError;
 
 use crate::prefetch::Prefetch;
@@ -44,19 +45,61 @@ impl Profile {
         sums.as_ref().map_err(|error| *error)
     }
 
+    /// Types as the innermost functions of allocations, with keys after those of the join; `None` without allocations.
+    pub(crate) fn type_functions(&self) -> Result<Option<&TypeFunctions>, ColumnError> {
+        if !self.fills("allocations") {
+            return Ok(None);
+        }
+        let functions = self.type_functions.get_or_init(|| {
+            let types = self.collect("types", &TableRequest::default());
+            TypeFunctions::of(&types, self.keys_after_join()?.function)
+        });
+        functions.as_ref().map(Some).map_err(|error| *error)
+    }
+
+    /// Rows of `frames` for the types of allocations, with keys after all others.
+    pub(crate) fn type_frames(&self) -> Result<Option<RecordBatch>, ColumnError> {
+        let Some(types) = self.type_functions()? else { return Ok(None) };
+        Ok(Some(types.frames(self.keys_after_traces()?.frame)))
+    }
+
+    /// The stacks of allocations, with types; `None` without allocations.
+    pub(crate) fn typed_stacks(&self) -> Result<Option<&TypedStacks>, ColumnError> {
+        let Some(types) = self.type_functions()? else { return Ok(None) };
+        let stacks = self.typed_stacks.get_or_init(|| {
+            let (keys, recorded) =
+                (self.keys_after_traces()?, self.collect("stacks", &TableRequest::default()));
+            TypedStacks::of(self.all_allocation_sums()?, types, &recorded, keys.frame, keys.stack)
+        });
+        stacks.as_ref().map(Some).map_err(|error| *error)
+    }
+
+    /// First keys after those of the join and of call traces.
+    fn keys_after_traces(&self) -> Result<Offsets, ColumnError> {
+        let keys = self.keys_after_join()?;
+        let Some(traced) = self.trace_samples()? else { return Ok(keys) };
+        Ok(keys.plus(Offsets {
+            frame: traced.sampled.frames.num_rows() as u32,
+            stack: traced.sampled.stacks.num_rows() as u32,
+            sample: traced.samples.num_rows() as u64,
+            ..Offsets::default()
+        }))
+    }
+
     /// Allocations as rows of `samples`, with keys after all others.
     pub(crate) fn allocation_samples(
         &self,
         selected: Option<&Selection>,
     ) -> Result<Option<RecordBatch>, ColumnError> {
-        if !self.fills("allocations") {
+        let (Some(types), Some(typed)) = (self.type_functions()?, self.typed_stacks()?) else {
             return Ok(None);
-        }
-        let traced = self.trace_samples()?.map_or(0, |traced| traced.samples.num_rows() as u64);
-        let first = self.next_keys.sample.saturating_add(traced);
+        };
+        let first = self.keys_after_traces()?.sample;
         Ok(Some(match selected {
-            None => samples(self.all_allocation_sums()?, first),
-            Some(selection) => samples(&AllocationSums::of(self.allocations(true), selection)?, first),
+            None => samples(self.all_allocation_sums()?, types, typed, first),
+            Some(selection) => {
+                samples(&AllocationSums::of(self.allocations(true), selection)?, types, typed, first)
+            }
         }))
     }
 

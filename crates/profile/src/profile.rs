@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use arrow_array::RecordBatch;
 use perfuse_binaries::xray_map::{NamedFunctions, ObjectMaps};
 use perfuse_engine::align::{FirstUse, first_uses};
-use perfuse_engine::allocated::AllocationSums;
+use perfuse_engine::allocated::{AllocationSums, TypeFunctions, TypedStacks};
 use perfuse_engine::calls::{CallPaths, FirstKeys, Sampled};
 use perfuse_engine::heap;
 use perfuse_engine::join::JoinedTables;
@@ -59,6 +59,8 @@ pub struct Profile {
     pub(crate) unwind_totals: OnceLock<UnwindTotals>,
     pub(crate) trace_samples: OnceLock<Result<TraceSamples, ColumnError>>,
     pub(crate) allocation_sums: OnceLock<Result<AllocationSums, ColumnError>>,
+    pub(crate) type_functions: OnceLock<Result<TypeFunctions, ColumnError>>,
+    pub(crate) typed_stacks: OnceLock<Result<TypedStacks, ColumnError>>,
 }
 
 impl Profile {
@@ -78,6 +80,8 @@ impl Profile {
             unwind_totals: OnceLock::new(),
             trace_samples: OnceLock::new(),
             allocation_sums: OnceLock::new(),
+            type_functions: OnceLock::new(),
+            typed_stacks: OnceLock::new(),
         }
     }
 
@@ -118,6 +122,9 @@ impl Profile {
                 let joined = self.joined()?;
                 let mut all = self.with_names(name)?;
                 all.push(if name == "functions" { &joined.functions } else { &joined.modules }.clone());
+                if name == "functions" {
+                    all.extend(self.type_functions()?.map(|types| types.functions.clone()));
+                }
                 all
             }
             "heap_dominators" | "heap_classes" | "heap_sites" => return Ok(Some(self.heap_table(spec.name))),
@@ -150,9 +157,11 @@ impl Profile {
             "stacks" => traced.sampled.stacks.clone(),
             _ => traced.samples.clone(),
         }));
-        if name == "samples" {
-            all.extend(self.allocation_samples(None)?);
-        }
+        all.extend(match name {
+            "frames" => self.type_frames()?,
+            "stacks" => self.typed_stacks()?.map(|typed| typed.stacks.clone()),
+            _ => self.allocation_samples(None)?,
+        });
         Ok(all)
     }
 

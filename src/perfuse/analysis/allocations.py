@@ -8,11 +8,10 @@ from perfuse.analysis.functions import Backtrace, stack_backtraces
 from perfuse.analysis.objects import type_names
 from perfuse.analysis.profiles import RuntimeProfile
 from perfuse.errors import UsageError
-from perfuse.table import Columns, smallest_rows
+from perfuse.table import Columns
 
 AllocationOrder = Literal["bytes", "count"]
 UNKNOWN = "(unknown type)"
-_COLUMNS = {"bytes": "size_bytes", "count": "num_objects"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +33,10 @@ class TypeAllocations:
 
 @dataclass(frozen=True, slots=True)
 class AllocationSite:
-    """Allocations from one stack.
+    """Allocations from one place.
 
     Attributes:
-        backtrace: Functions, outermost first; empty where none was taken.
+        backtrace: Functions, outermost first; the last creates the objects. Empty where no stack was taken.
         type_name: The type with the most bytes.
         num_types: Number of types.
         count: Number of objects.
@@ -93,19 +92,14 @@ class Allocations:
         return self._by_name.get(name)
 
     def by_site(self, limit: int | None = None, *, order: AllocationOrder = "bytes") -> list[AllocationSite]:
-        """Stacks, the largest first; allocations without a stack are one row."""
+        """Places, the largest first; allocations without a stack are one row."""
         if order not in get_args(AllocationOrder):
             raise UsageError(f"order is bytes or count, not {order!r}", field="order")
-        sites = self._sites
-        values = sites[_COLUMNS[order]]
-        rows = smallest_rows(range(len(sites)), limit, lambda row: (-values[row], row))
-        picked = sites.take(rows, ("stack_id", "type_id", "num_types", "num_objects", "size_bytes"))
-        stacks, names = stack_backtraces(self._profile, [stack for stack, *_ in picked]), type_names(self._profile)
-        return [AllocationSite(stacks[stack], names.get(type_id, UNKNOWN), *rest) for stack, type_id, *rest in picked]
+        return sorted(self._sites, key=lambda one: -getattr(one, order))[:limit]
 
     @property
     def num_sites(self) -> int:
-        """Number of stacks."""
+        """Number of places."""
         return len(self._sites)
 
     def by_thread(self) -> list[ThreadAllocations]:
@@ -131,5 +125,23 @@ class Allocations:
         return found
 
     @cached_property
-    def _sites(self) -> Columns:
-        return Columns(self._profile.allocation_sums("stack"))
+    def _sites(self) -> list[AllocationSite]:
+        """Places in the order of their first allocation."""
+        rows = list(Columns(self._profile.allocation_sums()).tuples("stack_id", "type_id", "num_objects", "size_bytes"))
+        stacks, names = stack_backtraces(self._profile, [stack for stack, *_ in rows]), type_names(self._profile)
+        places: dict[Backtrace, dict[str, tuple[int, int]]] = {}
+        for stack, type_id, count, size in rows:
+            types = places.setdefault(stacks[stack], {})
+            name = names.get(type_id, UNKNOWN)
+            counted, bytes_ = types.get(name, (0, 0))
+            types[name] = counted + count, bytes_ + size
+        return [
+            AllocationSite(
+                backtrace=place,
+                type_name=max(types, key=lambda name: types[name][1]),
+                num_types=len(types),
+                count=sum(count for count, _ in types.values()),
+                bytes=sum(size for _, size in types.values()),
+            )
+            for place, types in places.items()
+        ]

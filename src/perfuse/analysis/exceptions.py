@@ -12,7 +12,7 @@ CLAUSES = ("catch", "filter", "finally", "fault")
 
 @dataclass(frozen=True, slots=True)
 class ThrowSite:
-    """Exceptions of a type thrown from one stack.
+    """Exceptions of a type thrown from one place.
 
     Attributes:
         type_name: Their type; None where their allocation was not recorded.
@@ -47,7 +47,7 @@ class Exceptions:
     Attributes:
         count: Number of exceptions thrown.
         by_type: Exceptions of each type, the most frequent first; None for those of unknown type.
-        by_site: By type and stack.
+        by_site: By type and the functions of the stack.
         clauses: Handlers that ran, by kind.
         handlers: By kind and function.
     """
@@ -69,6 +69,10 @@ def exceptions(profile: RuntimeProfile, objects: Objects) -> Exceptions:
         sites[name, stack] = sites.get((name, stack), 0) + 1
         types[name] = types.get(name, 0) + 1
     stacks = backtraces(profile, "exceptions", [stack for _, stack in sites])
+    places: dict[tuple[str | None, Backtrace], int] = {}
+    for (type_name, stack), count in sites.items():
+        place = type_name, stacks[stack]
+        places[place] = places.get(place, 0) + count
     names = FunctionNames(profile.tables)
     clauses = dict.fromkeys(CLAUSES, 0)
     handlers: dict[tuple[str, str], int] = {}
@@ -80,7 +84,7 @@ def exceptions(profile: RuntimeProfile, objects: Objects) -> Exceptions:
         count=len(rows),
         by_type=sorted(types.items(), key=lambda item: (-item[1], item[0] or "")),
         by_site=sorted(
-            (ThrowSite(name, stacks[stack], count) for (name, stack), count in sites.items()),
+            (ThrowSite(*place, count) for place, count in places.items()),
             key=lambda one: (-one.count, one.type_name or "", one.backtrace),
         ),
         clauses=clauses,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from perfuse import _core
@@ -40,19 +40,19 @@ class ThreadIds:
     Attributes:
         thread_id: Its key.
         pid: Its process id.
-        tid: Its thread id.
+        tid: Its thread id; None where that was not recorded.
         name: Its name, where recorded.
     """
 
     thread_id: int
     pid: int
-    tid: int
+    tid: int | None
     name: str | None
 
     @property
     def label(self) -> str:
-        """Its name and id for people: `worker 2612`, `thread 2612`."""
-        return f"{self.name or 'thread'} {self.tid}"
+        """Its name and id for people: `worker 2612`, `thread 2612`; its key where no id was recorded."""
+        return f"{self.name or 'thread'} {self.thread_id if self.tid is None else self.tid}"
 
 
 class FunctionNames:
@@ -105,11 +105,14 @@ class FunctionNames:
 
 
 Backtrace = tuple[str, ...]
-"""Names of functions, outermost first."""
+"""Names of functions, outermost first, without the runtime's wrappers."""
 
 
 def backtraces(profile: RuntimeProfile, table: str, stack_ids: Iterable[int | None]) -> dict[int | None, Backtrace]:
-    """Backtraces by the keys that `Profile.selected_rows` of a table has in its columns of stacks; none for None."""
+    """Backtraces by the keys that `Profile.selected_rows` of a table has in its columns of stacks; none for None.
+
+    Several stacks have the same backtrace: those of a method compiled several times, and those that differ in wrappers.
+    """
     return _backtraces(profile, lambda: profile.stacks_of(table), stack_ids)
 
 
@@ -129,10 +132,15 @@ def _backtraces(
     keys = sorted({key for key in stack_ids if key is not None})
     found: dict[int | None, Backtrace] = {None: ()}
     if keys:
-        names = FunctionNames(profile.tables)
+        name = cache(FunctionNames(profile.tables).name)
         for key, functions in zip(keys, _core.backtraces(*read_tables(), keys), strict=True):
-            found[key] = tuple("[unknown]" if one is None else names.name(one) for one in functions)
+            found[key] = _without_wrappers(tuple("[unknown]" if one is None else name(one) for one in functions))
     return found
+
+
+def _without_wrappers(names: Backtrace) -> Backtrace:
+    """The functions of the program; all of a backtrace that has wrappers only."""
+    return tuple(name for name in names if not name.startswith("(wrapper ")) or names
 
 
 def innermost(backtrace: Backtrace) -> str:

@@ -33,7 +33,7 @@ class HandleKind:
 
 @dataclass(frozen=True, slots=True)
 class HandleSite:
-    """Handles of a kind that one stack made.
+    """Handles of a kind that were made in one place.
 
     Attributes:
         kind: Their kind.
@@ -62,17 +62,22 @@ class Handles:
 
     @cached_property
     def sites(self) -> list[HandleSite]:
-        """By kind and by the stack that made them, most left over first: reads all handles again."""
+        """By kind and by the functions that made them, most left over first: reads all handles again."""
         _, sums = self._profile.handle_sums(stacks=True)
         stacks = backtraces(self._profile, "gc_handles", [stack for _, stack, *_ in sums])
         # Ties are in the order in which their stacks first occur.
-        sums.sort(key=lambda row: (-row[3], -row[2], row[0], row[1] is None, row[1]))
-        return [HandleSite(kind, stacks[stack], count, left) for kind, stack, count, left in sums]
+        sums.sort(key=lambda row: (row[0], row[1] is None, row[1]))
+        places: dict[tuple[str, Backtrace], tuple[int, int]] = {}
+        for kind, stack, count, left in sums:
+            created, never_freed = places.get((kind, stacks[stack]), (0, 0))
+            places[kind, stacks[stack]] = created + count, never_freed + left
+        sites = [HandleSite(*place, *counts) for place, counts in places.items()]
+        return sorted(sites, key=lambda one: (-one.num_left, -one.num_created))
 
 
 @dataclass(frozen=True, slots=True)
 class LeakedHandles:
-    """Handles of one kind that one stack made and nothing freed.
+    """Handles of one kind that were made in one place and nothing freed.
 
     Attributes:
         kind: `normal` and `pinned` keep their objects alive, `weak` and `weak_track_resurrection` do not.
@@ -80,7 +85,7 @@ class LeakedHandles:
         first_ns: When the first was made, on the profile's clock.
         last_ns: When the last was made.
         stack: Functions of the stack, the innermost first; empty where no stack was taken.
-        stack_id: Key in table `stacks`; None where no stack was taken.
+        stack_id: Key in table `stacks`, of the first of them; None where no stack was taken.
         types: Types of their objects in the given heap snapshot, each once; empty without one.
         retained_bytes: What those objects retain there; None without a snapshot, and for weak handles, which retain
             nothing.
@@ -115,7 +120,7 @@ class HandleProfile(Protocol):
 
 
 def leaked_handles(profile: HandleProfile, heap: Heap | None = None) -> list[LeakedHandles]:
-    """Handles that were made and never freed, by kind and stack: those that keep objects alive first,
+    """Handles that were made and never freed, by kind and place: those that keep objects alive first,
     then those whose objects retain most.
 
     Args:
@@ -134,16 +139,19 @@ def leaked_handles(profile: HandleProfile, heap: Heap | None = None) -> list[Lea
         same_source = [number for number, row in enumerate(rows) if row[-1] == heap.snapshot.source_id]
         found = heap.find_moved([(rows[number][2], rows[number][3] or 0) for number in same_source])
         objects_by_row = dict(zip(same_source, found, strict=True))
-    groups: dict[tuple[str, int | None], list[tuple[int, HeapObject | None]]] = {}
+    stacks = stack_functions(profile, [stack for _, stack, *_ in rows])
+    stack_ids: dict[tuple[str, tuple[str, ...]], int | None] = {}
+    groups: dict[tuple[str, tuple[str, ...]], list[tuple[int, HeapObject | None]]] = {}
     for number, (kind, stack, created, *_) in enumerate(rows):
-        groups.setdefault((kind, stack), []).append((created, objects_by_row.get(number)))
-    stacks = stack_functions(profile, [stack for _, stack in groups])
+        place = kind, stacks[stack]
+        stack_ids.setdefault(place, stack)
+        groups.setdefault(place, []).append((created, objects_by_row.get(number)))
     handles = []
-    for (kind, stack), members in groups.items():
+    for (kind, functions), members in groups.items():
         objects = {one.address: one for _, one in members if one is not None}
         types = dict.fromkeys(one.type for one in objects.values() if one.type)
         retained = sum(one.retained_bytes for one in objects.values())
-        group = LeakedHandles(kind, len(members), members[0][0], members[-1][0], stacks[stack], stack)
+        group = LeakedHandles(kind, len(members), members[0][0], members[-1][0], functions, stack_ids[kind, functions])
         handles.append(
             replace(group, types=tuple(types), retained_bytes=retained if heap and group.keeps_objects else None)
         )

@@ -1,6 +1,7 @@
 """A heap snapshot: what keeps objects alive, and how much each object keeps alive."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -190,19 +191,30 @@ class Heap:
         return self._objects(self._core.new_objects(earlier.snapshot_id, limit))
 
     def sites(self, limit: int | None = 20) -> list[LiveObjectSite]:
-        """Where its objects were allocated, by type and stack, the most bytes first; only objects whose allocation was
-        recorded.
+        """Where its objects were allocated, by type and place, the most bytes first; only objects whose allocation was
+        recorded, of which `num_sited` is the number.
 
         Args:
             limit: Largest number of rows; None for all.
         """
-        columns = Columns(self._core.sites())
-        rows = columns.take(range(len(columns))[:limit], ("type_id", "stack_id", "num_objects", "size_bytes"))
-        stacks = stack_functions(self._profile, [stack_id for _, stack_id, _, _ in rows])
-        return [
-            LiveObjectSite(self._type(type_id), count, size, stacks[stack_id], stack_id)
-            for type_id, stack_id, count, size in rows
-        ]
+        return self._sites[:limit]
+
+    @property
+    def num_sited(self) -> int:
+        """Number of its objects whose allocation was recorded; those of `sites`."""
+        return sum(one.num_objects for one in self._sites)
+
+    @cached_property
+    def _sites(self) -> list[LiveObjectSite]:
+        rows = Columns(self._core.sites()).tuples("type_id", "stack_id", "num_objects", "size_bytes")
+        all_rows = list(rows)
+        stacks = stack_functions(self._profile, [stack_id for _, stack_id, _, _ in all_rows])
+        sites: dict[tuple[str | None, tuple[str, ...]], LiveObjectSite] = {}
+        for type_id, stack_id, count, size in all_rows:
+            place = self._type(type_id), stacks[stack_id]
+            before = sites.get(place, LiveObjectSite(place[0], 0, 0, place[1], stack_id))
+            sites[place] = replace(before, num_objects=before.num_objects + count, size_bytes=before.size_bytes + size)
+        return sorted(sites.values(), key=lambda one: (-one.size_bytes, -one.num_objects))
 
     def flame(self) -> "FlameGraph":
         """The flame graph of retained sizes, in bytes: each root and object is as wide as what it alone keeps alive."""

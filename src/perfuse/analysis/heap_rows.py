@@ -110,14 +110,14 @@ class DuplicateObjects:
 
 @dataclass(frozen=True, slots=True)
 class LiveObjectSite:
-    """Live objects of one type, allocated by one stack.
+    """Live objects of one type, allocated in one place.
 
     Attributes:
         type: Their type; None where it is never described.
         num_objects: Number of objects.
         size_bytes: Sum of their own sizes.
         stack: Functions of the stack, the innermost first; empty where no stack was taken.
-        stack_id: Key in table `stacks`; None where no stack was taken.
+        stack_id: Key in table `stacks`, of the largest of them; None where no stack was taken.
     """
 
     type: str | None

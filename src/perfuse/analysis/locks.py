@@ -33,7 +33,7 @@ class LockContention:
 
 @dataclass(frozen=True, slots=True)
 class ContentionSite:
-    """Waits from one stack, outermost function first."""
+    """Waits from one place, outermost function first."""
 
     backtrace: Backtrace
     waits: Distribution
@@ -50,7 +50,7 @@ class Contention:
         waits: Durations of the waits.
         by_type: By the type of the locked object, the longest waits first.
         by_lock: By object.
-        by_site: By the waiting stack.
+        by_site: By the functions of the waiting stack.
         by_thread: Waits of each thread, by its key.
     """
 
@@ -98,6 +98,9 @@ def contention(profile: RuntimeProfile, objects: Objects) -> Contention:
             sites.setdefault(since[1], []).append(wait)
             threads.setdefault(thread, []).append(wait)
     stacks = backtraces(profile, "lock_events", sites) if sites else {}
+    places: dict[Backtrace, list[int]] = {}
+    for stack, waits in sites.items():
+        places.setdefault(stacks[stack], []).extend(waits)
     by_lock = [_lock_contention([lock], lock.address) for lock in locks.values()]
     by_type: dict[str | None, list[_LockEvents]] = {}
     for lock in locks.values():
@@ -111,7 +114,7 @@ def contention(profile: RuntimeProfile, objects: Objects) -> Contention:
         by_type=_longest_first([_lock_contention(some, None) for some in by_type.values()]),
         by_lock=_longest_first(by_lock),
         by_site=sorted(
-            (ContentionSite(stacks[stack], distribution_of(waits)) for stack, waits in sites.items()),
+            (ContentionSite(place, distribution_of(waits)) for place, waits in places.items()),
             key=lambda one: (-one.waits.sum, one.backtrace),
         ),
         by_thread={thread: distribution_of(waits) for thread, waits in threads.items()},

@@ -128,4 +128,4 @@ def program(profile: RuntimeProfile) -> Program:
             alive[kind, native] = item
     loaded += alive.values()
     loaded.sort(key=lambda one: (_KINDS.index(one.kind), one.loaded_ns or 0, one.native_address or 0))
-    return Program(len(profile.tables["types"]), len(profile.tables["functions"]), loaded)
+    return Program(len(profile.tables["types"]), profile.count_rows("functions", time=None, thread=None), loaded)

@@ -22,10 +22,10 @@ class FunctionWeight:
         name: Its name; `[unknown] module` for addresses without one.
         function_id: Its key; None for addresses without a name, which are grouped by module and reason.
         module: File or pseudo-module that contains it.
-        kind: `jit`, `native`, `kernel`, `hypervisor` or `unknown`.
+        kind: `jit`, `native`, `kernel`, `hypervisor`, `traced`, `type` (of allocated objects) or `unknown`.
         tiers: Its tiers, the heaviest first; none for code that is not JIT-compiled.
         origin: Origin of the code: `interpreter`, `baseline`, `mid_tier`, `optimised`, `jit`, `stub`, `inlined`,
-            `native`, `kernel` or `unknown`.
+            `native`, `kernel`, `type` or `unknown`.
         path: Source file.
         line: Line in it, from 1.
         unnamed_because: Why it has no name; None where it has one.

@@ -31,6 +31,7 @@ ORIGINS: tuple[Origin, ...] = (
     Origin("inlined", "Inlined", 122, 0.08),
     Origin("native", "Native", 248, 0.055),
     Origin("kernel", "Kernel", 14, 0.07),
+    Origin("type", "Allocated type", 340, 0.06),
     Origin("unknown", "Unknown", 260, 0.005),
 )
 """Every origin, in the order of legends."""

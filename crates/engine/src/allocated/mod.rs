@@ -7,5 +7,5 @@ mod sums;
 mod tests;
 
 pub use origins::{AllocationOrigin, origin_rows, origins};
-pub use sampled::samples;
+pub use sampled::{TypeFunctions, TypedStacks, samples};
 pub use sums::{AllocationGrouping, AllocationSums};

@@ -3,9 +3,9 @@
 use arrow_array::RecordBatch;
 use arrow_array::types::{UInt32Type, UInt64Type};
 use perfuse_tables::access::{nullable, numbers, text};
-use perfuse_tables::{allocations, object_moves};
+use perfuse_tables::{allocations, object_moves, stacks, types};
 
-use super::{AllocationGrouping, AllocationSums, origins, samples};
+use super::{AllocationGrouping, AllocationSums, TypeFunctions, TypedStacks, origins, samples};
 use crate::calls::Selection;
 
 /// Time, thread, type, address, size, stack.
@@ -69,17 +69,33 @@ fn only_what_is_selected_counts() {
 }
 
 #[test]
-fn as_samples_they_weigh_bytes_and_objects_for_each_thread_and_stack() {
+fn as_samples_they_weigh_bytes_and_objects_for_each_thread_stack_and_type() {
     let sums = AllocationSums::of([allocated(ROWS)].into_iter(), &Selection::default())
         .expect("the columns are there");
-    let batch = samples(&sums, 100);
-    let weights = numbers::<UInt64Type>(&batch, "weight").expect("a column").values();
-    assert_eq!(weights.as_ref(), [80, 3, 16, 1, 8, 1]);
-    let stacks = numbers::<UInt32Type>(&batch, "stack_id").expect("a column");
+    let mut named = types::Builder::new();
+    named.push(7, None, "Node", Some(1), 0, 0);
+    // The same type of another domain: only its key differs.
+    named.push(8, None, "Node", Some(1), 0, 0);
+    let types = TypeFunctions::of(&[named.finish()], 50).expect("the columns are there");
+    let names = text(&types.functions, "name").expect("a column");
+    assert_eq!((names.get(0), names.get(1)), (Some("(unknown type)"), Some("Node")));
+    assert_eq!(types.frames(60).num_rows(), 2);
+    let mut recorded = stacks::Builder::new();
+    recorded.push(2, None, 0, 0);
+    recorded.push(3, Some(2), 1, 1);
+    let typed = TypedStacks::of(&sums, &types, &[recorded.finish()], 60, 90).expect("the columns are there");
+    let column = |name| numbers::<UInt32Type>(&typed.stacks, name).expect("a column");
+    assert_eq!(column("frame_id").values().as_ref(), [61, 60, 61]);
+    assert_eq!(column("depth").values().as_ref(), [2, 2, 0]);
     assert_eq!(
-        (0..6).map(|row| nullable(stacks, row)).collect::<Vec<_>>(),
-        [Some(3), Some(3), Some(3), Some(3), None, None]
+        (0..3).map(|row| nullable(column("parent_stack_id"), row)).collect::<Vec<_>>(),
+        [Some(3), Some(3), None]
     );
+    let batch = samples(&sums, &types, &typed, 100);
+    let weights = numbers::<UInt64Type>(&batch, "weight").expect("a column").values();
+    assert_eq!(weights.as_ref(), [16, 1, 64, 2, 16, 1, 8, 1]);
+    let stacks = numbers::<UInt32Type>(&batch, "stack_id").expect("a column").values();
+    assert_eq!(stacks.as_ref(), [91, 91, 90, 90, 90, 90, 92, 92]);
     let events = text(&batch, "event").expect("a column");
     assert_eq!((events.get(0), events.get(1)), (Some("allocated-bytes"), Some("allocations")));
     assert_eq!(numbers::<UInt64Type>(&batch, "sample_id").expect("a column").value(5), 105);

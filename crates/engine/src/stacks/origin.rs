@@ -21,13 +21,15 @@ pub enum CodeOrigin {
     Native,
     /// The kernel or a hypervisor.
     Kernel,
+    /// The type of an allocated object.
+    Type,
     /// An address without any information.
     Unknown,
 }
 
 impl CodeOrigin {
     /// Every origin, in the order legends show them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Interpreter,
         Self::Baseline,
         Self::MidTier,
@@ -37,6 +39,7 @@ impl CodeOrigin {
         Self::Inlined,
         Self::Native,
         Self::Kernel,
+        Self::Type,
         Self::Unknown,
     ];
 
@@ -53,6 +56,7 @@ impl CodeOrigin {
             Self::Inlined => "inlined",
             Self::Native => "native",
             Self::Kernel => "kernel",
+            Self::Type => "type",
             Self::Unknown => "unknown",
         }
     }
@@ -67,6 +71,7 @@ impl CodeOrigin {
             _ if inlined => Self::Inlined,
             "jit" if matches!(code_kind, "stub" | "helper") => Self::Stub,
             "jit" => tier.map_or(Self::Jit, Self::of_tier),
+            "type" => Self::Type,
             "native" | "traced" if named => Self::Native,
             _ => Self::Unknown,
         }

@@ -1,7 +1,7 @@
 //! The names of the methods, types, modules and threads that the addresses in a log stand for. Addresses are reused,
 //! and names may follow their first use, so every look-up has a time.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::consts::{EventByte, metadata as mtypes};
 use crate::survey::LogSurvey;
@@ -22,6 +22,8 @@ pub struct LogNames {
     pub threads: LogThreads,
     methods: AddressTimeline,
     classes: AddressTimeline,
+    /// Indices of the runtime's own methods that allocate objects for the code that creates them.
+    allocators: FxHashSet<u32>,
 }
 
 /// A method.
@@ -71,7 +73,24 @@ impl LogNames {
         symbols.sort_by_key(|symbol| symbol.address);
         symbols.dedup_by_key(|symbol| symbol.address);
         let threads = LogThreads::new(survey);
-        Self { functions, types, modules, symbols, threads, methods, classes }
+        let name = |it: &Function| survey.definitions.methods.get(it.definition).map(|record| &*record.name);
+        let numbered = functions.iter().zip(0u32..);
+        let allocators =
+            numbered.filter(|(it, _)| name(it).is_some_and(is_allocator)).map(|(_, number)| number).collect();
+        Self { functions, types, modules, symbols, threads, methods, classes, allocators }
+    }
+
+    /// A backtrace, outermost method first, without the runtime's allocators at its end: its last method is the one that
+    /// creates the object.
+    #[must_use]
+    pub fn without_allocators<'a>(&self, methods: &'a [u64], time: u64) -> &'a [u64] {
+        let mut own = methods;
+        while let Some((last, callers)) = own.split_last()
+            && self.allocators.contains(&self.function(*last, time))
+        {
+            own = callers;
+        }
+        own
     }
 
     /// Index of the function of a method at a time; [`unknown_function`](Self::unknown_function) if it is never
@@ -170,6 +189,30 @@ fn number_functions(
         entries.push((method.method, method.time, number));
     }
     (functions, AddressTimeline::new(entries))
+}
+
+/// Whether a method is one of the runtime's allocators: managed allocators (`(wrapper alloc)`), or a call of a native one.
+fn is_allocator(method: &str) -> bool {
+    const ICALLS: [&str; 9] = [
+        "mono_gc_alloc_",
+        "mono_profiler_raise_gc_allocation",
+        "mono_object_new",
+        "mono_array_new",
+        "mono_string_new",
+        "mono_string_alloc",
+        "ves_icall_object_new",
+        "ves_icall_array_new",
+        "ves_icall_string_alloc",
+    ];
+    const STRINGS: [&str; 2] = ["string:FastAllocateString ", "string:InternalAllocateStr "];
+    if method.starts_with("(wrapper alloc) ") {
+        return true;
+    }
+    let Some(native) = method.strip_prefix("(wrapper managed-to-native) ") else { return false };
+    match native.strip_prefix("object:__icall_wrapper_") {
+        Some(icall) => ICALLS.iter().any(|start| icall.starts_with(start)),
+        None => STRINGS.iter().any(|start| native.starts_with(start)),
+    }
 }
 
 /// The class in `Ns.Class:Method (args)`; `None` for wrappers, which belong to no image.

@@ -34,7 +34,7 @@ pub const TABLES: [(&str, KindSet); 3] =
 pub struct LogStacks {
     /// The frames and the caller of each stack.
     pub tree: StackTree,
-    /// Backtraces by hash: their range in `backtraces`, and their stack.
+    /// Backtraces by hash: their range in `backtraces`, and their stack; [`NO_CALLER`] for those of allocators only.
     by_hash: FxHashMap<u64, (usize, usize, u32)>,
     /// Method addresses of the backtraces.
     backtraces: Vec<u64>,
@@ -87,9 +87,7 @@ impl LogStacks {
         if methods.is_empty() || self.find_stored(methods).is_some() {
             return;
         }
-        let frames: Vec<_> =
-            methods.iter().map(|method| StackFrame::method(names.function(*method, time))).collect();
-        let stack = self.tree.add(&frames);
+        let stack = self.tree.add(&backtrace_frames(methods, names, time));
         if methods.iter().all(|method| names.is_constant(*method)) {
             self.store_backtrace(methods, stack);
         }
@@ -117,26 +115,31 @@ impl LogStacks {
         let numbers = self.tree.append(&other.tree);
         for (start, end, stack) in other.by_hash.into_values() {
             let methods = other.backtraces.get(start..end).unwrap_or_default();
-            if let Some(stack) = numbers.get(stack as usize).filter(|_| self.find_stored(methods).is_none()) {
-                self.store_backtrace(methods, *stack);
+            if self.find_stored(methods).is_none() {
+                self.store_backtrace(methods, numbers.get(stack as usize).copied().unwrap_or(NO_CALLER));
             }
         }
         self
     }
 
-    /// Index of the stack of a backtrace; `None` if it is empty or unknown.
+    /// Index of the stack of a backtrace; `None` if it is unknown, empty, or has only allocators of the runtime.
     #[must_use]
     #[inline]
     pub fn find_backtrace(&self, methods: &[u64], names: &LogNames, time: u64) -> Option<u32> {
         if methods.is_empty() {
             return None;
         }
-        self.find_stored(methods).or_else(|| {
-            let frames: Vec<_> =
-                methods.iter().map(|method| StackFrame::method(names.function(*method, time))).collect();
-            self.tree.find(&frames)
-        })
+        match self.find_stored(methods) {
+            Some(stack) => Some(stack).filter(|stack| *stack != NO_CALLER),
+            None => self.tree.find(&backtrace_frames(methods, names, time)),
+        }
     }
+}
+
+/// The frames of a backtrace, outermost first, without the runtime's allocators at its end.
+fn backtrace_frames(methods: &[u64], names: &LogNames, time: u64) -> Vec<StackFrame> {
+    let own = names.without_allocators(methods, time);
+    own.iter().map(|method| StackFrame::method(names.function(*method, time))).collect()
 }
 
 /// Hash of a backtrace.
@@ -222,7 +225,7 @@ impl StackTree {
             .map(|(caller, frame)| (Some(*caller).filter(|caller| *caller != NO_CALLER), *frame))
     }
 
-    /// Adds a stack of frames, outermost first; returns its index.
+    /// Adds a stack of frames, outermost first; returns its index, [`NO_CALLER`] for none.
     pub fn add(&mut self, frames: &[StackFrame]) -> u32 {
         frames.iter().fold(NO_CALLER, |caller, frame| {
             let frame = self.add_frame(*frame);

@@ -17,7 +17,8 @@ table! {
 }
 
 table! {
-    /// One row for each function, by its name in the file. Several compilations of a function in one tier share a row.
+    /// One row for each function, by its name in the file. Several compilations of a function in one tier share a row. Types of allocated objects are functions too: those of the
+    /// innermost frames of allocations.
     functions {
         /// Surrogate key.
         function_id: u32,

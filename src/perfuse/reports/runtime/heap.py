@@ -44,6 +44,7 @@ class HeapReport:
     growth: list[ClassGrowth]
     num_grown: int
     sites: list[LiveObjectSite]
+    num_sited: int
     leaked_handles: list[LeakedHandles]
 
     def as_json(self) -> dict[str, Any]:
@@ -65,6 +66,7 @@ class HeapReport:
                 ],
                 "unreachable": [_row_json(one) for one in self.unreachable],
                 "sites": [_row_json(one) for one in self.sites],
+                "num_sited": self.num_sited,
             },
             "num_grown": self.num_grown,
             "growth": [_row_json(one) for one in self.growth],
@@ -101,6 +103,7 @@ def heap_report(profile: Profile, limit: int = 10) -> HeapReport | None:
         growth=growth[: limit or None],
         num_grown=len(growth),
         sites=heap.sites(limit or None),
+        num_sited=heap.num_sited,
         leaked_handles=leaked_handles(profile, heap),
     )
 
@@ -201,6 +204,7 @@ SNAPSHOTS_SHOWN = 12
 STEPS_SHOWN = 4
 """How many objects are shown at either end of a path."""
 FRAMES_SHOWN = 4
+RECORD_SITES = "mono --profile=log:alloc,heapshot records allocations and heap snapshots"
 
 
 def heap_lines(report: HeapReport, style: Style) -> Iterator[str]:
@@ -227,9 +231,18 @@ def _snapshot_sections(report: HeapReport, style: Style) -> Iterator[str]:
         yield from section(f"Growth since heap snapshot {first}", style, note)
         yield from _growth_table(report.growth, style)
         yield from more(report.num_grown - len(report.growth), style)
+    yield from section("Allocation sites of live objects", style, _sited_text(report))
     if report.sites:
-        yield from section("Allocation sites of live objects", style)
         yield from _site_table(report.sites, style)
+    else:
+        yield style.paint(f"  not recorded: {RECORD_SITES}", Role.FAINT)
+
+
+def _sited_text(report: HeapReport) -> str:
+    """How many of the live objects have a recorded allocation."""
+    left = report.heap.num_objects - report.num_sited
+    known = f"{count_text(report.num_sited)} of {counted(report.heap.num_objects, 'object')}"
+    return f"{known}; the allocations of {count_text(left)} were not recorded" if left and report.num_sited else known
 
 
 def handle_lines(handles: Sequence[LeakedHandles], style: Style) -> Iterator[str]:
@@ -401,8 +414,7 @@ def _site_table(sites: Sequence[LiveObjectSite], style: Style) -> Iterator[str]:
 def _stack_text(names: Sequence[str]) -> Cell:
     if not names:
         return ("no stack was recorded", Role.FAINT)
-    # Without the runtime's wrappers.
-    written = [_method_text(name) for name in names if not name.startswith("(wrapper ")]
+    written = [_method_text(name) for name in names]
     return " ← ".join(written[:FRAMES_SHOWN]) + (" ← …" if len(written) > FRAMES_SHOWN else "")
 
 
