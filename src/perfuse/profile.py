@@ -121,8 +121,17 @@ class Profile:
 
     @cached_property
     def span_ns(self) -> tuple[int, int] | None:
-        """Time of the first and the last sample or event of a call trace; None without any."""
-        traced = self._fusion.trace_span() if self.selection == Selection() else None
+        """Time of the first and the last sample or event of a call trace; None without any.
+
+        In a selection of a runtime log, start and end of the selected time.
+        """
+        traced = self._fusion.trace_span()
+        if traced and all(recording.role == "runtime_log" for recording in self.recordings):
+            first, last = self.selection.time_ns or traced
+            first, last = max(first, traced[0]), min(last, traced[1])
+            return (first, last) if first <= last else None
+        if self.selection != Selection():
+            traced = None
         if traced and all(recording.role in ("call_trace", "runtime_log") for recording in self.recordings):
             return traced
         spans = [(first, last) for *_, first, last in _core.sampled_events(self.tables["samples"])]

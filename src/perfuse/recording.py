@@ -62,6 +62,22 @@ class Recording:
         """Whether a table has rows of this file, as far as that is known without decoding the table."""
         return self._core.has(table)
 
+    def not_recorded(self, subject: str, tables: Iterable[str]) -> str | None:
+        """How to record a kind of data that was not recorded; None where it was, even if nothing of it happened.
+
+        Args:
+            subject: The kind of data, as its format names it: `allocations`, `locks`.
+            tables: Tables that contain it. A format without options records all that it can contain.
+        """
+        from importlib import import_module
+
+        module = import_module(f"perfuse.formats.{self.format}")
+        if hasattr(module, "recorded_subjects"):
+            subjects = module.recorded_subjects(self.summary)
+            if subject in subjects:
+                return None if subjects[subject] else str(module.how_to_record(subject))
+        return None if set(tables) & set(self.fills) else "other recorders contain it"
+
     @property
     def size_bytes(self) -> int:
         """Size in bytes, after decompression."""

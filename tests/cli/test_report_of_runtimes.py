@@ -73,7 +73,10 @@ def test_object_histories(perfuse: Perfuse) -> None:
 def test_whole_backtraces(perfuse: Perfuse) -> None:
     done = perfuse("report", LOG, "--section", "exceptions", "--stacks", "--frames", "1")
     assert "  1 System.InvalidOperationException" in done.out
+    assert "Tiny:Main ()" in done.out
+    done = perfuse("report", LOG, "--section", "allocations", "--stacks", "--frames", "1")
     assert "… 1 more" in done.out
+    assert "(wrapper" not in done.out
 
 
 @pytest.mark.parametrize("section", ["header", "program", "records", "jit", "threads", "handles", "gc", "locks"])
@@ -91,10 +94,17 @@ def test_assertions_that_hold_and_fail(perfuse: Perfuse) -> None:
     assert fails.code == 1
     assert "  fails  exceptions.count == 0  it is 1" in fails.out
     assert "  holds  allocations.count == 382" in fails.out
-    done = perfuse("report", "--json", LOG, "--assert", "allocations['No.Such'].count > 0")
+    done = perfuse("report", "--json", LOG, "--assert", "calls.count == 0")
     assert (done.code, json.loads(done.out)["assertions"]) == (
         1,
-        [{"assertion": "allocations['No.Such'].count > 0", "value": 0.0, "holds": False}],
+        [
+            {
+                "assertion": "calls.count == 0",
+                "value": None,
+                "holds": False,
+                "reason": "not recorded (mono --profile=log:calls)",
+            }
+        ],
     )
 
 
@@ -110,7 +120,8 @@ def test_assertions_for_every_format(perfuse: Perfuse) -> None:
         ((LOG, "--section", "allocs"), "no section 'allocs'"),
         ((LOG, "--assert", "allocations.bytes"), "is not an assertion"),
         ((LOG, "--assert", "allocations.bytes < 5 stones"), "is not a unit"),
-        ((LOG, "--assert", "calls.count > 0"), "there is no fact 'calls.count' here"),
+        ((LOG, "--assert", "calls.counts > 0"), "did you mean calls.count"),
+        ((LOG, "--assert", "allocations['No.Such'].count > 0"), "there is no type 'No.Such'"),
         (("xray-log.server.uocuES", "--assert", "calls['demo::throwr(int)'].p99 < 1s"), "demo::thrower(int)"),
         ((LOG, "--track", "here"), "'here' is not an address"),
         ((LOG, "--find", "4096"), "neither S:SIZE"),

@@ -1,5 +1,6 @@
 """Assertions about the facts of a report, such as `allocations.bytes < 50MB`, for builds that fail on regressions."""
 
+import difflib
 import operator
 import re
 from collections.abc import Callable, Mapping
@@ -36,7 +37,7 @@ _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 _ASSERTION = re.compile(
     r"""\s*(?P<fact>[A-Za-z_][\w.]*(?:\[(?:'[^']*'|"[^"]*")\][\w.]*)?)
     \s*(?P<comparison><=|>=|==|!=|<|>|=)
-    \s*(?P<number>\d[\d,_]*(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(?P<unit>[A-Za-zµ%]*)\s*""",
+    \s*(?P<number>-?\d[\d,_]*(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(?P<unit>[A-Za-zµ%]*)\s*""",
     re.VERBOSE,
 )
 _INDEX = re.compile(r"""^(?P<list>[^\[]+)\[(?:'(?P<single>[^']*)'|"(?P<double>[^"]*)")\](?P<rest>.*)$""")
@@ -66,11 +67,19 @@ class Assertion:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of an assertion: the value of the fact, and whether the assertion holds."""
+    """The result of an assertion.
+
+    Attributes:
+        assertion: The assertion.
+        value: The value of the fact; None where it was not recorded.
+        holds: Whether the assertion holds; not where the fact was not recorded.
+        reason: Why the fact has no value; None where it has one.
+    """
 
     assertion: Assertion
-    value: float
+    value: float | None
     holds: bool
+    reason: str | None = None
 
 
 def parse(text: str) -> Assertion:
@@ -103,11 +112,17 @@ def judge(assertions: list[Assertion], facts: Facts) -> list[Verdict]:
     Raises:
         UsageError: There is no such fact.
     """
-    verdicts = []
-    for one in assertions:
-        value = float(_value(one.fact, facts))
-        verdicts.append(Verdict(one, value, one.holds(value)))
-    return verdicts
+    return [_verdict(one, facts) for one in assertions]
+
+
+def _verdict(assertion: Assertion, facts: Facts) -> Verdict:
+    from perfuse.analysis.facts import NotRecorded
+
+    try:
+        value = float(_value(assertion.fact, facts))
+    except NotRecorded as reason:
+        return Verdict(assertion, None, False, str(reason))
+    return Verdict(assertion, value, assertion.holds(value))
 
 
 def _value(fact: str, facts: Facts) -> float:
@@ -116,7 +131,9 @@ def _value(fact: str, facts: Facts) -> float:
         name = f"{match['list']}[]{match['rest']}"
         arguments = [match["single"] if match["single"] is not None else match["double"]]
     if name not in facts:
-        names = ", ".join(one.replace("[]", "['NAME']") for one in facts)
-        raise UsageError(f"there is no fact {fact!r} here", field="assert", hint=f"facts are {names}")
+        near = difflib.get_close_matches(name, facts, n=3) or list(facts)
+        names = ", ".join(one.replace("[]", "['NAME']") for one in near)
+        hint = f"did you mean {names}?" if len(near) <= 3 else f"facts are {names}"
+        raise UsageError(f"there is no fact {fact!r}", field="assert", hint=hint)
     found = facts[name]
     return found(*arguments) if callable(found) else found  # type: ignore[no-any-return]

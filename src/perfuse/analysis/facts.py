@@ -1,40 +1,74 @@
 """The numbers of a profile for assertions, each computed on first use."""
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
-from typing import TypeVar
 
-from perfuse.analysis.allocations import Allocations
+from perfuse.analysis.allocations import UNKNOWN, Allocations
 from perfuse.analysis.counters import counters
 from perfuse.analysis.distribution import Distribution
 from perfuse.analysis.exceptions import exceptions
 from perfuse.analysis.gc import gc_activity
 from perfuse.analysis.handles import Handles
+from perfuse.analysis.heap import Heap, snapshots
+from perfuse.analysis.heap_rows import HeapClass
 from perfuse.analysis.latency import CallAccount
 from perfuse.analysis.locks import contention
-from perfuse.analysis.objects import Objects
+from perfuse.analysis.objects import Objects, type_names
 from perfuse.analysis.profiles import UNSELECTED, read_selected
+from perfuse.analysis.recorded import not_recorded
 from perfuse.analysis.sampled import events
 from perfuse.errors import UsageError
 from perfuse.profile import Profile
+from perfuse.table import Columns
 
-T = TypeVar("T")
 Fact = Callable[..., float]
 _DISTRIBUTION_FIELDS = ("count", "sum", "min", "median", "p90", "p99", "max")
 _LATENCY = ("count", "self", "sum", "total", "min", "median", "p90", "p99", "max")
 
 
-def facts_of(profile: Profile) -> dict[str, Fact]:
-    """Facts by name, for the tables that have rows. Sizes are in bytes, times in nanoseconds, shares in percent.
+class NotRecorded(Exception):  # noqa: N818 - an answer, not an error
+    """A fact has no value: what it is about was not recorded. The text says how to record it."""
 
-    A name with `[]` is of a list: the fact is a function of an element's name.
+
+def facts_of(profile: Profile) -> dict[str, Fact]:
+    """Facts by name. Sizes are in bytes, times in nanoseconds, shares in percent.
+
+    A name with `[]` is of a list: the fact is a function of an element's name. A fact is 0 where it was recorded and
+    nothing happened; where it was not recorded, its function raises `NotRecorded`.
     """
     found: dict[str, Fact] = {"duration": lambda: _duration(profile)}
-    for table, make in _FACTS_BY_TABLES.items():
-        if any(profile.has(name) for name in table.split()):
-            found |= make(profile)
+    for tables, make in _FACTS_BY_TABLES.items():
+        for name, fact in make(profile).items():
+            found[name] = _recorded(profile, _subject(name), tables.split(), fact)
     return found
+
+
+_SUBJECTS = {"code": "jit"}
+"""Subjects of facts whose names do not start with them."""
+
+
+def _subject(name: str) -> str:
+    """What has to be recorded for a fact: `allocations` for `allocations[].bytes`."""
+    if name == "heap.bytes":
+        return "gc"
+    if name == "gc.moves":
+        return "moves"
+    family = name.partition(".")[0].removesuffix("[]")
+    return _SUBJECTS.get(family, family)
+
+
+def _recorded(profile: Profile, subject: str, tables: Iterable[str], fact: Fact) -> Fact:
+    """A fact that raises `NotRecorded` where its subject was not recorded."""
+
+    def checked(*names: str) -> float:
+        how = not_recorded(profile, subject, tables)
+        if how is not None:
+            raise NotRecorded(f"not recorded ({how})")
+        return fact(*names)
+
+    return checked
 
 
 def _duration(profile: Profile) -> float:
@@ -42,17 +76,83 @@ def _duration(profile: Profile) -> float:
     return last - first
 
 
+def _type_names(profile: Profile) -> set[str]:
+    return {*type_names(profile).values(), UNKNOWN}
+
+
 def _allocations(profile: Profile) -> dict[str, Fact]:
     analysis = cache(lambda: Allocations(profile))
+    types = cache(lambda: _type_names(profile))
 
     def of_type(what: str) -> Fact:
-        return lambda name: getattr(analysis().of_type(name), what, 0)
+        return lambda name: getattr(analysis().of_type(_known(types(), name, "type")), what, 0)
 
     return {
         "allocations.bytes": lambda: analysis().bytes,
         "allocations.count": lambda: analysis().count,
         "allocations[].bytes": of_type("bytes"),
         "allocations[].count": of_type("count"),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _LiveHeap:
+    """Types of the first and the last heap snapshot of a file; of the first None where there is only one."""
+
+    last: Heap
+    classes: dict[str, HeapClass]
+    earlier: dict[str, HeapClass] | None
+
+
+def _live_heap(profile: Profile) -> _LiveHeap:
+    every = snapshots(profile)
+    if not every:
+        raise NotRecorded("no heap snapshot was taken: the program ended before its first major collection")
+    of_file = [one for one in every if one.source_id == every[-1].source_id]
+    earlier = _by_type(profile.heap(of_file[0].snapshot_id).classes()) if len(of_file) > 1 else None
+    last = profile.heap(of_file[-1].snapshot_id)
+    return _LiveHeap(last, _by_type(last.classes()), earlier)
+
+
+_CLASS_SUMS = {"objects": "num_objects", "bytes": "size_bytes", "retained_bytes": "retained_bytes"}
+
+
+def _by_type(classes: Iterable[HeapClass]) -> dict[str, HeapClass]:
+    return {one.type or UNKNOWN: one for one in classes}
+
+
+def _heap(profile: Profile) -> dict[str, Fact]:
+    live = cache(lambda: _live_heap(profile))
+    types = cache(lambda: _type_names(profile))
+
+    def of(classes: Mapping[str, HeapClass], name: str, what: str) -> int:
+        one = classes.get(_known(types(), name, "type"))
+        return 0 if one is None else int(getattr(one, _CLASS_SUMS[what]))
+
+    def earlier() -> dict[str, HeapClass]:
+        found = live().earlier
+        if found is None:
+            raise NotRecorded("growth takes two heap snapshots, and one was taken")
+        return found
+
+    def total(classes: Mapping[str, HeapClass], what: str) -> int:
+        return sum(int(getattr(one, _CLASS_SUMS[what])) for one in classes.values())
+
+    def growth(what: str) -> Fact:
+        return lambda: total(live().classes, what) - total(earlier(), what)
+
+    def type_growth(what: str) -> Fact:
+        return lambda name: of(live().classes, name, what) - of(earlier(), name, what)
+
+    return {
+        "heap.live_bytes": lambda: live().last.size_bytes,
+        "heap.live_objects": lambda: live().last.num_objects,
+        "heap.live_bytes[]": lambda name: of(live().classes, name, "bytes"),
+        "heap.live_objects[]": lambda name: of(live().classes, name, "objects"),
+        "heap.retained_bytes[]": lambda name: of(live().classes, name, "retained_bytes"),
+        "heap.growth.bytes": growth("bytes"),
+        "heap.growth.objects": growth("objects"),
+        **{f"heap.growth[].{what}": type_growth(what) for what in _CLASS_SUMS},
     }
 
 
@@ -74,10 +174,16 @@ def _gc(profile: Profile) -> dict[str, Fact]:
         **found,
         "gc.pauses.share": lambda: 100 * analysis().pauses.sum / max(_duration(profile), 1),
         "gc.moves": lambda: analysis().num_moves,
-        "heap.bytes": lambda: analysis().max_heap_bytes or 0,
+        "heap.bytes": lambda: _heap_bytes(analysis().max_heap_bytes),
         "finalizers.sum": lambda: sum(one.durations.sum for one in analysis().finalizers),
         "finalizers.max": lambda: max((one.durations.max for one in analysis().finalizers), default=0),
     }
+
+
+def _heap_bytes(largest: int | None) -> float:
+    if largest is None:
+        raise NotRecorded("the collector never reported the size of its heap")
+    return largest
 
 
 def _locks(profile: Profile) -> dict[str, Fact]:
@@ -91,10 +197,18 @@ def _locks(profile: Profile) -> dict[str, Fact]:
 
 def _exceptions(profile: Profile) -> dict[str, Fact]:
     analysis = cache(lambda: exceptions(profile, Objects(profile)))
-    return {
-        "exceptions.count": lambda: analysis().count,
-        "exceptions[].count": lambda name: dict(analysis().by_type).get(name, 0),
-    }
+
+    def of_type(name: str) -> float:
+        _known(_type_names(profile), name, "type")
+        counts = dict(analysis().by_type)
+        if counts.get(None) and not_recorded(profile, "allocations", ["allocations"]) is not None:
+            how = not_recorded(profile, "allocations", ["allocations"])
+            raise NotRecorded(
+                f"the types of exceptions are those of their allocations, which were not recorded ({how})"
+            )
+        return counts.get(name, 0)
+
+    return {"exceptions.count": lambda: analysis().count, "exceptions[].count": of_type}
 
 
 def _handles(profile: Profile) -> dict[str, Fact]:
@@ -109,7 +223,7 @@ def _counters(profile: Profile) -> dict[str, Fact]:
     analysis = cache(lambda: {one.name: one for one in counters(profile)})
 
     def of(what: str) -> Fact:
-        return lambda name: getattr(_named(analysis(), name, "counter"), what) or 0
+        return lambda name: getattr(analysis()[_known(analysis(), name, "counter")], what) or 0
 
     return {f"counters[].{what}": of(what) for what in ("last", "min", "max")}
 
@@ -126,6 +240,11 @@ def _calls(profile: Profile) -> dict[str, Fact]:
     account = cache(lambda: CallAccount(profile))
 
     @cache
+    def functions() -> set[str]:
+        # Types are functions too: those of the innermost frames of allocations.
+        return set(Columns(profile.tables["functions"])["name"]) - _type_names(profile) | set(named())
+
+    @cache
     def named() -> dict[str, dict[str, int | None]]:
         found: dict[str, dict[str, int | None]] = {}
         for one in account().functions():
@@ -134,8 +253,13 @@ def _calls(profile: Profile) -> dict[str, Fact]:
             found.setdefault(one.function.name, {"count": latency.num_calls, **values})
         return found
 
+    def count_of(name: str) -> float:
+        return named().get(_known(functions(), name, "function"), {}).get("count") or 0
+
     def time_of(name: str, what: str) -> float:
-        value = _named(named(), name, "function that was called")[what]
+        if not count_of(name):
+            return 0
+        value = named()[name][what]
         if account().unit != "ns":
             raise UsageError("times are ticks of an unknown rate", field="assert", hint="give it with --tsc-hz")
         if value is None:
@@ -149,7 +273,7 @@ def _calls(profile: Profile) -> dict[str, Fact]:
     return {
         "calls.count": lambda: account().totals.num_calls,
         "calls.unwound": lambda: account().totals.num_unwound,
-        "calls[].count": lambda name: named().get(name, {}).get("count") or 0,
+        "calls[].count": count_of,
         **{f"calls[].{what}": of(what) for what in _LATENCY[1:]},
     }
 
@@ -163,12 +287,20 @@ def _code(profile: Profile) -> dict[str, Fact]:
     return {"code.count": lambda: analysis()[0], "code.bytes": lambda: analysis()[1]}
 
 
-def _named(known: Mapping[str, T], name: str, what: str) -> T:
-    if name in known:
-        return known[name]
-    near = difflib.get_close_matches(name, known, n=3)
+def _known(names: Iterable[str], name: str, what: str) -> str:
+    """A name that the recording contains.
+
+    Raises:
+        UsageError: It does not contain the name.
+    """
+    all_names = set(names)
+    if name in all_names:
+        return name
+    near = difflib.get_close_matches(name, all_names, n=3)
+    short = [one for one in sorted(all_names) if name.lower() in one.lower()][:3]
+    found = list(dict.fromkeys([*short, *near]))[:3]
     raise UsageError(
-        f"there is no {what} {name!r}", field="assert", hint=f"did you mean {' or '.join(near)}?" if near else None
+        f"there is no {what} {name!r}", field="assert", hint=f"did you mean {' or '.join(found)}?" if found else None
     )
 
 
@@ -179,6 +311,7 @@ def _distribution_facts(prefix: str, read: Callable[[], Distribution]) -> dict[s
 _FACTS_BY_TABLES: dict[str, Callable[[Profile], dict[str, Fact]]] = {
     "allocations": _allocations,
     "slices instants object_moves": _gc,
+    "heap_snapshots": _heap,
     "lock_events": _locks,
     "exceptions": _exceptions,
     "gc_handles": _handles,

@@ -15,7 +15,7 @@ from perfuse.reports.units import bytes_text, duration_text
 if TYPE_CHECKING:
     from perfuse.profile import Profile
 
-_BYTES = ("bytes",)
+_BYTES = ("bytes", "live_bytes", "retained_bytes")
 _TIMES = ("sum", "min", "median", "p90", "p99", "max", "self", "total", "duration")
 _NUMBERS = ("counters",)
 
@@ -32,7 +32,10 @@ def check_assertions(profile: Profile, assertions: list[Assertion]) -> tuple[lis
         UsageError: The profile has no such fact.
     """
     verdicts = judge(assertions, facts_of(profile))
-    rows = [{"assertion": one.assertion.text, "value": one.value, "holds": one.holds} for one in verdicts]
+    rows = [
+        {"assertion": one.assertion.text, "value": one.value, "holds": one.holds, "reason": one.reason}
+        for one in verdicts
+    ]
     document = {"kind": "assertions", "title": profile.title, "assertions": rows}
     return verdicts, Report(lambda: document, partial(verdict_lines, verdicts), profile.diagnostics)
 
@@ -46,12 +49,14 @@ def verdict_lines(verdicts: Sequence[Verdict], style: Style) -> Iterator[str]:
 
 def value_text(one: Verdict) -> str:
     """`it is 52.4 MiB (54,951,232)`"""
+    if one.value is None:
+        return one.reason or "not recorded"
     last, value = one.assertion.fact.rpartition(".")[2], one.value
     plain = f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
     if one.assertion.fact.startswith(_NUMBERS):
         return f"it is {plain}"
-    if last in _BYTES:
-        return f"it is {bytes_text(round(value))} ({plain})"
+    if last.partition("[")[0] in _BYTES:
+        return f"it is {'-' if value < 0 else ''}{bytes_text(abs(round(value)))} ({plain})"
     if last in _TIMES:
         return f"it is {duration_text(round(value))} ({plain} ns)"
     return f"it is {plain}{' %' if last == 'share' else ''}"

@@ -2,7 +2,17 @@
 
 from perfuse.formats.mono.heapshot import heapshot
 from perfuse.formats.mono.log import WriteSummary, convert, match_kinds
+from perfuse.formats.mono.recorded import how_to_record, recorded_subjects
 from perfuse.formats.mono.unsupported import UNSUPPORTED
 from perfuse.formats.mono.writer import Writer
 
-__all__ = ["UNSUPPORTED", "WriteSummary", "Writer", "convert", "heapshot", "match_kinds"]
+__all__ = [
+    "UNSUPPORTED",
+    "WriteSummary",
+    "Writer",
+    "convert",
+    "heapshot",
+    "how_to_record",
+    "match_kinds",
+    "recorded_subjects",
+]

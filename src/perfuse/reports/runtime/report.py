@@ -8,8 +8,10 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from perfuse.analysis.recorded import not_recorded
 from perfuse.errors import require_known
 from perfuse.reports.grid import Cell, fields
+from perfuse.reports.grid import section as grid_section
 from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, input_text, inputs, summary_lines
 from perfuse.reports.registry import Options, Report
 from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext
@@ -93,6 +95,8 @@ class RuntimeReport:
         num_threads: Threads.
         request: The options it was built with.
         sections: The data of each section that has any, by name.
+        not_recorded: How to record the requested sections that were not recorded, by name.
+        empty: Requested sections that were recorded and of which nothing happened, or nothing is selected.
         diagnostics: Diagnostics of the files, by code.
     """
 
@@ -103,6 +107,8 @@ class RuntimeReport:
     num_threads: int
     request: RuntimeRequest
     sections: dict[str, Any]
+    not_recorded: dict[str, str]
+    empty: list[str]
     diagnostics: list[DiagnosticCount]
 
     def as_json(self) -> dict[str, Any]:
@@ -119,6 +125,8 @@ class RuntimeReport:
                 for section in SECTIONS
                 if section.name in self.sections
             },
+            "not_recorded": self.not_recorded,
+            "empty": self.empty,
             "diagnostics": [asdict(one) for one in self.diagnostics],
         }
 
@@ -157,12 +165,19 @@ def runtime_report(profile: Profile, request: RuntimeRequest | None = None) -> R
     """Collects the requested sections that have data; builds only the tables they need."""
     request = request or RuntimeRequest()
     context = SectionContext(profile, request)
-    sections = {}
+    sections: dict[str, Any] = {}
+    missing: dict[str, str] = {}
+    empty: list[str] = []
     for section in _requested_sections(request):
-        if any(profile.has(table) for table in section.tables):
-            facts = section.load().collect(context)
-            if facts is not None:
-                sections[section.name] = facts
+        has_rows = any(profile.has(table) for table in section.tables)
+        facts = section.load().collect(context) if has_rows else None
+        how = None if has_rows else not_recorded(profile, section.name, section.tables)
+        if facts is not None:
+            sections[section.name] = facts
+        elif how is not None:
+            missing[section.name] = how
+        else:
+            empty.append(section.name)
     first, last = profile.span_ns or (0, 0)
     return RuntimeReport(
         title=profile.title,
@@ -172,6 +187,8 @@ def runtime_report(profile: Profile, request: RuntimeRequest | None = None) -> R
         num_threads=len(context.thread_labels),
         request=request,
         sections=sections,
+        not_recorded=missing,
+        empty=empty,
         diagnostics=diagnostic_counts(profile),
     )
 
@@ -188,11 +205,22 @@ def runtime_lines(report: RuntimeReport, style: Style) -> Iterator[str]:
     for section in SECTIONS:
         if section.name in report.sections:
             yield from section.load().lines(report.sections[section.name], report.request, style)
+    yield from _missing_lines(report, style)
     left = [section.name for section in SECTIONS if not section.in_overview and section.name != "objects"]
     if report.request.is_overview:
         yield ""
         yield style.paint(f"one section in full: --section NAME; not shown here: {', '.join(left)}", Role.FAINT)
     yield from summary_lines(report.diagnostics, style)
+
+
+def _missing_lines(report: RuntimeReport, style: Style) -> Iterator[str]:
+    """Sections without data: how to record them, and those of which nothing happened."""
+    if report.not_recorded:
+        yield from grid_section("Not recorded", style)
+        yield from fields([(name, (how, Role.FAINT)) for name, how in report.not_recorded.items()], style)
+    if report.empty:
+        yield from grid_section("Nothing happened", style, "recorded, without an event in the selection")
+        yield f"  {', '.join(report.empty)}"
 
 
 def _requested_sections(request: RuntimeRequest) -> list[Section]:

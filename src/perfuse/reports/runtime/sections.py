@@ -86,8 +86,8 @@ class SectionContext:
 
     @cached_property
     def start_ns(self) -> int:
-        """Start of the recording, on the profile's clock."""
-        span = self.profile.span_ns
+        """Start of the whole recording, whatever is selected, on the profile's clock."""
+        span = self.profile._whole().span_ns
         return span[0] if span else 0
 
 
@@ -118,11 +118,8 @@ def short_name(name: str) -> str:
 
 
 def backtrace_text(backtrace: Sequence[str], width: int | None) -> str:
-    """`… → Main → Domains`: the innermost functions that fit in `width`, without the runtime's wrappers at the end."""
-    own = list(backtrace)
-    while own and own[-1].startswith("(wrapper") and any(not name.startswith("(wrapper") for name in own):
-        own.pop()
-    names = [printable(short_name(name)) for name in own]
+    """`… → Main → Domains`: the innermost functions that fit in `width`."""
+    names = [printable(short_name(name)) for name in backtrace]
     if not names:
         return NOTHING
     shown = names[-1]

@@ -1,0 +1,34 @@
+"""Whether a kind of data was recorded: without rows, nothing happened, or nothing was asked for."""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+
+class RecordedFile(Protocol):
+    """An open file; `perfuse.Recording` is one."""
+
+    def not_recorded(self, subject: str, tables: Iterable[str]) -> str | None:
+        """How to record a kind of data that was not recorded; None where it was."""
+        ...
+
+
+class RecordedProfile(Protocol):
+    """A profile; `perfuse.Profile` is one."""
+
+    @property
+    def recordings(self) -> Sequence[RecordedFile]:
+        """Its files."""
+        ...
+
+
+def not_recorded(profile: RecordedProfile, subject: str, tables: Iterable[str]) -> str | None:
+    """How to record a kind of data that no file of a profile contains; None where one does, even if nothing happened.
+
+    Args:
+        profile: The profile.
+        subject: The kind of data: `allocations`, `locks`.
+        tables: Tables that contain it.
+    """
+    tables = tuple(tables)
+    reasons = [recording.not_recorded(subject, tables) for recording in profile.recordings]
+    return None if None in reasons else next((reason for reason in reasons), "no file was given")
