@@ -8,6 +8,7 @@ import perfuse
 from perfuse.analysis.callgraph import CallGraph
 from perfuse.analysis.diff import Change, Difference
 from perfuse.analysis.function_graph import SAMPLE_STATISTICS, FunctionGraph, GraphFunction, function_graph
+from perfuse.analysis.function_matching import FunctionIdentity
 from perfuse.analysis.latency import CallAccount
 from perfuse.errors import UsageError
 
@@ -17,7 +18,9 @@ Row = tuple[str, str | None, int]
 
 def _made(*rows: Row, edges: dict[tuple[int, int], int] | None = None, unit: str = "ns") -> FunctionGraph:
     functions = {
-        10 * place: GraphFunction(name, module, None, None, dict.fromkeys(SAMPLE_STATISTICS, weight))
+        10 * place: GraphFunction(
+            name, module, None, None, dict.fromkeys(SAMPLE_STATISTICS, weight), FunctionIdentity(name, module)
+        )
         for place, (name, module, weight) in enumerate(rows)
     }
     weighed = {ends: dict.fromkeys(SAMPLE_STATISTICS, weight) for ends, weight in (edges or {}).items()}
@@ -41,9 +44,17 @@ def test_by_name_and_module_then_by_name() -> None:
     ]
 
 
-def test_functions_of_one_name_keep_their_order() -> None:
-    a, b = _made(("f", "m", 1), ("f", "m", 2)), _made(("f", "m", 3), ("f", "m", 4), ("f", "m", 5))
-    assert [row[2:] for row in _rows(Difference(a, b))] == [(1, 3), (2, 4), (None, 5)]
+def test_functions_that_nothing_tells_apart_are_not_paired() -> None:
+    a, b = _made(("f", "m", 1), ("f", "m", 2), ("g", "m", 7)), _made(("f", "m", 3), ("g", "m", 7), ("f", "m", 5))
+    difference = Difference(a, b)
+    assert sorted(_rows(difference), key=str) == [
+        ("f", "undecided", 1, None),
+        ("f", "undecided", 2, None),
+        ("f", "undecided", None, 3),
+        ("f", "undecided", None, 5),
+        ("g", "same", 7, 7),
+    ]
+    assert (difference.matched_share("a"), difference.matched_share("b")) == (0.7, 1 - 8 / 15)
 
 
 def test_the_greatest_change_comes_first() -> None:

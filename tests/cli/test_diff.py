@@ -16,7 +16,7 @@ def test_json_and_csv_have_the_same_rows(perfuse: Perfuse) -> None:
     document = json.loads(perfuse("diff", LOG, LATER, "--json", "--limit", "0").out)
     assert (document["kind"], document["unit"], document["sort"]) == ("calls", "ns", "self")
     assert [document[side]["num_counted"] for side in "ab"] == [102, 30]
-    assert document["num_functions"] == {"changed": 7, "new": 0, "gone": 10, "same": 0}
+    assert document["num_functions"] == {"changed": 7, "new": 0, "gone": 10, "undecided": 0, "same": 0}
     rows = list(csv.DictReader(perfuse("diff", LOG, LATER, "--format", "csv", "--limit", "0").out.splitlines()))
     assert len(rows) == len(document["functions"]) == 17
     for row, listed in zip(rows, document["functions"], strict=True):

@@ -1,15 +1,15 @@
-"""The difference of two profiles by function: changed, new and gone functions."""
+"""The difference of two profiles by function: changed, new, gone and undecided functions."""
 
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 from perfuse.analysis.function_graph import FunctionGraph, GraphFunction, StatisticValues
+from perfuse.analysis.function_matching import Evidence, match_functions
 from perfuse.errors import UsageError
 
-State = Literal["changed", "same", "new", "gone"]
+State = Literal["changed", "same", "new", "gone", "undecided"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,17 @@ class FunctionChange:
         a: The function of the first profile; None where it is new.
         b: The function of the second profile; None where it is gone.
         figures: Its numbers, by statistic.
+        evidence: What shows that it is the same function in both profiles; None where it is in one.
+        is_undecided: Whether the other profile may have it, too: it has functions of this name, and nothing tells which
+            is this one.
     """
 
     key: int
     a: GraphFunction | None
     b: GraphFunction | None
     figures: Mapping[str, Change]
+    evidence: Evidence | None = None
+    is_undecided: bool = False
 
     @property
     def named(self) -> GraphFunction:
@@ -56,6 +61,8 @@ class FunctionChange:
     @property
     def state(self) -> State:
         """Whether it changed."""
+        if self.is_undecided:
+            return "undecided"
         if self.a is None or self.b is None:
             return "new" if self.a is None else "gone"
         return "changed" if any(one.a != one.b for one in self.figures.values()) else "same"
@@ -73,8 +80,8 @@ class EdgeChange:
 class Difference:
     """The difference of two profiles.
 
-    Functions match where their names and the file names of their modules are equal; then, for renamed programs, where
-    their names are equal. Functions of equal names are paired in the order in which their recordings number them.
+    `match_functions` decides which functions are the same. Functions that share a name and that nothing tells apart are
+    not paired: they are listed for each side.
 
     Args:
         a: The first profile, before.
@@ -96,23 +103,48 @@ class Difference:
             raise UsageError(f"the first counts {a.unit}, the second {b.unit}", hint=hint)
         self.a, self.b = a, b
         self.statistics = a.statistics
-        self._pairs = _paired(a.functions, b.functions)
-
-    @cached_property
-    def functions(self) -> list[FunctionChange]:
+        self._in_a: dict[int, int] = {}
+        self._in_b: dict[int, int] = {}
+        self.functions = self._match()
         """All functions of both profiles."""
-        found = []
-        for place, (one, other) in enumerate(self._pairs):
-            a = None if one is None else self.a.functions[one]
-            b = None if other is None else self.b.functions[other]
-            found.append(FunctionChange(place, a, b, self._figures(a.values if a else None, b.values if b else None)))
-        return found
+
+    def _match(self) -> list[FunctionChange]:
+        keys = [(*side.functions, *(None for _ in side.unsampled)) for side in (self.a, self.b)]
+        sides = [[*(one.identity for one in side.functions.values()), *side.unsampled] for side in (self.a, self.b)]
+        matches = match_functions(*sides)
+        rows: list[tuple[int | None, int | None, Evidence | None]] = [(m.a, m.b, m.by) for m in matches.pairs]
+        rows.sort(key=lambda row: row[0] or 0)
+        matched = {m.a for m in matches.pairs}, {m.b for m in matches.pairs}
+        rows += [(place, None, None) for place in range(len(self.a.functions)) if place not in matched[0]]
+        rows += [(None, place, None) for place in range(len(self.b.functions)) if place not in matched[1]]
+        functions: list[FunctionChange] = []
+        for in_a, in_b, evidence in rows:
+            key_a = None if in_a is None else keys[0][in_a]
+            key_b = None if in_b is None else keys[1][in_b]
+            if key_a is None and key_b is None:
+                continue
+            a = None if key_a is None else self.a.functions[key_a]
+            b = None if key_b is None else self.b.functions[key_b]
+            if key_a is not None:
+                self._in_a[key_a] = len(functions)
+            if key_b is not None:
+                self._in_b[key_b] = len(functions)
+            figures = self._figures(a.values if a else None, b.values if b else None)
+            is_undecided = in_a in matches.undecided[0] or in_b in matches.undecided[1]
+            functions.append(FunctionChange(len(functions), a, b, figures, evidence, is_undecided))
+        return functions
+
+    def matched_share(self, side: str) -> float | None:
+        """Share of a profile's whole that is in functions which were matched or are new or gone; None where it is 0."""
+        graph = self.a if side == "a" else self.b
+        undecided = (getattr(one, side) for one in self.functions if one.is_undecided)
+        left = sum(one.values["self"] or 0 for one in undecided if one is not None)
+        return 1 - left / graph.whole if graph.whole else None
 
     @cached_property
     def edges(self) -> list[EdgeChange]:
         """All calls of one function by another, in both profiles; none where the graphs have no edges."""
-        in_a = {one: place for place, (one, _) in enumerate(self._pairs) if one is not None}
-        in_b = {other: place for place, (_, other) in enumerate(self._pairs) if other is not None}
+        in_a, in_b = self._in_a, self._in_b
         a = {(in_a[caller], in_a[callee]): values for (caller, callee), values in self.a.edges.items()}
         b = {(in_b[caller], in_b[callee]): values for (caller, callee), values in self.b.edges.items()}
         functions = self.functions
@@ -144,26 +176,3 @@ class Difference:
 
     def _figures(self, a: StatisticValues | None, b: StatisticValues | None) -> dict[str, Change]:
         return {name: Change(a[name] if a else None, b[name] if b else None) for name in self.statistics}
-
-
-def _paired(a: Mapping[int, GraphFunction], b: Mapping[int, GraphFunction]) -> list[tuple[int | None, int | None]]:
-    pairs: list[tuple[int | None, int | None]] = []
-    left_a, left_b = list(a), list(b)
-    for with_module in (True, False):
-        waiting = defaultdict(list)
-        for key in reversed(left_b):
-            waiting[_identity(b[key], with_module)].append(key)
-        alone, left_a = left_a, []
-        for key in alone:
-            same = waiting[_identity(a[key], with_module)]
-            if same:
-                pairs.append((key, same.pop()))
-            else:
-                left_a.append(key)
-        met = {other for _, other in pairs}
-        left_b = [key for key in left_b if key not in met]
-    return [*pairs, *((key, None) for key in left_a), *((None, key) for key in left_b)]
-
-
-def _identity(one: GraphFunction, with_module: bool) -> tuple[str, str]:
-    return one.name, (one.module or "").rsplit("/", 1)[-1] if with_module else ""

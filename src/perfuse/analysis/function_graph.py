@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from perfuse.analysis.callgraph import CallGraph
+from perfuse.analysis.function_matching import FunctionIdentity
 from perfuse.analysis.latency import CallAccount, Latency
 from perfuse.analysis.profiles import SampleProfile
 from perfuse.analysis.sampled import SampleFilter, call_tree, select_event
@@ -29,6 +30,7 @@ class GraphFunction:
         path: Source file.
         line: Line in it, from 1.
         values: Its numbers.
+        identity: What it is recognised by in another recording.
     """
 
     name: str
@@ -36,6 +38,12 @@ class GraphFunction:
     path: str | None
     line: int | None
     values: StatisticValues
+    identity: FunctionIdentity
+
+    @property
+    def column(self) -> int | None:
+        """Column at which it is declared, from 1."""
+        return self.identity.column
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +60,7 @@ class FunctionGraph:
         whole: Sum of `self` of all functions.
         functions: By a key that is valid in this graph only, in the order in which the recording numbers them.
         edges: Numbers of the calls of one function by another, by the keys of caller and callee.
+        unsampled: Functions that the recording declares and that have no numbers.
     """
 
     title: str
@@ -63,6 +72,7 @@ class FunctionGraph:
     whole: int
     functions: dict[int, GraphFunction]
     edges: dict[tuple[int, int], StatisticValues] = field(default_factory=dict)
+    unsampled: tuple[FunctionIdentity, ...] = ()
 
 
 def function_graph(profile: Any, event: str | None = None, *, edges: bool = False) -> FunctionGraph:
@@ -89,9 +99,9 @@ def _graph_of_calls(profile: Any, edges: bool) -> FunctionGraph:
     for one in rows:
         function = one.function
         values = _values_of_calls(one.latency)
-        functions[function.function_id] = GraphFunction(
-            function.name, function.module, function.path, function.line, values
-        )
+        named = (function.name, function.module, function.path, function.line)
+        identity = FunctionIdentity(*named, native_id=function.native_id)
+        functions[function.function_id] = GraphFunction(*named, values, identity)
     calls = CallGraph(account).edges() if edges else []
     return FunctionGraph(
         profile.title,
@@ -116,7 +126,10 @@ def _graph_of_samples(profile: Any, event: str | None) -> FunctionGraph:
     graph = _SampleGraph(profile, SampleFilter(event=selected.name))
     functions = {}
     for key, weight in graph.functions.items():
-        functions[key] = GraphFunction(*graph.symbols[key], _values_of_samples(weight))
+        name, module, path, line, column, is_declaration = graph.symbols[key]
+        declared = FunctionIdentity(name, module, path, line, column)
+        identity = declared if is_declaration else FunctionIdentity(name, module)
+        functions[key] = GraphFunction(name, module, path, line, _values_of_samples(weight), identity)
     edges = {ends: _values_of_samples(weight) for ends, weight in graph.edges.items()}
     return FunctionGraph(
         profile.title,
@@ -128,7 +141,21 @@ def _graph_of_samples(profile: Any, event: str | None) -> FunctionGraph:
         graph.total_weight,
         functions,
         edges,
+        _unsampled(profile, {one.identity for one in functions.values()}),
     )
+
+
+def _unsampled(profile: SampleProfile, sampled: set[FunctionIdentity]) -> tuple[FunctionIdentity, ...]:
+    """Declared functions that samples are not in: a name that only one sampled function has may be theirs, too."""
+    modules = Columns(profile.tables["modules"])
+    names = dict(zip(modules["module_id"], modules["name"], strict=True))
+    rows = Columns(profile.tables["functions"]).tuples("name", "module_id", "path", "line", "column")
+    declared = (
+        FunctionIdentity(name, names.get(module), path, line, column)
+        for name, module, path, line, column in rows
+        if path
+    )
+    return tuple(one for one in dict.fromkeys(declared) if one not in sampled)
 
 
 @dataclass(slots=True)
@@ -147,15 +174,15 @@ class _SampleGraph:
     Attributes:
         functions: Weights by function, a `group_id` of the symbols.
         edges: Weights by caller and callee.
-        symbols: Name, module, path and line of each function.
+        symbols: Name, module, path, line and column of each function, and whether they are of its declaration.
         total_weight: Weight of all samples.
     """
 
     def __init__(self, profile: SampleProfile, selection: SampleFilter) -> None:
         tree = call_tree(profile, selection)
         symbols, nodes = Columns(tree.symbols()), Columns(tree.nodes())
-        self.symbols: dict[int, tuple[str, str | None, str | None, int | None]] = {}
-        names = ("group_id", "name", "module", "path", "line")
+        self.symbols: dict[int, tuple[str, str | None, str | None, int | None, int | None, bool]] = {}
+        names = ("group_id", "name", "module", "path", "line", "column", "is_declaration")
         for group, *rest in symbols.take(range(len(symbols)), names):
             self.symbols.setdefault(group, tuple(rest))
         self.functions: dict[int, _SampleWeight] = {}

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from perfuse.profile import Profile
 
 
-STATES = ("changed", "new", "gone", "same")
-_NAMED = ("name", "module", "path", "line")
+STATES = ("changed", "new", "gone", "undecided", "same")
+_NAMED = ("name", "module", "path", "line", "column")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,7 @@ class DiffReport:
             **{name: _side_json(side, of) for (name, side), of in zip(sides.items(), self.inputs, strict=True)},
             "sort": self.order,
             "num_functions": self.counts,
+            "matched": {side: self.difference.matched_share(side) for side in ("a", "b")},
             "functions": [_function_json(one) for one in self.functions],
         }
 
@@ -107,6 +108,7 @@ def _function_json(one: FunctionChange) -> dict[str, Any]:
     return {
         **{name: getattr(one.named, name) for name in _NAMED},
         "state": one.state,
+        "evidence": one.evidence,
         "figures": {name: _change_json(figure) for name, figure in one.figures.items()},
     }
 
@@ -144,6 +146,10 @@ def diff_lines(report: DiffReport, style: Style) -> Iterator[str]:
         ("change", f"{whole[0]} ({whole[1]})"),
         ("functions", states or "none"),
     ]
+    if counts["undecided"]:
+        shares = {side: report.difference.matched_share(side) for side in ("a", "b")}
+        known = ", ".join(f"{share:.1%} of {side}" for side, share in shares.items() if share is not None)
+        pairs.append(("matched", f"{known}; an undecided function shares its name with others of the other side"))
     yield from fields(pairs, style, indent="")
     order = f"by change of {_ORDER_WORDS.get(report.order, report.order)}" if report.order != "name" else "by name"
     if a.kind == "samples":

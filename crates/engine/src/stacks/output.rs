@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, StringArray, UInt32Array, UInt64Array};
 
 use super::NONE;
 use super::short_name::short_name;
@@ -31,7 +31,7 @@ impl CallTree {
     }
 
     /// One row per symbol: `symbol_id, group_id, name, short_name, function_id, module, kind, tier, origin, path, line,
-    /// unnamed_because`. Symbols of one function in several tiers share a `group_id`.
+    /// column, is_declaration, unnamed_because`. `is_declaration` states whether path and line are those of the declaration. Symbols of one function in several tiers share a `group_id`.
     #[must_use]
     pub fn symbols_batch(&self) -> RecordBatch {
         let symbols = self.symbols.all();
@@ -55,6 +55,11 @@ impl CallTree {
             ),
             ("path", text(symbols.iter().map(|symbol| symbol.path).collect())),
             ("line", numbers(symbols.iter().map(|symbol| symbol.line))),
+            ("column", numbers(symbols.iter().map(|symbol| symbol.column))),
+            (
+                "is_declaration",
+                Arc::new(symbols.iter().map(|symbol| Some(symbol.is_declaration)).collect::<BooleanArray>()),
+            ),
             ("unnamed_because", text(symbols.iter().map(|symbol| symbol.unnamed_because).collect())),
         ])
     }

@@ -17,6 +17,10 @@ pub struct CallSymbol {
     pub(super) tier: u32,
     pub(super) path: u32,
     pub(super) line: u32,
+    /// Column of the declaration.
+    pub(super) column: u32,
+    /// Whether path and line are those of the declaration; else they are of a sample in the body.
+    pub(super) is_declaration: bool,
     pub(super) unnamed_because: u32,
     pub(super) origin: CodeOrigin,
 }
@@ -201,8 +205,12 @@ impl SymbolBuilder {
             let (module, reason) = (function.module, self.texts.id("the name is empty"));
             return self.unnamed(frame, module, reason);
         }
-        let (path, line) = if function.path == NONE { body } else { (function.path, function.line) };
-        self.symbol(frame, function, CallSymbol { function_id, path, line, ..self.blank(frame, true) })
+        let is_declaration = function.path != NONE;
+        let (path, line) = if is_declaration { (function.path, function.line) } else { body };
+        let column = function.column;
+        let symbol =
+            CallSymbol { function_id, path, line, column, is_declaration, ..self.blank(frame, true) };
+        self.symbol(frame, function, symbol)
     }
 
     fn unnamed(&mut self, frame: FrameClass, mapping: u32, reason: u32) -> u32 {
@@ -237,6 +245,8 @@ impl SymbolBuilder {
             tier: frame.tier,
             path: NONE,
             line: NONE,
+            column: NONE,
+            is_declaration: false,
             unnamed_because: NONE,
             origin: CodeOrigin::of(kind, code_kind, text(frame.tier), frame.inlined, named),
         }

@@ -1,0 +1,89 @@
+"""Functions of two recordings that are the same: by name, by their place among the lines around them."""
+
+import random
+
+import pytest
+
+from perfuse.analysis.function_matching import FunctionIdentity, match_functions
+
+
+def _in_file(name: str, line: int, column: int = 1, path: str = "/w/app.js") -> FunctionIdentity:
+    return FunctionIdentity(name, "[jit] V8", path, line, column)
+
+
+def _pairs(a: list[FunctionIdentity], b: list[FunctionIdentity]) -> dict[FunctionIdentity, FunctionIdentity]:
+    return {a[pair.a]: b[pair.b] for pair in match_functions(a, b).pairs}
+
+
+def test_methods_of_one_name_are_told_apart_by_line_and_file() -> None:
+    """V8 names both `P.run` and `Q.run` `run`; compilers compile in another order in each run."""
+    a = [_in_file("run", 3), _in_file("run", 9), _in_file("run", 3, path="/w/other.js"), _in_file("work", 20)]
+    b = [a[3], a[2], a[1], a[0]]
+    assert _pairs(a, b) == {one: one for one in a}
+
+
+def test_anonymous_functions_on_one_line_are_told_apart_by_column() -> None:
+    a = [_in_file("(anonymous)", 5, column) for column in (1, 20, 30)]
+    assert _pairs(a, a[::-1]) == {one: one for one in a}
+
+
+def test_lines_move_with_the_functions_around_them() -> None:
+    """Three lines were added above: the closure that is now on line 8 is not the one that was."""
+    a = [_in_file("first", 1), _in_file("(anonymous)", 5), _in_file("(anonymous)", 8), _in_file("last", 12)]
+    b = [_in_file("first", 4), _in_file("(anonymous)", 8), _in_file("(anonymous)", 11), _in_file("last", 15)]
+    assert _pairs(a, b) == dict(zip(a, b, strict=True))
+
+
+def test_nothing_is_paired_where_an_edit_lies() -> None:
+    a = [_in_file("first", 1), _in_file("(anonymous)", 5), _in_file("last", 9)]
+    b = [_in_file("first", 1), _in_file("(anonymous)", 5), _in_file("(anonymous)", 7), _in_file("last", 12)]
+    matches = match_functions(a, b)
+    assert {(pair.a, pair.b) for pair in matches.pairs} == {(0, 0), (2, 3)}
+    assert matches.undecided == ({1}, {1, 2})
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("Main$$Lambda$14/0x0000000800c01000.run()", "Main$$Lambda$27/0x0000000800d3a8b0.run()"),
+        ("shade.constprop.0", "shade.constprop.1"),
+        ("core::fmt::write::h0123456789abcdef", "core::fmt::write::hfedcba9876543210"),
+    ],
+)
+def test_numbers_that_are_given_out_anew_are_ignored(a: str, b: str) -> None:
+    (pair,) = match_functions([FunctionIdentity(a, "m")], [FunctionIdentity(b, "m")]).pairs
+    assert pair.by == "normal_name"
+
+
+def test_a_renamed_program_and_a_moved_directory() -> None:
+    a = [
+        FunctionIdentity("work", "/old/prog-1"),
+        FunctionIdentity("main", "/old/prog-1"),
+        _in_file("f", 3, path="/a/x.js"),
+    ]
+    b = [
+        FunctionIdentity("work", "/new/prog-2"),
+        FunctionIdentity("main", "/new/prog-2"),
+        _in_file("f", 3, path="/b/x.js"),
+    ]
+    assert {(pair.a, pair.by) for pair in match_functions(a, b).pairs} == {(0, "module"), (2, "file")}
+
+
+def test_any_order_gives_the_same_pairs() -> None:
+    """Over files with lines added anywhere, a pair is never wrong: both are the same function of the original file."""
+    for seed in range(200):
+        dice = random.Random(seed)
+        lines = sorted(dice.sample(range(1, 200), 30))
+        original = [
+            _in_file(dice.choice(["(anonymous)", "run", f"f{line}"]), line, dice.randint(1, 3)) for line in lines
+        ]
+        edit, added = dice.randint(1, 200), dice.choice([0, 1, 3, 7])
+        after = [
+            _in_file(one.name, line + added * (line >= edit), one.column or 0)
+            for one, line in zip(original, lines, strict=True)
+        ]
+        a, b = (dice.sample(range(30), 30) for _ in range(2))
+        found = match_functions([original[i] for i in a], [after[i] for i in b]).pairs
+        wrong = [(original[a[pair.a]], after[b[pair.b]]) for pair in found if a[pair.a] != b[pair.b]]
+        assert not wrong, seed
+        assert added or len(found) == 30
