@@ -9,6 +9,8 @@ import perfuse as pf
 from perfuse.fusing.alignment import align
 from perfuse.fusing.facts import SamplingFacts
 from perfuse.fusing.matching import Match
+from perfuse.reports.profile import profile_lines, profile_report
+from perfuse.reports.text import Style
 
 LEAVES = """
     SELECT sample_id, f.linkage_name FROM samples JOIN stacks USING (stack_id) JOIN frames USING (frame_id)
@@ -32,6 +34,9 @@ def in_ticks(dump: bytes, hz: int, zero: int) -> bytes:
     return bytes(out)
 
 
+@pytest.mark.truth(
+    recording="perf_openjdk", path=["api:Profile.sql", "report"], source="the same recording with times in nanoseconds"
+)
 @pytest.mark.parametrize("hz", [2_596_100_000, 1_000_000_003, 3_400_000_000])
 def test_ticks_of_an_unknown_rate(jitdump_corpus: Path, tmp_path: Path, hz: int) -> None:
     produced = jitdump_corpus / "produced"
@@ -42,13 +47,25 @@ def test_ticks_of_an_unknown_rate(jitdump_corpus: Path, tmp_path: Path, hz: int)
     profile = pf.fuse(perf, ticking)
     found = dict(profile.sql(LEAVES).fetchall())
     assert len(right) > 1000
-    assert sum(found.get(sample) == name for sample, name in right.items()) / len(right) > 0.99
-    assert not set(found.items()) - set(right.items())
+    # Code that ran before its own time, but within the uncertainty, has its name, too. The JVM writes a record after
+    # the code can run, so that some samples come before it on the exact clock as well.
+    early = """SELECT sample_id FROM samples JOIN stacks USING (stack_id) JOIN frames USING (frame_id)
+        WHERE unnamed_because = 'a dump has code at this address, but not at that time'"""
+    assert found.items() >= right.items()
+    assert found.keys() - right.keys() <= {sample for (sample,) in pf.fuse(perf, dump).sql(early).fetchall()}
+    assert not profile.sql(early).fetchall()
     (join,) = profile.joins
     assert join.alignment == "marker_and_rate"
-    ((measured, source),) = profile.sql("SELECT hz, hz_source FROM clocks WHERE kind = 'tsc'").fetchall()
+    clock = "SELECT hz, hz_source, stated_hz, uncertainty_ns FROM clocks WHERE kind = 'tsc'"
+    ((measured, source, stated, uncertainty),) = profile.sql(clock).fetchall()
     assert measured == pytest.approx(hz, rel=0.01)
-    assert source == "estimated"
+    assert (source, stated) == ("estimated", None), "the dump states no rate"
+    assert uncertainty == join.uncertainty_ns
+    assert uncertainty is not None
+    assert uncertainty >= 1_000_000
+    text = "\n".join(profile_lines(profile_report(profile), Style(width=None)))
+    assert "aligned at the marker, rate of its clock estimated, accurate to ±" in text
+    assert "a dump is missing" not in text
     assert "FU003" in {d.code for d in profile.diagnostics}
 
 

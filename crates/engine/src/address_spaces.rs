@@ -22,6 +22,8 @@ pub enum Region {
     Anonymous {
         /// Index into [`Mappings::rows`].
         mapping: u32,
+        /// Whether there is JIT code at another time.
+        code_at_other_times: bool,
     },
     /// The kernel's half of the address space, outside all recorded mappings.
     Kernel,
@@ -70,7 +72,11 @@ impl AddressSpaces<'_> {
             };
         }
         match mapped {
-            Some(mapped) => (Region::Anonymous { mapping: mapped.id }, at_ns, at_ns.saturating_add(1)),
+            Some(mapped) => {
+                let code_at_other_times = self.codes.ever_contains(process_id, address);
+                let region = Region::Anonymous { mapping: mapped.id, code_at_other_times };
+                (region, at_ns, at_ns.saturating_add(1))
+            }
             None => (Region::Unmapped, at_ns, at_ns.saturating_add(1)),
         }
     }

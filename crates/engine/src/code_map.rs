@@ -13,6 +13,8 @@ use crate::timed_space::{Interval, TimedSpace};
 #[derive(Clone, Debug, Default)]
 pub struct CodeMap {
     by_process: FxHashMap<u32, TimedSpace>,
+    /// How much later than code ran its time of creation may be, by process, in nanoseconds.
+    late_ns: FxHashMap<u32, i64>,
 }
 
 /// The code object at an address.
@@ -60,14 +62,43 @@ impl CodeMap {
             }
         }
         let by_process = spaces.into_iter().map(|(process, all)| (process, TimedSpace::new(all))).collect();
-        Ok(Self { by_process })
+        Ok(Self { by_process, late_ns: FxHashMap::default() })
     }
 
-    /// The code at an address at a time.
+    /// The same code, with the uncertainty of the times of each recording (`source_id`), in nanoseconds.
+    ///
+    /// # Errors
+    /// When a batch is not of table `code_objects`.
+    pub fn with_uncertainty(
+        mut self,
+        code_objects: &[RecordBatch],
+        uncertainty_ns: impl Fn(u32) -> i64,
+    ) -> Result<Self, ColumnError> {
+        for batch in code_objects {
+            let processes = numbers::<UInt32Type>(batch, "process_id")?.values();
+            let sources = numbers::<UInt32Type>(batch, "source_id")?.values();
+            for (&process, &source) in processes.iter().zip(sources) {
+                let late = uncertainty_ns(source);
+                if late > 0 {
+                    self.late_ns.entry(process).and_modify(|known| *known = late.max(*known)).or_insert(late);
+                }
+            }
+        }
+        Ok(self)
+    }
+
+    /// The code at an address at a time. Where there is none, code that was created later by no more than the uncertainty of
+    /// its times: it cannot have run before.
     #[must_use]
     #[inline]
     pub fn find(&self, process_id: u32, address: u64, at_ns: i64) -> Option<CodeHit> {
-        self.by_process.get(&process_id)?.find(address, at_ns).map(|i| hit(i, address))
+        let space = self.by_process.get(&process_id)?;
+        if let Some(found) = space.find(address, at_ns) {
+            return Some(hit(found, address));
+        }
+        let late = *self.late_ns.get(&process_id)?;
+        let found = space.find_next(address, at_ns).filter(|next| next.from_ns.saturating_sub(at_ns) <= late)?;
+        Some(CodeHit { from_ns: at_ns, until_ns: found.from_ns, ..hit(found, address) })
     }
 
     /// Each process that has code, and its code by address.
@@ -124,5 +155,18 @@ mod tests {
         assert_eq!(offset(0x8010, 250), Some(0x10));
         assert_eq!(offset(0x8010, 300), None);
         assert_eq!(map.find(2, 0x1010, 150), None);
+    }
+
+    #[test]
+    fn code_may_run_before_its_time_by_the_uncertainty_of_that() {
+        let mut code = code_objects::Builder::new();
+        code.push(7, 0, 1, None, "jit", None, 100, Some(300), 0x1000, 0x100, None, 0, 5, 0);
+        code.push(8, 0, 1, None, "jit", None, 300, None, 0x1000, 0x100, None, 0, 5, 0);
+        let code = [code.finish()];
+        let map = CodeMap::new(&code, &[]).unwrap();
+        assert_eq!(map.find(1, 0x1010, 95), None);
+        let map = map.with_uncertainty(&code, |source| i64::from(source == 5) * 10).unwrap();
+        let id = |at| map.find(1, 0x1010, at).map(|hit| hit.code_object_id);
+        assert_eq!([89, 90, 99, 100, 295, 300].map(id), [None, Some(7), Some(7), Some(7), Some(7), Some(8)]);
     }
 }

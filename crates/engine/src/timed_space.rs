@@ -63,6 +63,18 @@ impl TimedSpace {
         })
     }
 
+    /// The first range that is valid for an address after a time.
+    #[must_use]
+    pub fn find_next(&self, address: u64, at_ns: i64) -> Option<&Interval> {
+        let mut next: Option<&Interval> = None;
+        self.candidates(address, |group| -> Option<()> {
+            let later = group.iter().filter(|i| address < i.end && i.from_ns > at_ns);
+            next = later.chain(next).min_by_key(|i| i.from_ns);
+            None
+        });
+        next
+    }
+
     /// Whether any range contains an address, at any time.
     #[must_use]
     pub fn ever_contains(&self, address: u64) -> bool {

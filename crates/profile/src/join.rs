@@ -32,7 +32,14 @@ impl Profile {
         let mapping_rows = self.collect("mappings", &everything);
         let code_objects = self.collect("code_objects", &everything);
         let code_moves = self.collect("code_moves", &everything);
-        let codes = CodeMap::new(&code_objects, &code_moves)?;
+        let uncertainty = |source: u32| {
+            let mut placed = self.placed.iter().map(|placed| (placed.placement.source_id, &placed.clock));
+            // Clocks of one rate are aligned so that no code is created later than it was.
+            let clock = placed.find(|(id, clock)| *id == source && clock.kind == "tsc");
+            clock.and_then(|(_, clock)| clock.uncertainty_ns).unwrap_or_default()
+        };
+        let codes =
+            CodeMap::new(&code_objects, &code_moves)?.with_uncertainty(&code_objects, uncertainty)?;
         let functions = CodeFunctions::new(&code_objects)?;
         let mappings = Mappings::new(&mapping_rows)?;
         let symbolizer = Symbolizer::new(Options {

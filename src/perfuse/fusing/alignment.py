@@ -94,7 +94,7 @@ def align(match: Match, facts: SamplingFacts, first_uses: list[tuple[int, int]])
         shift, mult, _ = conversion
         offset = anchor.ns - (anchor.ticks * mult >> shift)
         hz = round(_SECOND * 2**shift / mult)
-        return Alignment("tsc", mult, 2**shift, offset, "marker", hz, "header", _MILLISECOND)
+        return Alignment("tsc", mult, 2**shift, offset, "marker", hz, "header", uncertainty_ns=_MILLISECOND)
     return _by_rate(anchor, first_uses, facts) if is_tsc else _by_offset(anchor, first_uses)
 
 
@@ -142,9 +142,9 @@ def _by_rate(anchor: Anchor, first_uses: list[tuple[int, int]], facts: SamplingF
     offset = anchor.ns - anchor.ticks * numerator // denominator
     late = [sampled - (made * numerator // denominator + offset) for made, sampled in first_uses]
     uncertainty = max((-ns for ns in late if ns < 0), default=0) + _MILLISECOND
-    return Alignment(
-        "tsc", numerator, denominator, offset, "marker_and_rate", round(_SECOND / tick_ns), "estimated", uncertainty
-    )
+    hz = round(_SECOND / tick_ns)
+    how = "marker_and_rate"
+    return Alignment("tsc", numerator, denominator, offset, how, hz, "estimated", uncertainty_ns=uncertainty)
 
 
 def _on_one_clock(dump: Recording, facts: SamplingFacts) -> bool:

@@ -176,10 +176,13 @@ FOUND_BY = {
 ALIGNED_BY = {
     "same_clock": "same clock, exact",
     "marker": "aligned at the marker",
-    "marker_and_rate": "aligned at the marker, clock rate estimated",
+    "marker_and_rate": "aligned at the marker, rate of its clock estimated",
+    "first_use": "aligned by the first samples of code it created",
     "time_conv": "aligned by perf's own time conversion",
     "none": "not aligned: on another clock",
 }
+SHIFTED = frozenset({"marker", "first_use"})
+"""Alignments of clocks that count nanoseconds."""
 UNWOUND_BY = {
     "sframe": "SFrame",
     "eh_frame": ".eh_frame",
@@ -189,6 +192,7 @@ UNWOUND_BY = {
 }
 ADVICE = (
     ("file not found", "give the directory that has the binaries: --symbols DIR"),
+    ("but not at that time", "code ran before its dump has it: record with -k mono, so that both are on one clock"),
     ("anonymous memory", "a dump is missing: add the jit-PID.dump; perfuse doctor shows how to record one"),
     ("build id differs", "this machine has another version; give the directory of the recorded one: --symbols DIR"),
     ("kallsyms", "record as root, or on the machine itself: sudo sysctl kernel.kptr_restrict=0"),
@@ -300,7 +304,8 @@ def _join_text(join: JoinedDump) -> list[str]:
     if join.pid is None:
         return [f"{module_text(join.path)}: {found}"]
     aligned = ALIGNED_BY.get(join.alignment, join.alignment)
-    shift = f" by {duration_text(join.offset_ns)}" if join.offset_ns else ""
+    # The offset of a counter's ticks is no time by which anything was shifted.
+    shift = f", shifted by {duration_text(join.offset_ns)}" if join.offset_ns and join.alignment in SHIFTED else ""
     sure = f", accurate to ± {duration_text(join.uncertainty_ns)}" if join.uncertainty_ns else ""
     return [f"{module_text(join.path)}: pid {join.pid} ({found})", f"  {aligned}{shift}{sure}"]
 

@@ -118,7 +118,7 @@ fn frames_table<'a>(
         let is_kernel = location.is_kernel();
         let (code_object_id, mapping_id) = match location.region {
             Region::Jit { code_object_id, .. } => (Some(code_object_id), None),
-            Region::Mapped { mapping } | Region::Anonymous { mapping } => {
+            Region::Mapped { mapping } | Region::Anonymous { mapping, .. } => {
                 (None, mappings.rows.get(mapping as usize).map(|row| row.mapping_id))
             }
             Region::Kernel | Region::Unmapped => (None, None),

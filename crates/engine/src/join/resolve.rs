@@ -217,6 +217,9 @@ fn unmapped_frame(location: &Location, perf_maps: &PerfMaps) -> ResolvedFrame {
             symbol_address: None,
         },
         (None, Region::Kernel) => FrameFunction::Unnamed("no kernel mapping was recorded here".to_owned()),
+        (None, Region::Anonymous { code_at_other_times: true, .. }) => {
+            FrameFunction::Unnamed("a dump has code at this address, but not at that time".to_owned())
+        }
         (None, Region::Anonymous { .. }) => {
             FrameFunction::Unnamed("anonymous memory that no dump has code for at that time".to_owned())
         }
