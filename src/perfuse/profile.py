@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 from perfuse import _core
 from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.errors import UsageError, nearest_hint
+from perfuse.joined import unseen_dumps, unverified_programs
 from perfuse.joins import Join, Unwinding
 from perfuse.selection import Selection
 from perfuse.table import Table, Tables, names
@@ -81,7 +82,8 @@ class Profile:
             replace(diagnostic(code, path, message, offset), count=count)
             for path, code, message, offset, count in self._fusion.naming_findings()
         ]
-        return (*self._found, *naming, *self._incomplete_stacks(), *checked)
+        joined = (*self._incomplete_stacks(), *unverified_programs(self), *unseen_dumps(self))
+        return (*self._found, *naming, *joined, *checked)
 
     def _incomplete_stacks(self) -> list[Diagnostic]:
         """A diagnostic for stacks that could not be unwound to their ends."""

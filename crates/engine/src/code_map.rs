@@ -97,7 +97,8 @@ impl CodeMap {
             return Some(hit(found, address));
         }
         let late = *self.late_ns.get(&process_id)?;
-        let found = space.find_next(address, at_ns).filter(|next| next.from_ns.saturating_sub(at_ns) <= late)?;
+        let found =
+            space.find_next(address, at_ns).filter(|next| next.from_ns.saturating_sub(at_ns) <= late)?;
         Some(CodeHit { from_ns: at_ns, until_ns: found.from_ns, ..hit(found, address) })
     }
 

@@ -38,8 +38,7 @@ impl Profile {
             let clock = placed.find(|(id, clock)| *id == source && clock.kind == "tsc");
             clock.and_then(|(_, clock)| clock.uncertainty_ns).unwrap_or_default()
         };
-        let codes =
-            CodeMap::new(&code_objects, &code_moves)?.with_uncertainty(&code_objects, uncertainty)?;
+        let codes = CodeMap::new(&code_objects, &code_moves)?.with_uncertainty(&code_objects, uncertainty)?;
         let functions = CodeFunctions::new(&code_objects)?;
         let mappings = Mappings::new(&mapping_rows)?;
         let symbolizer = Symbolizer::new(Options {

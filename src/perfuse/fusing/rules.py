@@ -135,4 +135,32 @@ RULES: dict[str, Explanation] = {
         ),
         action="Check a function whose callers you know; exchange the numbers of `--map N=FILE` if its name is wrong.",
     ),
+    "FU014": Explanation(
+        title="programs were matched by their path alone",
+        meaning=(
+            "The recording has no build ids of these files, as one written to a pipe. Nothing shows that the files at "
+            "these paths are those that ran. The message has their size and when they were last changed."
+        ),
+        action="Record to a file (`perf record -o perf.data`), or keep the programs as they were.",
+    ),
+    "FU015": Explanation(
+        title="a program changed after it was recorded",
+        meaning=(
+            "The recording has no build id of this file, and the file at its path was changed later than the recording "
+            "was written. Names and lines from it may be those of other functions."
+        ),
+        action="Name the directory that has the recorded program: `--symbols DIR`; or record again, to a file.",
+    ),
+    "FU016": Explanation(
+        title="no sample has code of this dump on its stack",
+        meaning=(
+            "The process wrote the dump and was sampled, but none of its stacks leads through the generated code. "
+            "Generated code that calls functions without frame pointers disappears from stacks that `perf record -g` "
+            "walks: CPython 3.12 and later calls every Python function through such code."
+        ),
+        action=(
+            "Record with `perf record --call-graph dwarf` and, for CPython 3.13 and later, `-X perf_jit`; or use a "
+            "runtime that is built with `-fno-omit-frame-pointer -mno-omit-leaf-frame-pointer`."
+        ),
+    ),
 }

@@ -190,6 +190,8 @@ UNWOUND_BY = {
     "jitdump": "the dump's own records",
     "frame_pointer": "frame pointer",
 }
+ADVISED_SHARE = 0.05
+"""Share of the unnamed frames from which on there is advice for a reason that no innermost frame has."""
 ADVICE = (
     ("file not found", "give the directory that has the binaries: --symbols DIR"),
     ("but not at that time", "code ran before its dump has it: record with -k mono, so that both are on one clock"),
@@ -199,7 +201,10 @@ ADVICE = (
     ("kernel", "record as root, or on the machine itself: sudo sysctl kernel.kptr_restrict=0"),
     ("no symbol", "the binary is stripped; install its debug symbols, or give them with --symbols DIR"),
     ("build id was not recorded", "build ids are recorded to files without -z, not to pipes"),
-    ("no mapping", "the address is outside of all recorded mappings; perf record -g with frame pointers helps"),
+    (
+        "no mapping",
+        "functions without frame pointers end stacks of perf record -g in addresses that are none: --call-graph dwarf",
+    ),
 )
 
 
@@ -361,7 +366,9 @@ def _unnamed_section(unnamed: Sequence[UnnamedFrames], event: Event, style: Styl
     yield from grid(columns, rows, style)
     if len(unnamed) > SHARES_SHOWN:
         yield style.paint(f"  … {count_text(len(unnamed) - SHARES_SHOWN)} more (--json shows all)", Role.FAINT)
-    reasons = " ".join(one.reason.lower() for one in unnamed if one.leaf_samples)
+    # Callers matter where they are many: they hide the functions that called the leaf.
+    least = ADVISED_SHARE * sum(one.frames for one in unnamed)
+    reasons = " ".join(one.reason.lower() for one in unnamed if one.leaf_samples or one.frames > least)
     for advice in dict.fromkeys(advice for sign, advice in ADVICE if sign in reasons):
         yield "  " + style.paint("hint: ", Role.FAINT) + advice
 

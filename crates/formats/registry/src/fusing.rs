@@ -18,4 +18,7 @@ rules! {
     GIVEN_TWICE = "FU011", Info, "";
     OBJECT_ORDER = "FU012", Warning, "";
     OBJECTS_UNCERTAIN = "FU013", Warning, "";
+    UNVERIFIED = "FU014", Info, "";
+    CHANGED_PROGRAM = "FU015", Warning, "";
+    UNSEEN_DUMP = "FU016", Warning, "";
 }

@@ -1,0 +1,99 @@
+"""What the joined tables show about the recordings: programs that were not verified, dumps that no sample needs."""
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from perfuse.diagnostics import Diagnostic, diagnostic
+from perfuse.joins import Join
+from perfuse.recording import Recording
+from perfuse.table import Columns
+
+_SHOWN = 3
+
+
+class JoinedProfile(Protocol):
+    """A profile of joined recordings."""
+
+    @property
+    def tables(self) -> Mapping[str, Any]:
+        """The common tables by name, each an Arrow stream."""
+        ...
+
+    @property
+    def recordings(self) -> Sequence[Recording]:
+        """The open files."""
+        ...
+
+    @property
+    def joins(self) -> Sequence[Join]:
+        """How each dump was joined with the samples."""
+        ...
+
+    def has(self, table: str) -> bool:
+        """Whether a table has rows."""
+        ...
+
+
+def unverified_programs(profile: JoinedProfile) -> list[Diagnostic]:
+    """Programs and libraries that name samples and whose build id was not recorded, with what is known of them."""
+    sampled = [one for one in profile.recordings if one.role == "samples" and one.entry.clock.kinds]
+    if not sampled or not profile.has("callchains"):
+        return []
+    modules = Columns(profile.tables["modules"])
+    rows = zip(modules["name"], modules["kind"], modules["build_id"], strict=True)
+    paths = sorted({name for name, kind, build_id in rows if kind == "native" and build_id is None})
+    recording = sampled[0].path
+    recorded = _state(recording)
+    changed: list[str] = []
+    others: list[str] = []
+    for path in paths:
+        state = _state(path)
+        if state is None:
+            continue
+        is_later = recorded is not None and state.st_mtime > recorded.st_mtime
+        (changed if is_later else others).append(f"{path} ({state.st_size:,} bytes, changed {_time(state.st_mtime)})")
+    found = [
+        diagnostic("FU015", recording, f"{one}, after the recording was written ({_time(recorded.st_mtime)})")
+        for one in changed
+        if recorded is not None
+    ]
+    if others:
+        more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+        found.append(diagnostic("FU014", recording, f"no build ids: {', '.join(others[:_SHOWN])}{more}"))
+    return found
+
+
+def unseen_dumps(profile: JoinedProfile) -> list[Diagnostic]:
+    """Dumps of sampled processes whose code is in no stack."""
+    joined = {join.path: join for join in profile.joins if join.pid is not None}
+    dumps = [one for one in profile.recordings if one.role == "code_dump" and one.path in joined]
+    if not dumps or not profile.has("callchains"):
+        return []
+    seen = {code for code in Columns(profile.tables["frames"])["code_object_id"] if code is not None}
+    if len(dumps) == 1:
+        unseen = dumps if not seen else []
+    else:
+        codes = Columns(profile.tables["code_objects"])
+        sources = {
+            source for code, source in zip(codes["code_object_id"], codes["source_id"], strict=True) if code in seen
+        }
+        unseen = [one for one in dumps if profile.recordings.index(one) not in sources]
+    return [
+        diagnostic("FU016", one.path, f"process {joined[one.path].pid}, {one.summary.producer or 'unknown producer'}")
+        for one in unseen
+    ]
+
+
+def _state(path: str) -> os.stat_result | None:
+    """Size and time of a file; None for what is not one."""
+    try:
+        return Path(path).stat() if Path(path).is_file() else None
+    except OSError:
+        return None
+
+
+def _time(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
