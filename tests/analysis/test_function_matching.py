@@ -15,14 +15,14 @@ def _pairs(a: list[FunctionIdentity], b: list[FunctionIdentity]) -> dict[Functio
     return {a[pair.a]: b[pair.b] for pair in match_functions(a, b).pairs}
 
 
-def test_methods_of_one_name_are_told_apart_by_line_and_file() -> None:
+def test_methods_of_one_name_are_distinguished_by_line_and_file() -> None:
     """V8 names both `P.run` and `Q.run` `run`; compilers compile in another order in each run."""
     a = [_in_file("run", 3), _in_file("run", 9), _in_file("run", 3, path="/w/other.js"), _in_file("work", 20)]
     b = [a[3], a[2], a[1], a[0]]
     assert _pairs(a, b) == {one: one for one in a}
 
 
-def test_anonymous_functions_on_one_line_are_told_apart_by_column() -> None:
+def test_anonymous_functions_on_one_line_are_distinguished_by_column() -> None:
     a = [_in_file("(anonymous)", 5, column) for column in (1, 20, 30)]
     assert _pairs(a, a[::-1]) == {one: one for one in a}
 
