@@ -44,7 +44,7 @@ def test_by_name_and_module_then_by_name() -> None:
     ]
 
 
-def test_functions_that_nothing_tells_apart_are_not_paired() -> None:
+def test_functions_that_nothing_distinguishes_are_not_paired() -> None:
     a, b = _made(("f", "m", 1), ("f", "m", 2), ("g", "m", 7)), _made(("f", "m", 3), ("g", "m", 7), ("f", "m", 5))
     difference = Difference(a, b)
     assert sorted(_rows(difference), key=str) == [

@@ -40,7 +40,7 @@ class FunctionChange:
         b: The function of the second profile; None where it is gone.
         figures: Its numbers, by statistic.
         evidence: What shows that it is the same function in both profiles; None where it is in one.
-        is_undecided: Whether the other profile may have it, too: it has functions of this name, and nothing tells which
+        is_undecided: Whether the other profile may have it, too: it has functions of this name, and nothing shows which
             is this one.
     """
 
@@ -80,8 +80,8 @@ class EdgeChange:
 class Difference:
     """The difference of two profiles.
 
-    `match_functions` decides which functions are the same. Functions that share a name and that nothing tells apart are
-    not paired: they are listed for each side.
+    `match_functions` decides which functions are the same. Functions that share a name and that nothing distinguishes
+    are not paired: they are listed for each side.
 
     Args:
         a: The first profile, before.

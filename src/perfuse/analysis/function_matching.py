@@ -83,7 +83,7 @@ class FunctionMatches:
 
     Attributes:
         pairs: Functions that are the same.
-        undecided: Places in both sequences of functions whose name is left on both sides, and that nothing tells apart.
+        undecided: Places in both sequences of functions whose name is left on both sides; nothing distinguishes them.
     """
 
     pairs: list[FunctionMatch]

@@ -55,7 +55,7 @@ def command(
     """A and B are two call traces, or two recordings with samples; a directory stands for the recordings in it.
 
     Lists functions that changed, are new or are gone, matched by name, module, source file and line. Functions that
-    nothing tells apart are listed for each side. `--format dot` writes the call graph with the numbers of both.
+    nothing distinguishes are listed for each side. `--format dot` writes the call graph with the numbers of both.
     """
     form = "json" if as_json else form
     if limit is None:

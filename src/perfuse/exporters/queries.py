@@ -37,15 +37,21 @@ FRAMES = f"""
 """
 """Each frame with its function, its module and its code."""
 
+_IS_AFTER_CALL = (
+    "(unwound_by NOT IN ('sampled', 'trace') AND address > 0 AND coalesce(relative_address, 1) > 0)::UBIGINT"
+)
+"""1 for return addresses, else 0."""
+
 FRAME_ROWS = f"""
     SELECT frame_id::UINTEGER AS frame_id, label AS name, coalesce(linkage_name, label) AS system_name,
         coalesce(path, function_path) AS path, function_line::UINTEGER AS start_line, line::UINTEGER AS line,
         coalesce(mapping, module) AS binary, coalesce(mapping_build_id, module_build_id) AS build_id,
-        kind, address::UBIGINT AS address, relative_address::UBIGINT AS relative_address,
+        kind, (address - {_IS_AFTER_CALL})::UBIGINT AS address,
+        (relative_address - {_IS_AFTER_CALL})::UBIGINT AS relative_address,
         inline_depth::UINTEGER AS inline_depth
     FROM ({FRAMES}) ORDER BY frame_id
 """
-"""A row per frame, with the columns that the core's writers read."""
+"""A row per frame, with the columns that the core's writers read: addresses of callers are inside the call."""
 
 STACK_ROWS = """
     SELECT stack_id::UINTEGER AS stack_id, parent_stack_id::UINTEGER AS parent_stack_id, frame_id::UINTEGER AS frame_id

@@ -309,7 +309,7 @@ def _join_text(join: JoinedDump) -> list[str]:
     if join.pid is None:
         return [f"{module_text(join.path)}: {found}"]
     aligned = ALIGNED_BY.get(join.alignment, join.alignment)
-    # The offset of a counter's ticks is no time by which anything was shifted.
+    # The offset of a counter's ticks cannot be read as a time.
     shift = f", shifted by {duration_text(join.offset_ns)}" if join.offset_ns and join.alignment in SHIFTED else ""
     sure = f", accurate to ± {duration_text(join.uncertainty_ns)}" if join.uncertainty_ns else ""
     return [f"{module_text(join.path)}: pid {join.pid} ({found})", f"  {aligned}{shift}{sure}"]

@@ -2,7 +2,7 @@
 
 use memchr::memchr;
 
-use super::symbol_index::{SymbolIndex, SymbolSpan, by_familiarity};
+use super::symbol_index::{SymbolIndex, SymbolSpan};
 
 /// The kernel's own symbol list, as `/proc/kallsyms` prints it: `ffffffff81000000 T _text`, modules' with a tab and
 /// `[name]` after it.
@@ -24,7 +24,6 @@ struct KernelSymbol {
     name: u32,
     len_name: u32,
     is_text: bool,
-    is_global: bool,
 }
 
 /// The list has no sizes. A symbol extends to the next one, but no further than this: the last before a gap in the
@@ -82,11 +81,8 @@ impl Kallsyms {
         if lines.iter().all(|line| line.address == 0) {
             return Err("the kernel hides its addresses (kernel.kptr_restrict)");
         }
-        let name = |line: &KernelSymbol| name_of(&text, line);
-        lines.sort_unstable_by(|left, right| {
-            let key = |line: &KernelSymbol| (line.address, line.is_text, line.is_global);
-            key(left).cmp(&key(right)).then_with(|| by_familiarity(name(left), name(right)))
-        });
+        // Of several functions at one address perf shows the last in the list: `__x64_sys_getpid`, not `__ia32_sys_getpid`.
+        lines.sort_unstable_by_key(|line| (line.address, line.is_text, line.name));
         let index = SymbolIndex::new(spans(&lines));
         Ok(Self { text, index, lines, slide: 0, is_module: false })
     }
@@ -119,7 +115,6 @@ impl KernelSymbol {
             name: u32::try_from(offset.checked_add(line.len().checked_sub(tail.len())?)?).ok()?,
             len_name: u32::try_from(len_name).ok()?,
             is_text: matches!(kind, b't' | b'T' | b'w' | b'W'),
-            is_global: kind.is_ascii_uppercase(),
         })
     }
 }
@@ -149,6 +144,9 @@ ffffffff81000000 T _text
 ffffffff81000000 T startup_64
 ffffffff81000100 t __do_it
 ffffffff81000100 T do_it
+ffffffff81000180 t __do_sys_getpid
+ffffffff81000180 T __ia32_sys_getpid
+ffffffff81000180 T __x64_sys_getpid
 ffffffff81000200 D data
 garbage
 ffffffffc0000000 t nft_init\t[nf_tables]
@@ -165,6 +163,7 @@ ffffffffc0000080 t nft_exit\t[nf_tables]
         let list = Kallsyms::kernel(LIST.into(), Some(("_text", 0xffff_ffff_8100_0000))).expect("a list");
         assert_eq!(name(&list, 0xffff_ffff_8100_00ff), Some("startup_64"));
         assert_eq!(name(&list, 0xffff_ffff_8100_0100), Some("do_it"));
+        assert_eq!(name(&list, 0xffff_ffff_8100_0190), Some("__x64_sys_getpid"));
         assert_eq!(name(&list, 0xffff_ffff_8100_0200), None, "data");
         assert_eq!(name(&list, 0xffff_ffff_c000_0050), Some("other"));
         assert_eq!(name(&list, 0xffff_ffff_c200_0000), None, "beyond the last");

@@ -127,8 +127,9 @@ pub fn resolve(
     let answers: Vec<_> = install(|| by_file.into_par_iter().filter_map(answer).collect());
     for (id, addresses, resolved) in answers {
         for (at, resolved) in addresses.into_iter().zip(resolved) {
+            let is_return = located.locations.get(at).is_some_and(|location| location.is_return);
             if let Some(own) = frames.get_mut(at) {
-                *own = native_frames(id, resolved);
+                *own = native_frames(id, resolved, is_return);
             }
         }
     }
@@ -177,9 +178,10 @@ fn jit_frames(
     Ok(frames)
 }
 
-/// Frames of native code, as the symbolizer resolved them.
-fn native_frames(module: u32, resolved: Resolved) -> Vec<ResolvedFrame> {
+/// Frames of native code, as the symbolizer resolved them: for a return address, those of the byte before it.
+fn native_frames(module: u32, resolved: Resolved, is_return: bool) -> Vec<ResolvedFrame> {
     let Resolved { frames, relative_address, symbol_address, unnamed_because } = resolved;
+    let relative_address = relative_address.map(|before| before.wrapping_add(u64::from(is_return)));
     if frames.is_empty() {
         let reason =
             unnamed_because.map_or_else(|| "no symbol covers this address".to_owned(), |r| r.to_string());

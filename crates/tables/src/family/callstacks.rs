@@ -15,7 +15,7 @@ table! {
         mapping_id: Opt<u32>,
         /// Sampled address, or return address; null for frames without an address.
         address: Opt<u64>,
-        /// Address relative to the module's file, or to the start of the JIT code.
+        /// `address` relative to the module's file, as `nm` and `objdump` print addresses, or to the start of the JIT code.
         relative_address: Opt<u64>,
         /// Source file.
         path: Opt<Str>,
