@@ -15,7 +15,7 @@ from .producers import PROGRAMS, need, run_tool
 @pytest.mark.parametrize("layout", ["-pie", "-no-pie"])
 def test_callers_have_the_address_after_the_call(layout: str, tmp_path: Path) -> None:
     need("perf", "gcc", "objdump")
-    flags = ["-O1", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-fno-optimize-sibling-calls", layout]
+    flags = ["-O0", "-fno-omit-frame-pointer", layout]
     run_tool(
         ["gcc", *flags, *(["-fPIE"] if layout == "-pie" else []), PROGRAMS / "call_chain.c", "-o", "chain"], tmp_path
     )
