@@ -1,5 +1,6 @@
 """Addresses and names of frames, by what `objdump` and perf print for the same program and the same kernel."""
 
+import itertools
 import re
 import subprocess
 from pathlib import Path
@@ -25,7 +26,7 @@ def test_callers_have_the_address_after_the_call(layout: str, tmp_path: Path) ->
     lines = [line for line in listing.splitlines() if re.match(r"\s+[0-9a-f]+:\t", line)]
     after = {
         (re.split(r"[<>]", line)[1], int(following.split(":")[0], 16))
-        for line, following in zip(lines, lines[1:], strict=False)
+        for line, following in itertools.pairwise(lines)
         if re.search(r"call .*<(inner|middle)>", line)
     }
     assert len(after) == 3
