@@ -60,6 +60,7 @@ __all__ = [
     "write_arrow",
     "write_images",
     "write_perf_samples",
+    "write_perfetto_heap",
     "write_pprof",
     "write_xray",
 ]
@@ -202,14 +203,27 @@ def write_perf_samples(
 ) -> None: ...
 def write_arrow(out: int | IO[bytes], stream: Any, as_stream: bool) -> None: ...
 def compress_zstd(input: int, out: int | IO[bytes]) -> None: ...
+def write_perfetto_heap(
+    out: int | IO[bytes],
+    *,
+    allocations: Any,
+    stacks: Any,
+    frames: Any,
+    snapshots: Sequence[tuple[int, int, int, int]],
+    end_ns: int,
+    clock: int | None = None,
+) -> None: ...
 def write_pprof(
     out: int | IO[bytes],
     *,
     samples: Any,
     stacks: Any,
     frames: Any,
+    mappings: Any,
+    main_mapping: int | None,
     events: Sequence[tuple[str, str, bool, int | None]],
     title: str,
+    time_ns: int | None,
     duration_ns: int,
     progress: Callable[[str, float], None] | None = None,
 ) -> None: ...

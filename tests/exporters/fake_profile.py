@@ -67,6 +67,14 @@ class FakeProfile:
     def has(self, table: str) -> bool:
         return self.sql(f"SELECT count(*) FROM {table}").fetchall() != [(0,)]
 
+    def count_rows(self, table: str, kinds: tuple[str, ...] = ()) -> int:
+        where = f"kind IN ({', '.join(map(repr, kinds))})" if kinds else "true"
+        ((count,),) = self.sql(f"SELECT count(*) FROM {table} WHERE {where}").fetchall()
+        return int(count)
+
+    def heap_sizes(self) -> dict[int, tuple[int, int]]:
+        return {}
+
     @property
     def has_samples(self) -> bool:
         return self.sql("SELECT count(*) FROM samples").fetchall() != [(0,)]

@@ -32,7 +32,8 @@ def small_profile() -> FakeProfile:
     p.add("processes", process_id=0, pid=10, name="app", start_ns=4999 * MS)
     p.add("threads", thread_id=0, process_id=0, tid=10, name="app", start_ns=4999 * MS)
     p.add("threads", thread_id=1, process_id=0, tid=11, name="worker;1", start_ns=5001 * MS, end_ns=5006 * MS)
-    p.add("mappings", mapping_id=0, process_id=0, path="/opt/app", build_id=BUILD_ID, start_address=0x400000)
+    p.add("mappings", mapping_id=0, process_id=0, path="/opt/app", build_id=BUILD_ID, start_address=0x400000,
+          end_address=0x500000, file_offset=0x1000, executable=True)  # fmt: skip
     p.add("modules", module_id=0, name="/opt/app", kind="native", build_id=BUILD_ID)
     p.add("modules", module_id=1, name="[jit] app", kind="jit")
     p.add("modules", module_id=2, name="[kernel.kallsyms]", kind="kernel")

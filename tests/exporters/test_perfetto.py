@@ -1,6 +1,7 @@
 """Perfetto's packets, read with its own classes and the rules of its trace processor."""
 
 import io
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 from fake_profile import FakeProfile
 from perf_script import perf_script
-from tools import need_module
+from tools import need_module, output_of
 from traced import NAMES, Call, Instant, calls, in_json, instants
 
 import perfuse
@@ -177,3 +178,43 @@ def test_samples_are_those_of_the_tables(expected_script: Path) -> None:
 def test_a_profile_without_events_is_refused() -> None:
     with pytest.raises(ExportError, match="neither calls nor samples"):
         export(FakeProfile(), io.BytesIO(), to="perfetto")
+
+
+@pytest.mark.truth(recording="mono_allocations", path="convert:perfetto", source="Perfetto's classes; mprof-report")
+def test_allocations_are_a_heap_profile(mono_corpus: Path, mprof_report: str) -> None:
+    """Bytes and objects by stack, with the functions of each stack, in a packet of the process."""
+    log = mono_corpus / "v17" / "alloc-bt3.mlpd"
+    total = re.search(r"Total memory allocated: (\d+) bytes in (\d+) objects", output_of(mprof_report, log))
+    assert total is not None
+    trace = exported(perfuse.fuse(log))
+    stacks: dict[int, int] = {}
+    dumps = []
+    for packet in trace.packet:
+        stacks |= {stack.iid: len(stack.frame_ids) for stack in packet.interned_data.callstacks}
+        dumps += packet.profile_packet.process_dumps
+    (dump,) = dumps
+    assert all(stacks[sample.callstack_id] for sample in dump.samples)
+    assert max(stacks.values()) >= 3
+    sums = sum(sample.self_allocated for sample in dump.samples), sum(sample.alloc_count for sample in dump.samples)
+    assert sums == (int(total[1]), int(total[2]))
+
+
+@pytest.mark.truth(recording="mono_heap", path="convert:perfetto", source="Perfetto's classes; mprof-report")
+def test_heap_snapshots_are_counters(mono_corpus: Path, mprof_report: str) -> None:
+    log = mono_corpus / "v17" / "heapshot.mlpd"
+    shots = re.findall(r"Heap shot \d+ at .*: size: (\d+), object count: (\d+)", output_of(mprof_report, log))
+    trace = exported(perfuse.fuse(log))
+    tracks = {packet.track_descriptor.uuid: packet.track_descriptor.name for packet in trace.packet}
+    counts: dict[str, list[str]] = {}
+    for packet in trace.packet:
+        event = packet.track_event
+        if tracks.get(event.track_uuid, "").startswith("Heap snapshot"):
+            counts.setdefault(tracks[event.track_uuid], []).append(f"{event.counter_value}")
+    assert list(zip(counts["Heap snapshot: bytes"], counts["Heap snapshot: objects"], strict=True)) == shots
+
+
+def test_sums_without_times_are_refused(xray_corpus: Path) -> None:
+    profile = perfuse.fuse(xray_corpus / "profiling" / "prof-small.0.xray")
+    with pytest.raises(ExportError, match="only sums, without times") as error:
+        exported(profile)
+    assert error.value.hint == "sums go into firefox, speedscope, pprof and collapsed"

@@ -2,6 +2,8 @@
 
 import io
 import re
+import struct
+import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -102,3 +104,127 @@ def test_a_profile_without_samples_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="no samples"):
         export(FakeProfile(), tmp_path / "p.pb.gz")
     assert list(tmp_path.iterdir()) == []
+
+
+_MAPPED = re.compile(r"MMAP2? .*: \[0x([0-9a-f]+)\(0x([0-9a-f]+)\) @ (?:0x)?([0-9a-f]+)[^]]*\]: \S+ (\S+)")
+"""Start, size, offset in the file and file of a mapping, as perf prints it."""
+_RAW_MAPPING = re.compile(r"(\d+): 0x([0-9a-f]+)/0x([0-9a-f]+)/0x([0-9a-f]+) (\S+)")
+_RAW_LOCATION = re.compile(r" +\d+: 0x([0-9a-f]+) M=(\d+) ")
+
+
+@pytest.fixture(scope="module")
+def node(corpus: Path) -> tuple[Path, Path]:
+    """A perf.data and the dump of its process."""
+    return corpus / "produced" / "node24.perf.data", corpus / "produced" / "node24.dump"
+
+
+def perf(*command: str | Path) -> str:
+    """The output of perf, which reports on stderr that the recorded kernel has no symbols here."""
+    need("perf")
+    return subprocess.run(["perf", *command], capture_output=True, text=True, check=True).stdout
+
+
+def times(path: Path) -> tuple[int, int]:
+    """`time_nanos` and `duration_nanos`: fields 9 and 10 of the message, walked without a schema."""
+    data, at, found = path.read_bytes(), 0, {9: 0, 10: 0}
+
+    def varint() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at, value, shift = at + 1, value | (byte & 0x7F) << shift, shift + 7
+            if byte < 0x80:
+                return value
+
+    while at < len(data):
+        tag = varint()
+        value = varint()
+        if tag & 7 == 2:
+            at += value
+        elif tag >> 3 in found:
+            found[tag >> 3] = value
+    return found[9], found[10]
+
+
+@pytest.mark.truth(
+    recording="perf_node", path="convert:pprof", source="go tool pprof; mappings as perf script prints them"
+)
+def test_mappings_are_those_of_perf(node: tuple[Path, Path], tmp_path: Path) -> None:
+    """The main program is the first one, each has its range and offset, and its locations are inside of it."""
+    perfuse.fuse(*node).export(tmp_path / "p.pb")
+    raw = pprof(tmp_path / "p.pb", "-symbolize=none", "-raw")
+    mappings = {int(number): of for number, *of in _RAW_MAPPING.findall(raw.partition("\nMappings\n")[2])}
+    assert mappings[1][3].endswith("/bin/node")
+    mapped = perf("script", "--show-mmap-events", "-i", node[0])
+    theirs = {
+        (int(start, 16), int(start, 16) + int(size, 16), int(offset, 16), path)
+        for start, size, offset, path in _MAPPED.findall(mapped)
+    }
+    for start, end, offset, path in mappings.values():
+        if path.startswith("/"):
+            assert (int(start, 16), int(end, 16), int(offset, 16), path) in theirs
+    located = [(int(address, 16), int(number)) for address, number in _RAW_LOCATION.findall(raw)]
+    assert {number for _, number in located} <= mappings.keys()
+    for address, number in located:
+        start, end, _, path = mappings[number]
+        if path.startswith("/"):
+            assert int(start, 16) <= address < int(end, 16)
+
+
+@pytest.mark.truth(recording="perf_node", path="convert:pprof", source="perf report --header-only; perf script")
+def test_times_are_those_of_perf(node: tuple[Path, Path], tmp_path: Path) -> None:
+    """The time of day of the first event, from perf's reference time, and the time until the last one."""
+    perfuse.fuse(*node).export(tmp_path / "p.pb")
+    header = perf("report", "--header-only", "-i", node[0])
+    reference = re.search(r"reference time: .* = (\d+)\.(\d{6}) \(TOD\) = (\d+)\.(\d{9}) \(monotonic\)", header)
+    assert reference is not None
+    wall_s, wall_us, own_s, own_ns = map(int, reference.groups())
+    printed = perf("script", "-F", "time", "-i", node[0]).split()
+    first, last = (round(float(time.removesuffix(":")) * 1e6) for time in (printed[0], printed[-1]))
+    time_ns, duration_ns = times(tmp_path / "p.pb")
+    expected_us = wall_s * 10**6 + wall_us + first - (own_s * 10**6 + own_ns // 1000)
+    assert time_ns / 1000 == pytest.approx(expected_us, abs=2)
+    assert duration_ns / 1000 == pytest.approx(last - first, abs=2000)
+
+
+@pytest.mark.truth(
+    recording="mono_allocations",
+    path="convert:pprof",
+    source="go tool pprof; mprof-report; the header by a struct walk",
+)
+def test_a_mono_log_has_its_time_of_day(mono_corpus: Path, mprof_report: str, tmp_path: Path) -> None:
+    """The start in the header is in milliseconds of the wall clock, and in nanoseconds of the log's clock."""
+    log = mono_corpus / "v17" / "alloc.mlpd"
+    profile = perfuse.fuse(log)
+    profile.export(tmp_path / "p.pb")
+    startup_ms, startup_ns = struct.unpack_from("<QQ", log.read_bytes(), 8)
+    time_ns, duration_ns = times(tmp_path / "p.pb")
+    ((first, last),) = profile.sql("""
+        SELECT min(ts_ns), max(ts_ns) FROM (
+            SELECT ts_ns FROM instants UNION ALL SELECT ts_ns FROM counter_samples UNION ALL SELECT ts_ns FROM samples
+            UNION ALL SELECT start_ns FROM slices UNION ALL SELECT start_ns + duration_ns FROM slices)
+    """).fetchall()
+    assert time_ns - startup_ms * 10**6 == pytest.approx(first - startup_ns, abs=3 * 10**6)
+    assert duration_ns == pytest.approx(last - first, abs=5 * 10**6)
+    printed = output_of(mprof_report, "--reports=alloc", log)
+    total = re.search(r"Total memory allocated: (\d+) bytes in (\d+) objects", printed)
+    assert total is not None
+    top = pprof(tmp_path / "p.pb", "-sample_index=allocations", "-raw")
+    assert sum(int(count) for count in re.findall(r"^ +\d+ +(\d+):", top, re.MULTILINE)) == int(total[2])
+
+
+@pytest.mark.truth(recording="xray_fdr", path="convert:pprof", source="sleeps of the program by its source")
+def test_the_duration_of_a_call_trace_is_its_length(xray_corpus: Path, tmp_path: Path) -> None:
+    """Sums over calls are at the time of the first call of their path, which is not how long the program ran."""
+    perfuse.fuse(xray_corpus.parent / "found" / "xray" / "pair" / "fdr.xray").export(tmp_path / "p.pb")
+    time_ns, duration_ns = times(tmp_path / "p.pb")
+    # 250 ms; the rate in the header of this log is 6 % too high.
+    assert (time_ns, duration_ns / 1e6) == (0, pytest.approx(250, rel=0.08))
+
+
+def test_lines_have_columns(small: FakeProfile, tmp_path: Path) -> None:
+    export(small, tmp_path / "p.pb")
+    raw = pprof(tmp_path / "p.pb", "-symbolize=none", "-raw")
+    for position in ("app.js:8:3", "app.js:9:9", "lib.js:2:7", "app.c:4:0"):
+        assert position in raw

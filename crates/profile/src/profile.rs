@@ -11,7 +11,7 @@ use perfuse_engine::calls::{CallPaths, FirstKeys, Sampled};
 use perfuse_engine::heap;
 use perfuse_engine::join::JoinedTables;
 use perfuse_engine::unwind::UnwindTotals;
-use perfuse_formats::{CallStream, Recording, TableRequest};
+use perfuse_formats::{CallStream, Clock, Recording, TableRequest, WallClockTime};
 use perfuse_tables::access::ColumnError;
 use perfuse_tables::{Identities, Offsets, clocks, sources};
 use perfuse_workers::in_background;
@@ -286,7 +286,7 @@ impl Profile {
 
     fn clocks(&self) -> RecordBatch {
         let mut table = clocks::Builder::new();
-        for PlacedRecording { clock, placement, .. } in &self.placed {
+        for PlacedRecording { recording, clock, placement } in &self.placed {
             table.push(
                 placement.source_id,
                 placement.source_id,
@@ -297,8 +297,21 @@ impl Profile {
                 clock.map.offset_ns,
                 clock.uncertainty_ns,
                 clock.alignment,
+                realtime_offset_ns(recording.as_ref(), clock),
             );
         }
         table.finish()
     }
+}
+
+/// Difference of the wall clock and the profile's clock, where the recording contains a time of both.
+fn realtime_offset_ns(recording: &dyn Recording, clock: &Clock) -> Option<i64> {
+    if clock.map.numerator == 0 {
+        return None;
+    }
+    let WallClockTime { ticks, realtime_ns } = match clock.kind {
+        "realtime" => WallClockTime { ticks: 0, realtime_ns: 0 },
+        _ => recording.wall_clock_time()?,
+    };
+    realtime_ns.checked_sub(clock.map.ns(ticks))
 }

@@ -36,12 +36,45 @@ pub fn write_perf_samples(
     waiting.settle(written)
 }
 
+/// Writes sums of allocations by stack, and sizes of heap snapshots `(pid, ts_ns, num_objects, size_bytes)`, as Perfetto's packets.
+/// `clock` is a number of Perfetto's `BuiltinClock`.
+#[pyfunction]
+#[pyo3(signature = (out, *, allocations, stacks, frames, snapshots, end_ns, clock=None))]
+#[allow(clippy::too_many_arguments, reason = "one argument per table or option")]
+pub fn write_perfetto_heap(
+    py: Python<'_>,
+    out: Target,
+    allocations: &Bound<'_, PyAny>,
+    stacks: &Bound<'_, PyAny>,
+    frames: &Bound<'_, PyAny>,
+    snapshots: Vec<(i32, i64, u64, u64)>,
+    end_ns: i64,
+    clock: Option<u32>,
+) -> PyResult<()> {
+    let (rows, frames, stacks) = (batches(allocations)?, batches(frames)?, batches(stacks)?);
+    let size = |(pid, ts_ns, num_objects, size_bytes)| perfetto::SnapshotSize {
+        pid,
+        ts_ns,
+        num_objects,
+        size_bytes,
+    };
+    let snapshots: Vec<_> = snapshots.into_iter().map(size).collect();
+    let out = out.open()?;
+    let waiting = WaitingPython::new(None, None);
+    let written = py.detach(|| {
+        let stacks = Stacks::of(&frames, &stacks)?;
+        let heap = perfetto::Heap { rows: &rows, stacks: &stacks, snapshots: &snapshots, end_ns, clock };
+        perfetto::write_heap(&heap, out)
+    });
+    waiting.settle(written)
+}
+
 /// `(name, unit, counted, period)`; see [`pprof::SampleEvent`].
 type EventFields = (String, String, bool, Option<i64>);
 
 /// Writes sums of samples as pprof's `profile.proto`, uncompressed.
 #[pyfunction]
-#[pyo3(signature = (out, *, samples, stacks, frames, events, title, duration_ns, progress=None))]
+#[pyo3(signature = (out, *, samples, stacks, frames, mappings, main_mapping, events, title, time_ns, duration_ns, progress=None))]
 #[allow(clippy::too_many_arguments, reason = "one argument per table or option")]
 pub fn write_pprof(
     py: Python<'_>,
@@ -49,20 +82,32 @@ pub fn write_pprof(
     samples: &Bound<'_, PyAny>,
     stacks: &Bound<'_, PyAny>,
     frames: &Bound<'_, PyAny>,
+    mappings: &Bound<'_, PyAny>,
+    main_mapping: Option<u32>,
     events: Vec<EventFields>,
     title: &str,
+    time_ns: Option<i64>,
     duration_ns: i64,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<()> {
     let (rows, frames, stacks) = (batches(samples)?, batches(frames)?, batches(stacks)?);
+    let mappings = batches(mappings)?;
     let event = |(name, unit, counted, period)| pprof::SampleEvent { name, unit, counted, period };
     let events: Vec<_> = events.into_iter().map(event).collect();
     let out = out.open()?;
     let mut waiting = WaitingPython::new(progress, Some(num_rows(&rows)));
     let written = py.detach(|| -> Result<(), Error> {
         let stacks = Stacks::of(&frames, &stacks)?;
-        let profile =
-            pprof::SampledProfile { rows: &rows, stacks: &stacks, events: &events, title, duration_ns };
+        let mappings = pprof::Mappings::of(&mappings, main_mapping)?;
+        let profile = pprof::SampledProfile {
+            rows: &rows,
+            stacks: &stacks,
+            events: &events,
+            title,
+            mappings: &mappings,
+            time_ns,
+            duration_ns,
+        };
         pprof::write(&profile, out, &mut |done| waiting.go_on(done))
     });
     waiting.settle(written)

@@ -24,7 +24,7 @@ pub use machine::{machine_endian, machine_name, machine_pointer_bytes};
 pub use record_rows::table_of;
 pub use recording::{
     BatchStream, CallStream, Change, Clock, ClockMap, Placement, Position, Rate, Recording, Repaired, Scale,
-    Summary, TableRequest, call_stream, one_batch,
+    Summary, TableRequest, WallClockTime, call_stream, one_batch,
 };
 pub use sampling::{CodeMarker, SamplingFacts};
 pub use source::{Source, Spill};

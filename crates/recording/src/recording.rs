@@ -197,6 +197,15 @@ impl Clock {
     }
 }
 
+/// A time on a recording's clock and on the wall clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WallClockTime {
+    /// In the file's own unit.
+    pub ticks: u64,
+    /// Nanoseconds since 1970-01-01 (UTC).
+    pub realtime_ns: i64,
+}
+
 /// How a recording is placed in a profile: its first keys, its clock, its process.
 #[derive(Clone, Debug)]
 pub struct Placement {
@@ -332,6 +341,11 @@ pub trait Recording: Send + Sync {
     /// First and last time stamp in the file's own unit.
     fn span(&self) -> Option<(u64, u64)> {
         self.summary().span
+    }
+
+    /// A time that the recording has on both its clock and the wall clock; `None` where it contains no time of day.
+    fn wall_clock_time(&self) -> Option<WallClockTime> {
+        None
     }
 
     /// Facts about the sampled machine and processes that other recordings are matched and aligned with; `None` where the

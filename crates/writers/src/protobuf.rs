@@ -56,6 +56,11 @@ impl Encoder {
         self.bytes.extend_from_slice(value);
     }
 
+    /// Fields that are encoded already.
+    pub fn append(&mut self, fields: &[u8]) {
+        self.bytes.extend_from_slice(fields);
+    }
+
     /// A repeated field of numbers, packed; left out when there are none.
     pub fn packed(&mut self, field: u32, values: impl IntoIterator<Item = u64>) {
         let mut values = values.into_iter().peekable();

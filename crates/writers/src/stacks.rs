@@ -22,6 +22,10 @@ pub struct Frame {
     pub start_line: u32,
     /// Line it was at.
     pub line: u32,
+    /// Column it was at.
+    pub column: u32,
+    /// Key of its mapping.
+    pub mapping: u32,
     /// The file that contains it, or the name of a pseudo-module.
     pub binary: u32,
     /// Build id of that, in hexadecimal.
@@ -101,6 +105,8 @@ fn read_frames(frames: &[RecordBatch], texts: &mut Texts) -> Result<Vec<Frame>, 
     let (paths, binaries) = (column("path")?, column("binary")?);
     let (build_ids, kinds) = (column("build_id")?, column("kind")?);
     let (start_lines, lines) = (numbers(frames, "frames", "start_line")?, numbers(frames, "frames", "line")?);
+    let (columns, mappings) =
+        (numbers(frames, "frames", "column")?, numbers(frames, "frames", "mapping_id")?);
     let inline_depths = numbers(frames, "frames", "inline_depth")?;
     let (addresses, relative_addresses) = (wide(frames, "address")?, wide(frames, "relative_address")?);
     let frame = |row: usize| Frame {
@@ -109,6 +115,8 @@ fn read_frames(frames: &[RecordBatch], texts: &mut Texts) -> Result<Vec<Frame>, 
         path: paths[row],
         start_line: start_lines[row],
         line: lines[row],
+        column: columns[row],
+        mapping: mappings[row],
         binary: binaries[row],
         build_id: build_ids[row],
         kind: kinds[row],

@@ -3,9 +3,10 @@
 from typing import IO
 
 from perfuse import _core
-from perfuse.errors import ExportError
+from perfuse.exporters.heap_sizes import snapshot_sizes
 from perfuse.exporters.queries import FRAME_ROWS, IS_SUM, STACK_ROWS
-from perfuse.exporters.source import Progress, Source, TraceSource
+from perfuse.exporters.source import Progress, Source, TraceSource, no_times_error
+from perfuse.exporters.span import span_ns
 from perfuse.output_descriptor import descriptor_of
 
 CLOCKS = {"realtime": 1, "monotonic": 3}
@@ -28,8 +29,21 @@ _THREADS = f"""
 """
 
 
+_ALLOCATIONS = """
+    SELECT pid, stack_id::UINTEGER AS stack_id,
+        coalesce(sum(weight) FILTER (event::VARCHAR = 'allocated-bytes'), 0)::UBIGINT AS bytes,
+        coalesce(sum(weight) FILTER (event::VARCHAR = 'allocations'), 0)::UBIGINT AS objects
+    FROM samples JOIN threads USING (thread_id) JOIN processes USING (process_id)
+    WHERE event::VARCHAR IN ('allocated-bytes', 'allocations')
+    GROUP BY pid, stack_id ORDER BY pid, stack_id
+"""
+
+
 def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = None) -> None:
     """Writes calls, slices that are not calls, counters and instants as track events, and samples with their stacks.
+
+    Allocations are a heap profile of their process, at the end of the recording; heap snapshots are counters of their
+    sizes.
 
     Args:
         profile: The profile.
@@ -40,10 +54,14 @@ def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = N
         ExportError: The profile has none of these.
     """
     trace = profile.call_trace(progress)
+    has_samples = bool(profile.has_samples and profile.sql(_THREADS).fetchall())
+    has_allocations = profile.has("allocations") and bool(profile.sql(_ALLOCATIONS).fetchall())
+    snapshots = snapshot_sizes(profile)
+    if trace is None and not (has_samples or has_allocations or snapshots):
+        raise no_times_error(profile, "there are neither calls nor samples to show")
     if trace is not None:
         trace.write_perfetto(out, CLOCKS.get(trace.clock or ""), progress)
-    threads = profile.sql(_THREADS) if profile.has_samples else None
-    if threads is not None and threads.fetchall():
+    if has_samples:
         _core.write_perf_samples(
             descriptor_of(out),
             samples=profile.sql(_SAMPLES),
@@ -53,9 +71,16 @@ def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = N
             clock=_clock(profile),
             progress=progress,
         )
-    elif trace is None:
-        raise ExportError(
-            "there are neither calls nor samples to show", hint="open the recording that has them as well"
+    if has_allocations or snapshots:
+        _, end_ns = span_ns(profile) or (0, 0)
+        _core.write_perfetto_heap(
+            descriptor_of(out),
+            allocations=profile.sql(_ALLOCATIONS),
+            stacks=profile.sql(STACK_ROWS),
+            frames=profile.sql(FRAME_ROWS),
+            snapshots=snapshots,
+            end_ns=max([end_ns, *(one.ts_ns for one in snapshots)]),
+            clock=_clock(profile),
         )
 
 

@@ -4,12 +4,13 @@ from typing import IO
 
 from perfuse import _core
 from perfuse.exporters.queries import FRAME_ROWS, IS_SUM, STACK_ROWS
-from perfuse.exporters.source import Progress, Source, no_samples_error
+from perfuse.exporters.source import EventSource, Progress, no_samples_error
+from perfuse.exporters.span import realtime_ns, span_ns
 from perfuse.output_descriptor import descriptor_of
 
 _EVENTS = f"""
     SELECT event::VARCHAR, any_value(weight_unit::VARCHAR), NOT bool_or({IS_SUM}),
-        if(bool_or({IS_SUM}), NULL, mode(weight)), max(ts_ns) - min(ts_ns)
+        if(bool_or({IS_SUM}), NULL, mode(weight))
     FROM samples GROUP BY event ORDER BY count(*) DESC, bool_or(weight_unit::VARCHAR <> 'ns'), event::VARCHAR
 """
 _SUMS = """
@@ -19,13 +20,31 @@ _SUMS = """
     FROM samples JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
     GROUP BY ALL ORDER BY stack_id, pid, tid, event
 """
+_MAPPINGS = """
+    SELECT mapping_id::UINTEGER AS mapping_id, start_address::UBIGINT AS start_address,
+        end_address::UBIGINT AS end_address, file_offset::UBIGINT AS file_offset,
+        path::VARCHAR AS path, build_id::VARCHAR AS build_id
+    FROM mappings ORDER BY mapping_id
+"""
+_MAIN_MAPPING = r"""
+    WITH busiest AS (
+        SELECT process_id, p.name::VARCHAR AS name
+        FROM samples JOIN threads USING (thread_id) JOIN processes p USING (process_id)
+        GROUP BY ALL ORDER BY count(*) DESC, process_id LIMIT 1
+    )
+    SELECT mapping_id::BIGINT FROM mappings JOIN busiest USING (process_id)
+    WHERE executable AND starts_with(path::VARCHAR, '/') AND NOT regexp_matches(path::VARCHAR, '\.so(\.|$)|^//|^/dev/')
+    ORDER BY starts_with(parse_filename(path::VARCHAR), name) DESC NULLS LAST, start_ns NULLS FIRST, start_address
+    LIMIT 1
+"""
+"""The program of the process with the most samples: its file is called like it, else it is mapped first."""
 _MAX_INT64 = 2**63 - 1
 
 
-def write(profile: Source, out: IO[bytes], *, progress: Progress | None = None) -> None:
+def write(profile: EventSource, out: IO[bytes], *, progress: Progress | None = None) -> None:
     """Writes sums of samples by stack and thread, with lines and inlined calls; every event is a value type.
 
-    Threads are labels: `pid`, `tid` and `thread`.
+    Threads are labels: `pid`, `tid` and `thread`. The first mapping is that of the main program.
 
     Args:
         profile: The profile.
@@ -38,16 +57,21 @@ def write(profile: Source, out: IO[bytes], *, progress: Progress | None = None) 
     events = profile.sql(_EVENTS).fetchall()
     if not events:
         raise no_samples_error(profile)
+    first_ns, last_ns = span_ns(profile, with_processes=True) or (0, 0)
+    main = profile.sql(_MAIN_MAPPING).fetchall()
     _core.write_pprof(
         descriptor_of(out),
         samples=profile.sql(_SUMS),
         stacks=profile.sql(STACK_ROWS),
         frames=profile.sql(FRAME_ROWS),
+        mappings=profile.sql(_MAPPINGS),
+        main_mapping=main[0][0] if main else None,
         events=[
             (event, unit, counted, None if period is None else min(period, _MAX_INT64))
-            for event, unit, counted, period, _ in events
+            for event, unit, counted, period in events
         ],
         title=profile.title,
-        duration_ns=max(duration for *_, duration in events),
+        time_ns=realtime_ns(profile, first_ns),
+        duration_ns=last_ns - first_ns,
         progress=progress,
     )

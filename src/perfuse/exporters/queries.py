@@ -45,6 +45,7 @@ _IS_AFTER_CALL = (
 FRAME_ROWS = f"""
     SELECT frame_id::UINTEGER AS frame_id, label AS name, coalesce(linkage_name, label) AS system_name,
         coalesce(path, function_path) AS path, function_line::UINTEGER AS start_line, line::UINTEGER AS line,
+        "column"::UINTEGER AS "column", mapping_id::UINTEGER AS mapping_id,
         coalesce(mapping, module) AS binary, coalesce(mapping_build_id, module_build_id) AS build_id,
         kind, (address - {_IS_AFTER_CALL})::UBIGINT AS address,
         (relative_address - {_IS_AFTER_CALL})::UBIGINT AS relative_address,

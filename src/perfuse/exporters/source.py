@@ -54,12 +54,16 @@ class EventSource(Source, Protocol):
         """Whether a recording has rows for a table, as far as that is known without building it."""
         ...
 
+    def heap_sizes(self) -> dict[int, tuple[int, int]]:
+        """Number of objects and their size in bytes of each heap snapshot, by its key; without empty snapshots."""
+        ...
+
     def count_rows(self, table: str, **which: Any) -> int:
         """Number of selected rows of a table; `kinds` are the values of column `kind` to count."""
         ...
 
 
-class TraceSource(Source, Protocol):
+class TraceSource(EventSource, Protocol):
     """A profile with call traces."""
 
     @property
@@ -150,3 +154,11 @@ def no_samples_error(profile: Source) -> ExportError:
     else:
         hint = "`perfuse report` prints what was recorded"
     return ExportError("there are no samples, calls or allocations to show", hint=hint)
+
+
+def no_times_error(profile: Source, message: str) -> ExportError:
+    """The error of an exporter that needs points in time, for a profile without any."""
+    hint = "open the recording that has them as well"
+    if len(Columns(profile.tables["samples"])):
+        message, hint = "there are only sums, without times", "sums go into firefox, speedscope, pprof and collapsed"
+    return ExportError(message, hint=hint)

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use perfuse_recording::{
     BatchStream, CallStream, Format, Placement, Position, RecordedSnapshotSum, Recording, Repaired, Source,
-    Summary, TableRequest,
+    Summary, TableRequest, WallClockTime,
 };
 use perfuse_tables::{AllocationSum, Offsets};
 use perfuse_wire::{Diagnostics, Endian, ParseError, RecordView, Value};
@@ -191,6 +191,14 @@ impl Recording for MonoLog {
 
     fn num_rows(&self, table: &str) -> Option<u64> {
         (table == "object_moves").then_some(self.survey().num_moves)
+    }
+
+    fn wall_clock_time(&self) -> Option<WallClockTime> {
+        let header = &self.data.header;
+        // Earlier headers have only the time of day, in milliseconds.
+        let startup_ms = Some(header.fixed.startup_time).filter(|&ms| ms > 0 && header.fixed.major >= 3)?;
+        let realtime_ns = i64::try_from(startup_ms).ok()?.checked_mul(1_000_000)?;
+        Some(WallClockTime { ticks: header.startup_ns, realtime_ns })
     }
 
     fn extent(&self) -> Offsets {

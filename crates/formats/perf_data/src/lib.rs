@@ -48,7 +48,7 @@ use perfuse_wire::{Diagnostics, Endian, ParseError, RecordView, Value};
 
 use perfuse_recording::{
     BatchStream, Capabilities, ClockPolicy, CodeMarker, Format, Placement, Position, Recording,
-    RecordingDirectory, Repaired, Role, SamplingFacts, Sniff, Source, Summary, TableRequest,
+    RecordingDirectory, Repaired, Role, SamplingFacts, Sniff, Source, Summary, TableRequest, WallClockTime,
 };
 
 use consts::clock_name;
@@ -133,6 +133,11 @@ impl Recording for PerfData {
 
     fn repair(&self, out: &mut std::fs::File) -> io::Result<Repaired> {
         repair::repair(self, out)
+    }
+
+    fn wall_clock_time(&self) -> Option<WallClockTime> {
+        let data = self.clock_data().filter(|data| Some(data.clockid) == self.clockid())?;
+        Some(WallClockTime { ticks: data.clockid_time_ns, realtime_ns: data.wall_clock_ns.try_into().ok()? })
     }
 
     fn sampling_facts(&self) -> Option<SamplingFacts> {

@@ -71,6 +71,9 @@ table! {
         uncertainty_ns: Opt<i64>,
         /// How the offset was found:
         alignment: Choice<super::Alignment>,
+        /// Nanoseconds that are added to times on the profile's clock to convert them to nanoseconds since 1970-01-01 (UTC); null
+        /// where the recording contains no time of day.
+        realtime_offset_ns: Opt<i64>,
     }
 }
 

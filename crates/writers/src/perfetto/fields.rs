@@ -13,6 +13,7 @@ pub mod trace_packet {
     pub const TRACK_EVENT: u32 = 11;
     pub const INTERNED_DATA: u32 = 12;
     pub const SEQUENCE_FLAGS: u32 = 13;
+    pub const PROFILE_PACKET: u32 = 37;
     pub const TRACE_PACKET_DEFAULTS: u32 = 59;
     pub const TRACK_DESCRIPTOR: u32 = 60;
     pub const PERF_SAMPLE: u32 = 66;
@@ -138,6 +139,29 @@ pub mod perf_sample {
     pub const MODE_KERNEL: u64 = 1;
     pub const MODE_USER: u64 = 2;
     pub const MODE_HYPERVISOR: u64 = 3;
+}
+
+/// `ProfilePacket`
+pub mod profile_packet {
+    pub const PROCESS_DUMPS: u32 = 5;
+    pub const CONTINUED: u32 = 6;
+    pub const INDEX: u32 = 7;
+}
+
+/// `ProfilePacket.ProcessHeapSamples`
+pub mod process_heap_samples {
+    pub const PID: u32 = 1;
+    pub const SAMPLES: u32 = 2;
+    pub const TIMESTAMP: u32 = 9;
+    pub const HEAP_NAME: u32 = 11;
+    pub const SAMPLING_INTERVAL_BYTES: u32 = 12;
+}
+
+/// `ProfilePacket.HeapSample`
+pub mod heap_sample {
+    pub const CALLSTACK_ID: u32 = 1;
+    pub const SELF_ALLOCATED: u32 = 2;
+    pub const ALLOC_COUNT: u32 = 5;
 }
 
 /// `InternedString`

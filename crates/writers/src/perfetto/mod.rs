@@ -3,6 +3,7 @@
 mod calls;
 mod clock;
 mod fields;
+mod heap;
 mod interning;
 mod lanes;
 mod packets;
@@ -17,6 +18,7 @@ use super::instants::Instants;
 use super::ordered::OrderedCalls;
 use super::{Error, Progress, Spool, Trace, drive};
 use calls::PerfettoCalls;
+pub use heap::{Heap, SnapshotSize, write_heap};
 use packets::Packets;
 use perfuse_engine::calls::Calls;
 pub use samples::{Samples, write_samples};

@@ -31,6 +31,11 @@ pub fn heap_track(pid: i32) -> u64 {
     1 << 36 | u64::from(pid.cast_unsigned())
 }
 
+/// The tracks of the sizes of a process's heap snapshots: their bytes, or their numbers of objects.
+pub fn snapshot_track(pid: i32, is_bytes: bool) -> u64 {
+    1 << 37 | u64::from(is_bytes) << 36 | u64::from(pid.cast_unsigned())
+}
+
 /// The track of a process.
 pub fn process_track(pid: i32) -> u64 {
     1 << 32 | u64::from(pid.cast_unsigned())

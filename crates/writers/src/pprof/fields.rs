@@ -8,6 +8,7 @@ pub mod profile {
     pub const LOCATION: u32 = 4;
     pub const FUNCTION: u32 = 5;
     pub const STRING_TABLE: u32 = 6;
+    pub const TIME_NANOS: u32 = 9;
     pub const DURATION_NANOS: u32 = 10;
     pub const PERIOD_TYPE: u32 = 11;
     pub const PERIOD: u32 = 12;
@@ -37,7 +38,9 @@ pub mod label {
 /// `Mapping`
 pub mod mapping {
     pub const ID: u32 = 1;
+    pub const MEMORY_START: u32 = 2;
     pub const MEMORY_LIMIT: u32 = 3;
+    pub const FILE_OFFSET: u32 = 4;
     pub const FILENAME: u32 = 5;
     pub const BUILD_ID: u32 = 6;
     pub const HAS_FUNCTIONS: u32 = 7;
@@ -58,6 +61,7 @@ pub mod location {
 pub mod line {
     pub const FUNCTION_ID: u32 = 1;
     pub const LINE: u32 = 2;
+    pub const COLUMN: u32 = 3;
 }
 
 /// `Function`

@@ -3,7 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::super::stacks::{Frame, NONE, Stacks};
-use super::fields::{function, line, location, mapping, profile};
+use super::fields::{function, line, location, profile};
+use super::mappings::{MappingTable, Mappings};
 use crate::protobuf::Encoder;
 
 /// The string table; number 0 is the empty string.
@@ -41,6 +42,7 @@ impl StringTable {
 #[derive(Debug)]
 pub struct LocationTable<'a> {
     stacks: &'a Stacks,
+    mappings: &'a Mappings,
     title: &'a str,
     /// By frames, innermost first: a location has the function at an address and the calls inlined into it.
     locations: FxHashMap<Box<[u32]>, u64>,
@@ -53,8 +55,8 @@ type Function = (u32, u32, u32, u32);
 
 impl<'a> LocationTable<'a> {
     /// None yet.
-    pub fn new(stacks: &'a Stacks, title: &'a str) -> Self {
-        Self { stacks, title, locations: FxHashMap::default(), found: Vec::new() }
+    pub fn new(stacks: &'a Stacks, mappings: &'a Mappings, title: &'a str) -> Self {
+        Self { stacks, mappings, title, locations: FxHashMap::default(), found: Vec::new() }
     }
 
     /// The locations of a stack, innermost first.
@@ -87,47 +89,47 @@ impl<'a> LocationTable<'a> {
     /// Writes the tables.
     pub fn write(&self, strings: &mut StringTable, out: &mut Encoder) {
         let mut functions: FxHashMap<Function, u64> = FxHashMap::default();
-        let mut mappings: FxHashMap<(u32, u32), u64> = FxHashMap::default();
         let mut locations: Vec<_> = self.locations.iter().collect();
         locations.sort_unstable_by_key(|(_, id)| **id);
+        let outer = |frames: &[u32]| frames.last().map(|&row| self.stacks.frames[row as usize]);
+        let mut mappings = MappingTable::new(self.stacks, self.mappings);
+        for frame in locations.iter().filter_map(|(frames, _)| outer(frames)) {
+            mappings.add(&frame);
+        }
+        let mappings = mappings.write(self.title, strings, out);
         for (frames, &id) in locations {
             let lines: Vec<_> =
                 frames.iter().map(|&row| self.line(row, &mut functions, strings, out)).collect();
-            let Some(outer) = frames.last().map(|&row| self.stacks.frames[row as usize]) else { continue };
-            let mapping = self.mapping(&outer, &mut mappings, strings, out);
+            let Some(outer) = outer(frames) else { continue };
             out.message(profile::LOCATION, |out| {
                 out.uint(location::ID, id);
-                out.uint(location::MAPPING_ID, mapping);
-                if let Some(address) = self.address(&outer) {
+                out.uint(location::MAPPING_ID, mappings.id(&outer));
+                if let Some(address) = outer.address.or(outer.relative_address) {
                     out.uint(location::ADDRESS, address);
                 }
-                for (function, at) in lines {
+                for (function, at, column) in lines {
                     out.message(location::LINE, |out| {
                         out.uint(line::FUNCTION_ID, function);
                         out.int(line::LINE, at);
+                        if column > 0 {
+                            out.int(line::COLUMN, column);
+                        }
                     });
                 }
             });
         }
     }
 
-    /// Address in the binary; in memory, for code that is in none.
-    fn address(&self, frame: &Frame) -> Option<u64> {
-        match self.stacks.texts.get(frame.kind) {
-            Some("jit") => frame.address,
-            _ => frame.relative_address.or(frame.address),
-        }
-    }
-
-    /// Function and line of a frame.
+    /// Function, line and column of a frame.
     fn line(
         &self,
         row: u32,
         functions: &mut FxHashMap<Function, u64>,
         strings: &mut StringTable,
         out: &mut Encoder,
-    ) -> (u64, i64) {
-        let Frame { name, system_name, path, start_line, line, .. } = self.stacks.frames[row as usize];
+    ) -> (u64, i64, i64) {
+        let Frame { name, system_name, path, start_line, line, column, .. } =
+            self.stacks.frames[row as usize];
         let next = functions.len() as u64 + 1;
         let id = *functions.entry((name, system_name, path, start_line)).or_insert(next);
         if id == next {
@@ -140,40 +142,7 @@ impl<'a> LocationTable<'a> {
                 out.int(function::START_LINE, number(start_line));
             });
         }
-        (id, number(line))
-    }
-
-    fn mapping(
-        &self,
-        frame: &Frame,
-        mappings: &mut FxHashMap<(u32, u32), u64>,
-        strings: &mut StringTable,
-        out: &mut Encoder,
-    ) -> u64 {
-        let next = mappings.len() as u64 + 1;
-        let id = *mappings.entry((frame.binary, frame.build_id)).or_insert(next);
-        if id == next {
-            // pprof shows the name of the main binary: the recording's title replaces an unknown one.
-            let path = strings.id(self.stacks.texts.get(frame.binary).unwrap_or(self.title));
-            let build_id = self.string(frame.build_id, strings);
-            out.message(profile::MAPPING, |out| {
-                out.uint(mapping::ID, id);
-                // Addresses are those in the binary, as if all of it were mapped at 0.
-                out.uint(mapping::MEMORY_LIMIT, u64::MAX);
-                out.uint(mapping::FILENAME, path);
-                out.uint(mapping::BUILD_ID, build_id);
-                // Symbols are complete: pprof need not symbolize.
-                for known in [
-                    mapping::HAS_FUNCTIONS,
-                    mapping::HAS_FILENAMES,
-                    mapping::HAS_LINE_NUMBERS,
-                    mapping::HAS_INLINE_FRAMES,
-                ] {
-                    out.uint(known, 1);
-                }
-            });
-        }
-        id
+        (id, number(line), number(column))
     }
 
     fn string(&self, text: u32, strings: &mut StringTable) -> u64 {

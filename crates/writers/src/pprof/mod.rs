@@ -2,6 +2,7 @@
 
 mod fields;
 mod locations;
+mod mappings;
 mod rows;
 
 use std::io::Write;
@@ -13,6 +14,7 @@ use super::{Error, Progress, Spool};
 use crate::protobuf::Encoder;
 use fields::{label, profile, sample, value_type};
 use locations::{LocationTable, StringTable};
+pub use mappings::{Mapping, Mappings};
 use perfuse_engine::stacks::columns::Texts;
 use rows::SumColumns;
 
@@ -40,6 +42,10 @@ pub struct SampledProfile<'a> {
     pub events: &'a [SampleEvent],
     /// Title of the recording.
     pub title: &'a str,
+    /// Mappings of files, which frames refer to by their keys.
+    pub mappings: &'a Mappings,
+    /// Start of the recording in nanoseconds since 1970, where known.
+    pub time_ns: Option<i64>,
     /// Duration of the recording.
     pub duration_ns: i64,
 }
@@ -56,7 +62,7 @@ pub fn write(
     let mut writer = PprofWriter {
         spool: Spool::new(out),
         strings: StringTable::default(),
-        locations: LocationTable::new(of.stacks, of.title),
+        locations: LocationTable::new(of.stacks, of.mappings, of.title),
         names: Texts::default(),
         columns: of.events.len() + of.events.iter().filter(|event| event.counted).count(),
         sample: None,
@@ -112,6 +118,9 @@ impl PprofWriter<'_> {
         if let Some((first, period)) = of.events.first().and_then(|event| Some((event, event.period?))) {
             value(&mut head, profile::PERIOD_TYPE, &first.name, unit(first));
             head.int(profile::PERIOD, period);
+        }
+        if let Some(time_ns) = of.time_ns {
+            head.int(profile::TIME_NANOS, time_ns);
         }
         head.int(profile::DURATION_NANOS, of.duration_ns);
         head.uint(profile::COMMENT, self.strings.id(of.title));

@@ -9,14 +9,15 @@ import warnings
 from typing import IO, Any, Literal
 
 from perfuse.errors import ExportWarning, UsageError
-from perfuse.exporters.firefox.calls import CallSamples, call_samples, selected_calls, selected_times
+from perfuse.exporters.firefox.calls import CallSamples, call_samples
 from perfuse.exporters.firefox.counters import counters_json
 from perfuse.exporters.firefox.frames import FRAME_ROWS, categories_json
-from perfuse.exporters.firefox.markers import MARKER_SCHEMA, markers, selected
+from perfuse.exporters.firefox.markers import MARKER_SCHEMA, markers
 from perfuse.exporters.firefox.shared import Strings, json_object, libs_json, no_stack, shared_json
 from perfuse.exporters.firefox.tracks import sampled_tracks, threads_json
 from perfuse.exporters.queries import IS_SUM
 from perfuse.exporters.source import EventSource, Source, no_samples_error
+from perfuse.exporters.span import realtime_ns, span_ns
 
 # The newest version in its changelog; later front ends upgrade it on loading.
 _PROCESSED_VERSION = 70
@@ -51,9 +52,10 @@ def write(
     if weight not in ("samples", "events"):
         raise UsageError(f"weight is 'samples' or 'events', not {weight!r}", field="weight")
     timed = _has_timed_calls(profile, max_calls)
-    span = start_ns, _ = span_ns(profile, timed=timed)
-    if start_ns is None:
+    span = span_ns(profile, with_calls=timed)
+    if span is None:
         raise no_samples_error(profile)
+    start_ns, _ = span
     interval = interval_ns(profile)
     strings = Strings()
     without_stack = no_stack(profile)
@@ -91,24 +93,6 @@ def _has_timed_calls(profile: EventSource, max_calls: int) -> bool:
     return False
 
 
-def span_ns(profile: EventSource, *, timed: bool) -> tuple[int, int]:
-    """Time of the first sample or event, and end of the last one; `timed` includes the ends of selected calls."""
-    times = ["SELECT ts_ns AS first, ts_ns AS last FROM samples"]
-    if timed:
-        start, end = selected_times(profile)
-        times.append(f"SELECT {start}, {end} FROM slices WHERE kind::VARCHAR = 'call' AND {selected_calls(profile)}")
-    if profile.has("slices"):
-        where = selected(profile, "start_ns")
-        times.append(f"SELECT start_ns, start_ns + duration_ns FROM slices WHERE kind::VARCHAR <> 'call' AND {where}")
-    for table in ("call_events", "exceptions", "instants"):
-        if profile.has(table):
-            times.append(f"SELECT ts_ns, ts_ns FROM {table} WHERE {selected(profile, 'ts_ns')}")
-    if profile.has("counter_samples"):
-        times.append(f"SELECT ts_ns, ts_ns FROM counter_samples WHERE {selected(profile, 'ts_ns', of_process=True)}")
-    ((first, last),) = profile.sql(f"SELECT min(first), max(last) FROM ({' UNION ALL '.join(times)})").fetchall()
-    return first, last
-
-
 def interval_ns(profile: Source) -> int | None:
     """Time between samples: what a sample represents where the event is a clock, else the median gap in a thread.
 
@@ -125,7 +109,7 @@ def interval_ns(profile: Source) -> int | None:
     return None if found is None else round(found)
 
 
-def meta_json(profile: Source, interval: int | None, span_ns: tuple[int, int], *, has_markers: bool) -> str:
+def meta_json(profile: EventSource, interval: int | None, span_ns: tuple[int, int], *, has_markers: bool) -> str:
     """`profile.meta`; `interval` in nanoseconds, None without samples in time; `span_ns` first and last time."""
     start_ns, end_ns = span_ns
     ((clocks, arch, has_js),) = profile.sql(f"""
@@ -138,8 +122,8 @@ def meta_json(profile: Source, interval: int | None, span_ns: tuple[int, int], *
         "product": profile.title,
         "importedFrom": "perfuse",
         "interval": (interval or _NO_INTERVAL_NS) / 1e6,
-        # The time of day is not recorded, so the first time is 0.
-        "startTime": 0,
+        # 0 where the time of day is not recorded.
+        "startTime": (realtime_ns(profile, start_ns) or 0) / 1e6,
         "profilingStartTime": 0,
         "profilingEndTime": (end_ns - start_ns + (interval or 0)) / 1e6,
         "processType": 0,

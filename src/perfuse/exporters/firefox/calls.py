@@ -6,6 +6,7 @@ from typing import Any
 
 from perfuse.exporters.firefox.shared import STACK_ROWS
 from perfuse.exporters.source import EventSource
+from perfuse.exporters.span import selected_calls, selected_times
 
 WALL_TIME, CALLS = "wall-time", "calls"
 """Events of table `samples` that are sums of the calls."""
@@ -94,26 +95,3 @@ def _calls(profile: EventSource) -> Iterator[tuple[Any, ...]]:
         SELECT thread_id, slice_id, parent_slice_id, function_id, {start}, {end}
         FROM slices WHERE kind::VARCHAR = 'call' AND {selected_calls(profile)} ORDER BY thread_id, slice_id
     """).fetchall()
-
-
-def selected_times(profile: EventSource) -> tuple[str, str]:
-    """Start and end of a row of `slices` in SQL, cut at the ends of the selection."""
-    start, end = "start_ns", "start_ns + duration_ns"
-    if profile.selection.start_ns is not None:
-        start = f"greatest({start}, {profile.selection.start_ns})"
-    if profile.selection.end_ns is not None:
-        end = f"least({end}, {profile.selection.end_ns})"
-    return start, end
-
-
-def selected_calls(profile: EventSource) -> str:
-    """The condition of the calls that extend into the selection."""
-    selection = profile.selection
-    parts = ["true"]
-    if selection.start_ns is not None:
-        parts.append(f"start_ns + duration_ns >= {selection.start_ns}")
-    if selection.end_ns is not None:
-        parts.append(f"start_ns < {selection.end_ns}")
-    if selection.threads is not None:
-        parts.append(f"thread_id IN ({selection.threads})")
-    return " AND ".join(parts)

@@ -3,8 +3,9 @@
 import json
 from typing import Any
 
-from perfuse.exporters.firefox.markers import HEAP_SIZE, selected
+from perfuse.exporters.firefox.markers import HEAP_SIZE
 from perfuse.exporters.source import EventSource
+from perfuse.exporters.span import selected
 
 _UNITS = {"bytes": "bytes", "percentage": "percent"}
 _HEAP_TITLE = "GC heap size"

@@ -1,12 +1,11 @@
 """`profile.meta.markerSchema` and `thread.markers`: calls, other slices, exceptions and instants."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
-from perfuse.exporters.firefox.calls import selected_calls, selected_times
 from perfuse.exporters.firefox.shared import STACK_ROWS, Strings
 from perfuse.exporters.source import EventSource
+from perfuse.exporters.span import selected, selected_calls, selected_times
 
 _DISPLAY = ["marker-chart", "marker-table", "timeline-overview"]
 _LABELS = {
@@ -125,12 +124,6 @@ def _exceptions(profile: EventSource, start_ns: int) -> list[tuple[int, MarkerRo
             data["cause"] = {"stack": stack, "time": (ts_ns - start_ns) / 1e6}
         found.append((thread, ("throw", ts_ns, None, json.dumps(data, separators=(",", ":")))))
     return found
-
-
-def selected(profile: EventSource, time: str, *, of_process: bool = False) -> str:
-    """The condition of the selected rows of a table; of those of all threads where they belong to the process."""
-    selection = replace(profile.selection, thread=None) if of_process else profile.selection
-    return selection.where(time, "thread_id") or "true"
 
 
 def markers_json(rows: list[MarkerRow], strings: Strings, start_ns: int) -> str:

@@ -1,0 +1,232 @@
+//! Allocations as a `ProfilePacket` for each process, and sizes of heap snapshots as counters.
+
+use std::io::Write;
+
+use arrow_array::{Array, Int32Array, RecordBatch, UInt32Array, UInt64Array};
+
+use super::super::stacks::{NONE, Stacks};
+use super::super::{Error, Spool};
+use super::clock::{describe_clock, timestamp};
+use super::fields::{
+    callstack, counter_descriptor, frame, heap_sample, interned_data, interned_string, mapping,
+    process_heap_samples, profile_packet, trace, trace_packet, track_descriptor, track_event,
+};
+use super::interning::PacketInterner;
+use super::tracks::{descriptor, process, process_track, snapshot_track};
+use crate::protobuf::Encoder;
+use perfuse_engine::stacks::columns::column;
+
+/// Sequence of these packets; those of samples are below.
+const SEQUENCE: u64 = 1 << 16;
+
+/// Name of the only frame of allocations without a stack.
+const NO_STACK: &str = "[no stack]";
+
+/// Size of a heap snapshot.
+#[derive(Clone, Copy, Debug)]
+pub struct SnapshotSize {
+    /// Process.
+    pub pid: i32,
+    /// Time of the snapshot.
+    pub ts_ns: i64,
+    /// Number of objects.
+    pub num_objects: u64,
+    /// Their size.
+    pub size_bytes: u64,
+}
+
+/// Allocations and heap snapshots to write.
+#[derive(Clone, Copy, Debug)]
+pub struct Heap<'a> {
+    /// Columns `pid`, `stack_id`, `bytes` and `objects`, process by process.
+    pub rows: &'a [RecordBatch],
+    /// Their stacks.
+    pub stacks: &'a Stacks,
+    /// Heap snapshots in time order.
+    pub snapshots: &'a [SnapshotSize],
+    /// Time of the end of the recording, which the allocations are shown at.
+    pub end_ns: i64,
+    /// Perfetto's number of the clock.
+    pub clock: Option<u32>,
+}
+
+/// Writes allocations and heap snapshots.
+///
+/// # Errors
+/// [`Error`]
+pub fn write_heap(heap: &Heap<'_>, out: impl Write + Send + 'static) -> Result<(), Error> {
+    let mut writer = HeapWriter {
+        spool: Spool::new(out),
+        interner: PacketInterner::new(heap.stacks),
+        has_no_stack: false,
+    };
+    let result = writer.all(heap);
+    let written = writer.spool.finish();
+    result?;
+    Ok(written?)
+}
+
+/// Bytes and objects that a stack allocated.
+struct Allocated {
+    callstack_id: u64,
+    bytes: u64,
+    objects: u64,
+}
+
+struct HeapWriter<'a> {
+    spool: Spool,
+    interner: PacketInterner<'a>,
+    /// Whether the stack of allocations without one is interned.
+    has_no_stack: bool,
+}
+
+impl HeapWriter<'_> {
+    fn all(&mut self, heap: &Heap<'_>) -> Result<(), Error> {
+        self.packet(None, |packet| {
+            packet.uint(trace_packet::SEQUENCE_FLAGS, trace_packet::SEQ_INCREMENTAL_STATE_CLEARED);
+            if let Some(clock) = heap.clock {
+                describe_clock(packet, clock, heap.end_ns);
+            }
+        });
+        self.snapshots(heap.snapshots);
+        let mut process = None;
+        let mut samples = Vec::new();
+        for batch in heap.rows {
+            let pids: &Int32Array = column(batch, "allocations", "pid")?;
+            let stacks: &UInt32Array = column(batch, "allocations", "stack_id")?;
+            let bytes: &UInt64Array = column(batch, "allocations", "bytes")?;
+            let objects: &UInt64Array = column(batch, "allocations", "objects")?;
+            for row in 0..batch.num_rows() {
+                if let Some(before) = process.replace(pids.value(row))
+                    && before != pids.value(row)
+                {
+                    self.process(heap, before, &std::mem::take(&mut samples));
+                }
+                let stack = if stacks.is_valid(row) { heap.stacks.row(stacks.value(row)) } else { NONE };
+                let callstack_id = self.intern(stack);
+                samples.push(Allocated {
+                    callstack_id,
+                    bytes: bytes.value(row),
+                    objects: objects.value(row),
+                });
+            }
+        }
+        if let Some(pid) = process {
+            self.process(heap, pid, &samples);
+        }
+        Ok(())
+    }
+
+    /// Number of a stack, after it is interned.
+    fn intern(&mut self, stack: u32) -> u64 {
+        let Self { interner, has_no_stack, .. } = self;
+        let mut interned = Encoder::default();
+        let callstack_id = if stack == NONE {
+            // Numbers of stacks, frames and texts are below.
+            let iid = 1 << 32;
+            if !std::mem::replace(has_no_stack, true) {
+                interned.message(trace_packet::INTERNED_DATA, |data| no_stack(data, iid));
+            }
+            iid
+        } else {
+            interner.intern(stack, &mut interned);
+            u64::from(stack) + 1
+        };
+        if !interned.bytes().is_empty() {
+            self.packet(None, |packet| {
+                packet.uint(trace_packet::SEQUENCE_FLAGS, trace_packet::SEQ_NEEDS_INCREMENTAL_STATE);
+                packet.append(interned.bytes());
+            });
+        }
+        callstack_id
+    }
+
+    /// The allocations of a process.
+    fn process(&mut self, heap: &Heap<'_>, pid: i32, samples: &[Allocated]) {
+        self.packet(Some(heap.end_ns), |packet| {
+            packet.uint(trace_packet::SEQUENCE_FLAGS, trace_packet::SEQ_NEEDS_INCREMENTAL_STATE);
+            packet.message(trace_packet::PROFILE_PACKET, |profile| {
+                profile.message(profile_packet::PROCESS_DUMPS, |dump| {
+                    dump.int(process_heap_samples::PID, pid.into());
+                    dump.data(process_heap_samples::HEAP_NAME, b"managed heap");
+                    dump.uint(process_heap_samples::SAMPLING_INTERVAL_BYTES, 1);
+                    dump.uint(process_heap_samples::TIMESTAMP, timestamp(heap.end_ns));
+                    for Allocated { callstack_id, bytes, objects } in samples {
+                        dump.message(process_heap_samples::SAMPLES, |sample| {
+                            sample.uint(heap_sample::CALLSTACK_ID, *callstack_id);
+                            sample.uint(heap_sample::SELF_ALLOCATED, *bytes);
+                            sample.uint(heap_sample::ALLOC_COUNT, *objects);
+                        });
+                    }
+                });
+                profile.uint(profile_packet::CONTINUED, 0);
+                profile.uint(profile_packet::INDEX, 0);
+            });
+        });
+    }
+
+    /// Sizes of snapshots as two counters of their process.
+    fn snapshots(&mut self, snapshots: &[SnapshotSize]) {
+        let mut described = std::collections::BTreeSet::new();
+        for &SnapshotSize { pid, ts_ns, num_objects, size_bytes } in snapshots {
+            if described.insert(pid) {
+                self.packet(None, |packet| process(packet, pid, None));
+                for (is_bytes, name, unit) in [
+                    (true, "Heap snapshot: bytes", counter_descriptor::UNIT_SIZE_BYTES),
+                    (false, "Heap snapshot: objects", counter_descriptor::UNIT_COUNT),
+                ] {
+                    self.packet(None, |packet| {
+                        let track = snapshot_track(pid, is_bytes);
+                        descriptor(packet, track, Some(process_track(pid)), |track| {
+                            track.data(track_descriptor::NAME, name.as_bytes());
+                            track.message(track_descriptor::COUNTER, |counter| {
+                                counter.uint(counter_descriptor::UNIT, unit);
+                            });
+                        });
+                    });
+                }
+            }
+            for (is_bytes, value) in [(true, size_bytes), (false, num_objects)] {
+                self.packet(Some(ts_ns), |packet| {
+                    packet.message(trace_packet::TRACK_EVENT, |event| {
+                        event.uint(track_event::TYPE, track_event::TYPE_COUNTER);
+                        event.uint(track_event::TRACK_UUID, snapshot_track(pid, is_bytes));
+                        event.uint(track_event::COUNTER_VALUE, value);
+                    });
+                });
+            }
+        }
+    }
+
+    fn packet(&mut self, ts_ns: Option<i64>, about: impl FnOnce(&mut Encoder)) {
+        let mut encoder = Encoder::appending_to(std::mem::take(self.spool.buffer()));
+        encoder.message(trace::PACKET, |packet| {
+            if let Some(ts_ns) = ts_ns {
+                packet.uint(trace_packet::TIMESTAMP, timestamp(ts_ns));
+            }
+            packet.uint(trace_packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
+            about(packet);
+        });
+        *self.spool.buffer() = encoder.into_bytes();
+        self.spool.flush_if_full();
+    }
+}
+
+/// The stack of allocations without one.
+fn no_stack(data: &mut Encoder, iid: u64) {
+    data.message(interned_data::FUNCTION_NAMES, |entry| {
+        entry.uint(interned_string::IID, iid);
+        entry.data(interned_string::STR, NO_STACK.as_bytes());
+    });
+    data.message(interned_data::MAPPINGS, |entry| entry.uint(mapping::IID, iid));
+    data.message(interned_data::FRAMES, |entry| {
+        entry.uint(frame::IID, iid);
+        entry.uint(frame::FUNCTION_NAME_ID, iid);
+        entry.uint(frame::MAPPING_ID, iid);
+        entry.uint(frame::REL_PC, 0);
+    });
+    data.message(interned_data::CALLSTACKS, |entry| {
+        entry.uint(callstack::IID, iid);
+        entry.uint(callstack::FRAME_IDS, iid);
+    });
+}
