@@ -199,6 +199,7 @@ def call_trees(profile: Any) -> dict[int, Counter[tuple[str, ...]]]:
         stack, _, count = line.rpartition(" ")
         thread, *path = stack.split(";")
         tree = trees.setdefault(int(thread.rpartition("/")[2]), Counter())
+        path = path or ["[no stack]"]
         for depth in range(1, len(path) + 1):
             tree[tuple(path[:depth])] += int(count)
     return trees
@@ -230,4 +231,8 @@ def function_counts(profile: Any, tid: int) -> Counter[tuple[str, str]]:
     for name, _, total, own in rows:
         counts["self", name] += own
         counts["total", name] += total
+    ((without,),) = profile.sql(f"""
+        SELECT count(*) FROM samples JOIN threads USING (thread_id) WHERE tid = {tid} AND stack_id IS NULL
+    """).fetchall()
+    counts += Counter({("self", "[no stack]"): without, ("total", "[no stack]"): without})
     return counts

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::super::stacks::{Frame, Stacks};
 use super::fields::{mapping, profile};
-use super::locations::StringTable;
+use super::strings::StringTable;
 use crate::protobuf::Encoder;
 use perfuse_engine::stacks::StackError;
 use perfuse_engine::stacks::columns::{Texts, column, numbers, text};

@@ -4,6 +4,7 @@ mod fields;
 mod locations;
 mod mappings;
 mod rows;
+mod strings;
 
 use std::io::Write;
 
@@ -13,10 +14,11 @@ use super::stacks::{NONE, Stacks};
 use super::{Error, Progress, Spool};
 use crate::protobuf::Encoder;
 use fields::{label, profile, sample, value_type};
-use locations::{LocationTable, StringTable};
+use locations::LocationTable;
 pub use mappings::{Mapping, Mappings};
 use perfuse_engine::stacks::columns::Texts;
 use rows::SumColumns;
+use strings::StringTable;
 
 /// A sample type: an event with its unit.
 #[derive(Clone, Debug)]
