@@ -59,8 +59,7 @@ __all__ = [
     "take_panic",
     "write_arrow",
     "write_images",
-    "write_perf_samples",
-    "write_perfetto_heap",
+    "write_perfetto_stacks",
     "write_pprof",
     "write_xray",
 ]
@@ -191,10 +190,13 @@ def heap_sums(
 def selected_samples(
     profile: Profile, *, threads: Sequence[int] | None = None, time_ns: tuple[int, int] | None = None
 ) -> ArrowStream: ...
-def write_perf_samples(
+def write_perfetto_stacks(
     out: int | IO[bytes],
     *,
     samples: Any,
+    allocations: Any,
+    snapshots: Sequence[tuple[int, int, int, int]],
+    end_ns: int,
     stacks: Any,
     frames: Any,
     threads: Any,
@@ -203,16 +205,6 @@ def write_perf_samples(
 ) -> None: ...
 def write_arrow(out: int | IO[bytes], stream: Any, as_stream: bool) -> None: ...
 def compress_zstd(input: int, out: int | IO[bytes]) -> None: ...
-def write_perfetto_heap(
-    out: int | IO[bytes],
-    *,
-    allocations: Any,
-    stacks: Any,
-    frames: Any,
-    snapshots: Sequence[tuple[int, int, int, int]],
-    end_ns: int,
-    clock: int | None = None,
-) -> None: ...
 def write_pprof(
     out: int | IO[bytes],
     *,

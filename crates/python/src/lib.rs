@@ -71,7 +71,7 @@ mod _core {
     #[pymodule_export]
     use super::profile::{PyPlaced, PyProfile};
     #[pymodule_export]
-    use super::profile_output::{write_perf_samples, write_perfetto_heap, write_pprof};
+    use super::profile_output::{write_perfetto_stacks, write_pprof};
     #[pymodule_export]
     use super::recording::{PyRecording, RecordIterator, diagnostics_table, read_early};
     #[pymodule_export]

@@ -1,6 +1,7 @@
 //! Samples written in formats of Protocol Buffers.
 
 use arrow_array::RecordBatch;
+use perfuse_writers::perfetto::SnapshotSize;
 use perfuse_writers::stacks::Stacks;
 use perfuse_writers::{Error, Tracks, perfetto, pprof};
 use pyo3::prelude::*;
@@ -8,15 +9,18 @@ use pyo3::prelude::*;
 use crate::arrow::batches;
 use crate::output::{Target, WaitingPython};
 
-/// Writes rows of samples as Perfetto's packets. `threads` are the rows of threads that have samples, `clock` is a number of
-/// Perfetto's `BuiltinClock`.
+/// Writes rows of samples, sums of allocations by stack, and sizes of heap snapshots `(pid, ts_ns, num_objects, size_bytes)` as
+/// Perfetto's packets. `threads` are the rows of threads that have samples, `clock` is a number of Perfetto's `BuiltinClock`.
 #[pyfunction]
-#[pyo3(signature = (out, *, samples, stacks, frames, threads, clock=None, progress=None))]
+#[pyo3(signature = (out, *, samples, allocations, snapshots, end_ns, stacks, frames, threads, clock=None, progress=None))]
 #[allow(clippy::too_many_arguments, reason = "one argument per table or option")]
-pub fn write_perf_samples(
+pub fn write_perfetto_stacks(
     py: Python<'_>,
     out: Target,
     samples: &Bound<'_, PyAny>,
+    allocations: &Bound<'_, PyAny>,
+    snapshots: Vec<(i32, i64, u64, u64)>,
+    end_ns: i64,
     stacks: &Bound<'_, PyAny>,
     frames: &Bound<'_, PyAny>,
     threads: &Bound<'_, PyAny>,
@@ -24,47 +28,17 @@ pub fn write_perf_samples(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<()> {
     let (rows, frames, stacks) = (batches(samples)?, batches(frames)?, batches(stacks)?);
-    let threads = batches(threads)?;
+    let (threads, allocations) = (batches(threads)?, batches(allocations)?);
+    let size = |(pid, ts_ns, num_objects, size_bytes)| SnapshotSize { pid, ts_ns, num_objects, size_bytes };
+    let snapshots: Vec<_> = snapshots.into_iter().map(size).collect();
     let out = out.open()?;
     let mut waiting = WaitingPython::new(progress, Some(num_rows(&rows)));
     let written = py.detach(|| {
         let stacks = Stacks::of(&frames, &stacks)?;
         let tracks = Tracks::of_rows(&threads)?;
         let samples = perfetto::Samples { rows: &rows, stacks: &stacks, tracks: &tracks, clock };
-        perfetto::write_samples(&samples, out, &mut |done| waiting.go_on(done))
-    });
-    waiting.settle(written)
-}
-
-/// Writes sums of allocations by stack, and sizes of heap snapshots `(pid, ts_ns, num_objects, size_bytes)`, as Perfetto's packets.
-/// `clock` is a number of Perfetto's `BuiltinClock`.
-#[pyfunction]
-#[pyo3(signature = (out, *, allocations, stacks, frames, snapshots, end_ns, clock=None))]
-#[allow(clippy::too_many_arguments, reason = "one argument per table or option")]
-pub fn write_perfetto_heap(
-    py: Python<'_>,
-    out: Target,
-    allocations: &Bound<'_, PyAny>,
-    stacks: &Bound<'_, PyAny>,
-    frames: &Bound<'_, PyAny>,
-    snapshots: Vec<(i32, i64, u64, u64)>,
-    end_ns: i64,
-    clock: Option<u32>,
-) -> PyResult<()> {
-    let (rows, frames, stacks) = (batches(allocations)?, batches(frames)?, batches(stacks)?);
-    let size = |(pid, ts_ns, num_objects, size_bytes)| perfetto::SnapshotSize {
-        pid,
-        ts_ns,
-        num_objects,
-        size_bytes,
-    };
-    let snapshots: Vec<_> = snapshots.into_iter().map(size).collect();
-    let out = out.open()?;
-    let waiting = WaitingPython::new(None, None);
-    let written = py.detach(|| {
-        let stacks = Stacks::of(&frames, &stacks)?;
-        let heap = perfetto::Heap { rows: &rows, stacks: &stacks, snapshots: &snapshots, end_ns, clock };
-        perfetto::write_heap(&heap, out)
+        let heap = perfetto::Heap { allocations: &allocations, snapshots: &snapshots, end_ns };
+        perfetto::write_samples(&samples, &heap, out, &mut |done| waiting.go_on(done))
     });
     waiting.settle(written)
 }

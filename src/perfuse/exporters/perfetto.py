@@ -27,8 +27,6 @@ _THREADS = f"""
     FROM threads t JOIN processes p USING (process_id)
     WHERE thread_id IN (SELECT thread_id FROM samples WHERE NOT {IS_SUM})
 """
-
-
 _ALLOCATIONS = """
     SELECT pid, stack_id::UINTEGER AS stack_id,
         coalesce(sum(weight) FILTER (event::VARCHAR = 'allocated-bytes'), 0)::UBIGINT AS bytes,
@@ -61,26 +59,19 @@ def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = N
         raise no_times_error(profile, "there are neither calls nor samples to show")
     if trace is not None:
         trace.write_perfetto(out, CLOCKS.get(trace.clock or ""), progress)
-    if has_samples:
-        _core.write_perf_samples(
+    if has_samples or has_allocations or snapshots:
+        _, end_ns = span_ns(profile) or (0, 0)
+        _core.write_perfetto_stacks(
             descriptor_of(out),
             samples=profile.sql(_SAMPLES),
+            allocations=profile.sql(_ALLOCATIONS),
+            snapshots=snapshots,
+            end_ns=max([end_ns, *(one.ts_ns for one in snapshots)]),
             stacks=profile.sql(STACK_ROWS),
             frames=profile.sql(FRAME_ROWS),
             threads=profile.sql(_THREADS),
             clock=_clock(profile),
             progress=progress,
-        )
-    if has_allocations or snapshots:
-        _, end_ns = span_ns(profile) or (0, 0)
-        _core.write_perfetto_heap(
-            descriptor_of(out),
-            allocations=profile.sql(_ALLOCATIONS),
-            stacks=profile.sql(STACK_ROWS),
-            frames=profile.sql(FRAME_ROWS),
-            snapshots=snapshots,
-            end_ns=max([end_ns, *(one.ts_ns for one in snapshots)]),
-            clock=_clock(profile),
         )
 
 

@@ -1,7 +1,5 @@
 //! Allocations as a `ProfilePacket` for each process, and sizes of heap snapshots as counters.
 
-use std::io::Write;
-
 use arrow_array::{Array, Int32Array, RecordBatch, UInt32Array, UInt64Array};
 
 use super::super::stacks::{NONE, Stacks};
@@ -39,31 +37,25 @@ pub struct SnapshotSize {
 #[derive(Clone, Copy, Debug)]
 pub struct Heap<'a> {
     /// Columns `pid`, `stack_id`, `bytes` and `objects`, process by process.
-    pub rows: &'a [RecordBatch],
-    /// Their stacks.
-    pub stacks: &'a Stacks,
+    pub allocations: &'a [RecordBatch],
     /// Heap snapshots in time order.
     pub snapshots: &'a [SnapshotSize],
     /// Time of the end of the recording, which the allocations are shown at.
     pub end_ns: i64,
-    /// Perfetto's number of the clock.
-    pub clock: Option<u32>,
 }
 
-/// Writes allocations and heap snapshots.
-///
-/// # Errors
-/// [`Error`]
-pub fn write_heap(heap: &Heap<'_>, out: impl Write + Send + 'static) -> Result<(), Error> {
-    let mut writer = HeapWriter {
-        spool: Spool::new(out),
-        interner: PacketInterner::new(heap.stacks),
-        has_no_stack: false,
-    };
-    let result = writer.all(heap);
-    let written = writer.spool.finish();
-    result?;
-    Ok(written?)
+/// Writes allocations and heap snapshots. `clock` is Perfetto's number of the clock of their times.
+pub fn write_heap(
+    heap: &Heap<'_>,
+    stacks: &Stacks,
+    clock: Option<u32>,
+    spool: &mut Spool,
+) -> Result<(), Error> {
+    if heap.snapshots.is_empty() && heap.allocations.iter().all(|batch| batch.num_rows() == 0) {
+        return Ok(());
+    }
+    let interner = PacketInterner::new(stacks);
+    HeapWriter { spool, stacks, interner, has_no_stack: false }.write(heap, clock)
 }
 
 /// Bytes and objects that a stack allocated.
@@ -74,24 +66,25 @@ struct Allocated {
 }
 
 struct HeapWriter<'a> {
-    spool: Spool,
+    spool: &'a mut Spool,
+    stacks: &'a Stacks,
     interner: PacketInterner<'a>,
     /// Whether the stack of allocations without one is interned.
     has_no_stack: bool,
 }
 
 impl HeapWriter<'_> {
-    fn all(&mut self, heap: &Heap<'_>) -> Result<(), Error> {
+    fn write(&mut self, heap: &Heap<'_>, clock: Option<u32>) -> Result<(), Error> {
         self.packet(None, |packet| {
             packet.uint(trace_packet::SEQUENCE_FLAGS, trace_packet::SEQ_INCREMENTAL_STATE_CLEARED);
-            if let Some(clock) = heap.clock {
+            if let Some(clock) = clock {
                 describe_clock(packet, clock, heap.end_ns);
             }
         });
         self.snapshots(heap.snapshots);
         let mut process = None;
         let mut samples = Vec::new();
-        for batch in heap.rows {
+        for batch in heap.allocations {
             let pids: &Int32Array = column(batch, "allocations", "pid")?;
             let stacks: &UInt32Array = column(batch, "allocations", "stack_id")?;
             let bytes: &UInt64Array = column(batch, "allocations", "bytes")?;
@@ -102,7 +95,7 @@ impl HeapWriter<'_> {
                 {
                     self.process(heap, before, &std::mem::take(&mut samples));
                 }
-                let stack = if stacks.is_valid(row) { heap.stacks.row(stacks.value(row)) } else { NONE };
+                let stack = if stacks.is_valid(row) { self.stacks.row(stacks.value(row)) } else { NONE };
                 let callstack_id = self.intern(stack);
                 samples.push(Allocated {
                     callstack_id,

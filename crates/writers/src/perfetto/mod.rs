@@ -18,7 +18,7 @@ use super::instants::Instants;
 use super::ordered::OrderedCalls;
 use super::{Error, Progress, Spool, Trace, drive};
 use calls::PerfettoCalls;
-pub use heap::{Heap, SnapshotSize, write_heap};
+pub use heap::{Heap, SnapshotSize};
 use packets::Packets;
 use perfuse_engine::calls::Calls;
 pub use samples::{Samples, write_samples};

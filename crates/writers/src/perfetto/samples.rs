@@ -1,4 +1,5 @@
-//! Samples as `PerfSample` packets: one packet sequence per event; stacks are interned at first use.
+//! Samples as `PerfSample` packets: one packet sequence per event; stacks are interned at first use. Allocations and heap
+//! snapshots follow.
 
 use std::io::Write;
 
@@ -10,6 +11,7 @@ use super::super::stacks::{NONE, Stacks};
 use super::super::{Error, Progress, Spool, Tracks};
 use super::clock::{describe_clock, timestamp};
 use super::fields::{perf_sample, perf_sample_defaults, trace, trace_packet, trace_packet_defaults};
+use super::heap::{Heap, write_heap};
 use super::interning::PacketInterner;
 use super::tracks::describe;
 use crate::protobuf::Encoder;
@@ -31,12 +33,13 @@ pub struct Samples<'a> {
     pub clock: Option<u32>,
 }
 
-/// Writes samples, event by event.
+/// Writes samples, event by event, then allocations and heap snapshots.
 ///
 /// # Errors
 /// [`Error`]
 pub fn write_samples(
     samples: &Samples<'_>,
+    heap: &Heap<'_>,
     out: impl Write + Send + 'static,
     progress: &mut Progress<'_>,
 ) -> Result<(), Error> {
@@ -58,6 +61,7 @@ pub fn write_samples(
         done += batch.num_rows() as u64;
         if written && progress(done) { Ok(()) } else { Err(Error::Stopped) }
     });
+    let result = result.and_then(|()| write_heap(heap, stacks, clock, &mut writer.spool));
     let failed = writer.spool.failed();
     let written = writer.spool.finish();
     if !failed {
