@@ -94,8 +94,8 @@ class Recording:
     def clock(self) -> Mapping[str, Any]:
         """The clock of its time stamps, as in table `clocks`.
 
-        `kind`, `hz`, `hz_source` (`defined`, `header`, `estimated` from the records, `unknown`), `stated_hz` (the
-        rate in the header), `uncertainty_ns`.
+        `kind`, `hz`, `hz_source` (`defined`, `header`, `unverified` where nothing confirms the header, `estimated` from
+        the records, `unknown`), `stated_hz` (the rate in the header), `uncertainty_ns`.
         """
         names = ("kind", "hz", "hz_source", "stated_hz", "uncertainty_ns")
         clock = self._core.clock()

@@ -162,7 +162,7 @@ pub struct Clock {
     pub kind: &'static str,
     /// Ticks per second, where known.
     pub hz: Option<u64>,
-    /// Origin of the rate: `defined`, `header`, `estimated`, `given` or `unknown`.
+    /// Origin of the rate: `defined`, `header`, `unverified` (of a header that nothing confirms), `estimated`, `given` or `unknown`.
     pub hz_source: &'static str,
     /// Rate in the file's header, where it has one.
     pub stated_hz: Option<u64>,
@@ -180,7 +180,7 @@ impl Clock {
         &["monotonic", "tsc", "realtime", "perf", "unknown", "monotonic_raw", "boottime", "tai"];
 
     /// All values of [`hz_source`](Self::hz_source).
-    pub const HZ_SOURCES: &[&str] = &["defined", "header", "estimated", "given", "unknown"];
+    pub const HZ_SOURCES: &[&str] = &["defined", "header", "unverified", "estimated", "given", "unknown"];
 
     /// A clock of that kind that counts nanoseconds.
     #[must_use]

@@ -23,7 +23,7 @@ class Alignment:
         kind: Clock of the recording, as in column `clocks.kind`.
         how: How the offset was found, one of `ALIGNMENTS`.
         hz: Ticks a second.
-        hz_source: `defined`, `header`, `estimated`, `given` or `unknown`.
+        hz_source: `defined`, `header`, `unverified`, `estimated`, `given` or `unknown`.
         stated_hz: Rate that the file itself states; None where it states none.
         uncertainty_ns: How far off times may be; None where exact or unknown.
     """

@@ -82,15 +82,28 @@ class Clock:
     uncertainty_ns: int | None
 
 
+_NANOSECONDS_HZ = 1_000_000_000
+_HZ_SOURCES = {
+    "estimated": ", measured in the log itself",
+    "header": ", from the header",
+    "unverified": ", from the header, unverified",
+    "given": ", from --tsc-hz",
+}
+
+
 def clock_lines(clock: Clock) -> list[str]:
     """The rate of a clock with its source, the stated rate where that differs, and the uncertainty of times."""
     if clock.hz_source == "defined":
         return [{"monotonic": "monotonic, in nanoseconds", "perf": "perf's clock"}.get(clock.kind, clock.kind)]
     if clock.hz is None:
         return ["processor's counter of unknown rate (give it with --tsc-hz)"]
-    sources = {"estimated": ", measured in the log itself", "header": ", from the header", "given": ", from --tsc-hz"}
-    lines = [f"processor's counter at {_rate_text(clock.hz)}{sources.get(clock.hz_source, '')}"]
-    if clock.stated_hz and clock.hz_source != "header":
+    if clock.stated_hz == clock.hz == _NANOSECONDS_HZ:
+        lines = ["nanoseconds of clock_gettime in place of the processor's counter"]
+    else:
+        lines = [f"processor's counter at {_rate_text(clock.hz)}{_HZ_SOURCES.get(clock.hz_source, '')}"]
+    if clock.hz_source == "unverified":
+        lines.append("the true rate is often lower: durations may be longer then")
+    elif clock.stated_hz and clock.hz_source != "header":
         off = clock.stated_hz / clock.hz - 1
         wrong = f", {abs(off):.1%} too {'high' if off > 0 else 'low'}" if abs(off) >= 0.001 else ", too"
         lines.append(f"the header states {_rate_text(clock.stated_hz)}{wrong}")

@@ -104,7 +104,7 @@ fn append(sink: &mut Diagnostics, more: Diagnostics) {
 const MIN_DIFFERENCE: f64 = 0.01;
 
 /// Largest relative error of an estimate that is trusted.
-const MAX_RELATIVE_ERROR: f64 = 0.05;
+pub const MAX_RELATIVE_ERROR: f64 = 0.05;
 
 /// The rate estimated from the log, where the header states another one or none.
 pub fn true_rate(log: &XRay) -> Option<RateEstimate> {

@@ -93,26 +93,52 @@ fn student_factor(points: usize) -> f64 {
         .unwrap_or(3.0)
 }
 
-/// The wall time at counter 0 for a rate, and its uncertainty, both in nanoseconds.
+/// How far times of a rate in the header may be off, relative to them, where no estimate bounds that.
+///
+/// The runtime states the processor's highest frequency, which is up to three times the counter's rate.
+const STATED_RATE_ERROR: f64 = 2.0;
+
+/// The greatest relative error of times that the rate in the header gives.
 #[must_use]
-pub fn offset(pairs: &[ClockPair], hz: u64) -> Option<(i64, i64)> {
+pub fn stated_rate_error(stated: u64, found: Option<&RateEstimate>) -> f64 {
+    let measured = found.map(|found| {
+        let ratio = stated as f64 / found.hz;
+        (ratio - 1.0).abs() + ratio * found.relative_error
+    });
+    measured.map_or(STATED_RATE_ERROR, |error| error.min(STATED_RATE_ERROR))
+}
+
+/// Where a rate puts the counter on the wall clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WallOffset {
+    /// Wall time at counter 0, in nanoseconds.
+    pub offset_ns: i64,
+    /// How far pairs are from that, in nanoseconds.
+    pub spread_ns: i64,
+    /// The counter of the pair that determines the offset: an error of the rate grows with the distance from it.
+    pub pivot: u64,
+}
+
+/// The wall time at counter 0 for a rate; `None` without pairs.
+#[must_use]
+pub fn offset(pairs: &[ClockPair], hz: u64) -> Option<WallOffset> {
     let step = pairs.len().div_ceil(MAX_PAIRS).max(1);
-    let mut offsets: Vec<i64> = pairs
+    let mut offsets: Vec<(i64, u64)> = pairs
         .iter()
         .step_by(step)
         .map(|&(wall, tsc)| {
             let ns = u128::from(tsc).saturating_mul(1_000_000_000).checked_div(hz.into()).unwrap_or(0);
             // A marker is truncated to the microsecond, half a microsecond early on average.
-            wall.saturating_add(500).saturating_sub(i64::try_from(ns).unwrap_or(i64::MAX))
+            (wall.saturating_add(500).saturating_sub(i64::try_from(ns).unwrap_or(i64::MAX)), tsc)
         })
         .collect();
     offsets.sort_unstable();
-    let median_offset = *offsets.get(offsets.len() >> 1)?;
+    let (offset_ns, pivot) = *offsets.get(offsets.len() >> 1)?;
     let mut away: Vec<i64> =
-        offsets.iter().map(|offset| offset.saturating_sub(median_offset).saturating_abs()).collect();
+        offsets.iter().map(|(offset, _)| offset.saturating_sub(offset_ns).saturating_abs()).collect();
     away.sort_unstable();
     let spread = away.get(away.len() >> 1).copied().unwrap_or(0);
-    Some((median_offset, spread.saturating_mul(3).max(1000)))
+    Some(WallOffset { offset_ns, spread_ns: spread.saturating_mul(3).max(1000), pivot })
 }
 
 #[cfg(test)]

@@ -12,9 +12,11 @@ use perfuse_recording::{
 use perfuse_tables::{Alignment, Offsets};
 use perfuse_wire::{Diagnostics, RecordView};
 
+use super::check::MAX_RELATIVE_ERROR;
 use super::consts::{Action, EMULATED_HZ, FUNCTION_ID_BITS, MetadataKind};
 use super::header::Mode;
 use super::log::{LogContent, XRay, agrees};
+use super::rate::WallOffset;
 use super::{FORMAT, check, describe, ingest, rate, repair};
 
 impl Recording for XRay {
@@ -81,12 +83,12 @@ impl Recording for XRay {
         let offset = hz.and_then(|hz| rate::offset(&clock_pairs, hz));
         let is_emulated = self.header().file.cycle_frequency == EMULATED_HZ;
         let (kind, alignment, uncertainty_ns) = match offset {
-            Some((offset, spread)) => {
-                map.offset_ns = offset;
-                let span = self.span().map_or(0, |(first, last)| last.wrapping_sub(first));
-                let span_ns = ClockMap { offset_ns: 0, ..map }.ns(span) as f64;
-                let drift = span_ns * relative_error.unwrap_or(0.0) / 2.0;
-                ("monotonic", Alignment::WallTime, Some(spread.saturating_add(drift as i64)))
+            Some(WallOffset { offset_ns, spread_ns, pivot }) => {
+                let (first, last) = self.span().unwrap_or((pivot, pivot));
+                let reach = pivot.abs_diff(first).max(pivot.abs_diff(last));
+                let drift = map.ns(reach) as f64 * relative_error;
+                map.offset_ns = offset_ns;
+                ("monotonic", Alignment::WallTime, Some(spread_ns.saturating_add(drift as i64)))
             }
             None if is_emulated => ("realtime", Alignment::NotAligned, None),
             None if hz.is_some() => ("tsc", Alignment::NotAligned, None),
@@ -130,26 +132,29 @@ impl Recording for XRay {
 }
 
 impl XRay {
-    /// The counter rate to use, its source, and its relative error.
-    fn hz(&self, rate: Rate) -> (Option<u64>, &'static str, Option<f64>) {
+    /// The counter rate to use, its source, and the greatest relative error of times that it gives.
+    fn hz(&self, rate: Rate) -> (Option<u64>, &'static str, f64) {
         let stated = Some(self.header().file.cycle_frequency).filter(|&hz| hz > 0);
-        let header = (stated, if stated.is_some() { "header" } else { "unknown" }, None);
-        match rate {
-            Rate::Hz(hz) => (Some(hz.max(1)), "given", None),
-            Rate::Header => header,
+        let found = self.estimate();
+        let header = || match stated {
+            None => (None, "unknown", 0.0),
             // Emulated: nanoseconds of a clock that is read instead of a counter.
-            Rate::Auto if stated == Some(EMULATED_HZ) => (stated, "header", Some(0.0)),
-            Rate::Auto => match (stated, self.estimate()) {
-                (Some(stated), Some(found)) if agrees(stated, &found) => {
-                    (Some(stated), "header", Some(found.relative_error))
-                }
-                (_, Some(found)) if found.relative_error < 0.05 => (
-                    Some(found.hz.round() as u64).filter(|&hz| hz > 0),
-                    "estimated",
-                    Some(found.relative_error),
-                ),
-                _ => header,
-            },
+            Some(EMULATED_HZ) => (stated, "header", 0.0),
+            Some(hz) => {
+                let error = rate::stated_rate_error(hz, found.as_ref());
+                (stated, if error < MAX_RELATIVE_ERROR { "header" } else { "unverified" }, error)
+            }
+        };
+        match (rate, &found) {
+            (Rate::Hz(hz), _) => (Some(hz.max(1)), "given", 0.0),
+            (Rate::Auto, Some(found))
+                if found.relative_error < MAX_RELATIVE_ERROR
+                    && found.hz >= 1.0
+                    && !stated.is_some_and(|hz| hz == EMULATED_HZ || agrees(hz, found)) =>
+            {
+                (Some(found.hz.round() as u64), "estimated", found.relative_error)
+            }
+            _ => header(),
         }
     }
 

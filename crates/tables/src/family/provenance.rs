@@ -60,14 +60,14 @@ table! {
         kind: Str,
         /// Ticks per second; 1,000,000,000 for nanosecond clocks.
         hz: Opt<u64>,
-        /// Origin of the rate: `defined` (by the kind of clock), `header`, `estimated` (from the content of the recording), `given` or
-        /// `unknown`.
+        /// Origin of the rate: `defined` (by the kind of clock), `header`, `unverified` (of a header, which nothing in the recording confirms),
+        /// `estimated` (from the content of the recording), `given` or `unknown`.
         hz_source: Str,
         /// Rate in the file; null where the file contains none.
         stated_hz: Opt<u64>,
         /// Nanoseconds that are added to times of this recording to convert them to the profile's clock.
         offset_ns: i64,
-        /// Uncertainty of the offset, in nanoseconds; null where it is exact.
+        /// Greatest error of times on the profile's clock, in nanoseconds; null where they are exact, or not on it.
         uncertainty_ns: Opt<i64>,
         /// How the offset was found:
         alignment: Choice<super::Alignment>,
