@@ -1,17 +1,16 @@
 """Texts of readelf for sections that assemblers do not write, compared with the readelf that each style names."""
 
-import os
 import re
 import shutil
 import struct
 import subprocess
 import sys
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 
 import pytest
 
+from binutils import readelf, sframe_text, without_padding
 from perfuse import sframe
 from perfuse.errors import UnreadableInput, UsageError
 
@@ -134,28 +133,6 @@ def test_a_function_count_that_does_not_fit_in_memory_is_refused_as_readelf_does
         opened.readelf("readelf-2.47")
 
 
-@cache
-def readelf(version: str) -> str:
-    """The readelf of a version: the installed one, or one of `PERFUSE_BINUTILS`."""
-    added = os.environ.get("PERFUSE_BINUTILS", "")
-    for found in (shutil.which(f"readelf-{version}", path=added), shutil.which("readelf")):
-        if found is None:
-            continue
-        printed = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout
-        if f" {version}" in printed.splitlines()[0]:
-            return found
-    return ""
-
-
-def native(version: str, path: Path) -> tuple[str, str]:
-    done = subprocess.run([readelf(version), "--sframe", path], capture_output=True, text=True, check=False)
-    return without_padding(done.stdout), done.stderr
-
-
-def without_padding(text: str) -> str:
-    return "\n".join(line.rstrip() for line in text.strip().splitlines())
-
-
 def ours(path: Path, version: str) -> str:
     return without_padding(b"".join(sframe.open(path).readelf(f"readelf-{version}")).decode())
 
@@ -165,7 +142,7 @@ def ours(path: Path, version: str) -> str:
 @pytest.mark.parametrize("name", SECTIONS)
 def test_edges_have_the_text_of_that_readelf(tmp_path: Path, name: str, version: str) -> None:
     path = program_with(SECTIONS[name], version, tmp_path)
-    expected, errors = native(version, path)
+    expected, errors = sframe_text(version, path)
     if "Assertion" in errors or (name, version) in PAST_THE_END:
         pytest.skip("that readelf reads past the end of the section")
     if "decode failure" in errors:
@@ -235,7 +212,7 @@ def test_objects_that_ld_linked_again_have_the_text_of_readelf(tmp_path: Path, o
     linked = tmp_path / "linked.o"
     subprocess.run(["ld", "-r", "-o", linked, *objects], check=True)
     for path in (*objects, linked):
-        assert ours(path, version) == native(version, path)[0]
+        assert ours(path, version) == sframe_text(version, path)[0]
 
 
 @pytest.mark.truth(recording="sframe_archive", path="records", source="readelf of binutils 2.40, 2.44 and 2.47")
@@ -243,7 +220,7 @@ def test_each_member_of_an_archive_is_printed_as_readelf_does(tmp_path: Path, ob
     version = installed()
     archive = tmp_path / "library.a"
     subprocess.run(["ar", "rcs", archive, *objects], check=True)
-    expected = native(version, archive)[0]
+    expected = sframe_text(version, archive)[0]
     assert expected.count("File: ") == len(objects)
     assert ours(archive, version) == expected
     command = [sys.executable, "-m", "perfuse", "records", "--style", f"readelf-{version}", archive]
@@ -264,7 +241,7 @@ def test_readelf_247_applies_relocations_that_ld_misplaced(tmp_path: Path) -> No
     unchanged = b"".join(opened.readelf("readelf-2.44")).decode()
     assert "sp+16     c-16" in unchanged
     for version in filter(readelf, ("2.44", "2.47")):
-        assert ours(path, version) == native(version, path)[0]
+        assert ours(path, version) == sframe_text(version, path)[0]
 
 
 def relocatable(content: bytes, at: int, value: int) -> bytes:

@@ -56,6 +56,12 @@ class Address(click.ParamType[int]):
     "--version", type=click.IntRange(1, 3), metavar="N", help="Version to write. [unchanged; 3 for from-eh-frame]"
 )
 @click.option("--arch", metavar="NAME", help="convert: aarch64 or aarch64_be, to change the byte order.")
+@click.option(
+    "--pcrel/--no-pcrel",
+    default=None,
+    help="Version 2: start addresses relative to their fields, for binutils 2.45 and newer and LLVM, or to the "
+    "section, for binutils 2.41 to 2.44. [as they are; from other versions: to the section]",
+)
 @click.option("--into", metavar="PROGRAM", help="Program or library to copy to OUT, with the section.")
 @limit(20, "omitted functions")
 @JSON
@@ -67,6 +73,7 @@ def command(
     output: str | None,
     version: int | None,
     arch: str | None,
+    pcrel: bool | None,
     into: str | None,
     limit: int,
     as_json: bool,
@@ -78,7 +85,8 @@ def command(
 
     optimise: writes the section in fewer bytes: functions with equal rows share them.
 
-    merge: merges the consecutive sections that lld, gold or mold write into one sorted section.
+    merge: merges the consecutive sections that lld, gold or mold write into one sorted section; convert and optimise do
+    that too.
 
     convert: writes the section in another version, and lists what that version cannot represent.
 
@@ -90,7 +98,7 @@ def command(
         raise click.UsageError(f"{action} takes no addresses")
     if output is None or (output == "-" and into is not None):
         raise click.UsageError(f"{action} needs a file to write: -o OUT")
-    made, address, before = _create_section(action, file, version, arch)
+    made, address, before = _create_section(action, file, version, arch, pcrel)
     section = made.section
     if into is not None:
         section.write_into(into, output)
@@ -100,7 +108,7 @@ def command(
         size = len(data)
         with click.open_file(output, "wb") as out:
             out.write(data)
-    left_out = sum(item.left_out for item in made.unsupported)
+    left_out = len({item.function for item in made.unsupported if item.left_out})
     if as_json and output != "-":
         from dataclasses import asdict
 
@@ -117,28 +125,29 @@ def command(
 
 
 def _create_section(
-    action: str, file: str, version: int | None, arch: str | None
+    action: str, file: str, version: int | None, arch: str | None, pcrel: bool | None
 ) -> tuple[ConvertedSection, int, int | None]:
     """The section, its address, and the size of the section it was created from."""
     from perfuse.formats import sframe
 
     if action == "from-eh-frame":
-        return sframe.from_eh_frame(file, version=version or 3), 0, None
+        made = sframe.from_eh_frame(file, version=version or 3)
+        if pcrel is not None:
+            made = sframe.ConvertedSection(
+                made.section.convert(made.section.version, pcrel=pcrel).section, made.unsupported
+            )
+        return made, 0, None
     opened = sframe.open(file)
-    pieces = list(opened.headers)
-    if any(piece.section for piece in pieces):
+    headers = opened.headers
+    if any(header.section for header in headers):
         raise click.UsageError(f"{file} has several members with sections: extract one with `ar x`")
-    if action != "merge" and len(pieces) > 1:
-        raise click.UsageError(f"{file} has {len(pieces)} consecutive sections: run `perfuse sframe merge` first")
-    section = opened.merge() if action == "merge" else opened.sections[0]
-    made = sframe.ConvertedSection(section, [])
-    if (version or section.version, arch or section.arch) != (section.version, section.arch):
-        made = section.convert(version or section.version, arch=arch)
-    elif action == "convert" and version is None and arch is None:
-        raise click.UsageError("convert needs --version or --arch")
-    if action == "optimise":
-        made = sframe.ConvertedSection(made.section.optimise(), made.unsupported)
-    return made, pieces[0].address, sum(piece.size_bytes for piece in pieces)
+    if action == "convert" and (version, arch, pcrel) == (None, None, None):
+        raise click.UsageError("convert needs --version, --arch, --pcrel or --no-pcrel")
+    made = opened.convert(version, arch=arch, pcrel=pcrel)
+    if action != "convert":
+        changed = made.section.optimise() if action == "optimise" else sframe.Section.merge([made.section])
+        made = sframe.ConvertedSection(changed, made.unsupported)
+    return made, headers[0].address, sum(header.size_bytes for header in headers)
 
 
 def _print_unsupported(console: Console, items: Sequence[UnsupportedItem], limit: int) -> None:

@@ -89,9 +89,15 @@ impl SFrameSection {
     }
 
     /// The same in another version, and what does not fit: `(function, row, what, left out)`.
-    fn convert(&self, py: Python<'_>, version: u8) -> PyResult<(Self, Vec<UnsupportedRow>)> {
+    #[pyo3(signature = (version, pcrel=None))]
+    fn convert(
+        &self,
+        py: Python<'_>,
+        version: u8,
+        pcrel: Option<bool>,
+    ) -> PyResult<(Self, Vec<UnsupportedRow>)> {
         let contents = self.lock()?;
-        let (converted, unsupported) = py.detach(|| contents.convert(version));
+        let (converted, unsupported) = py.detach(|| contents.convert(version, pcrel));
         Ok((Self::of(converted), unsupported.iter().map(unsupported_row).collect()))
     }
 

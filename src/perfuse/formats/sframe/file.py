@@ -13,7 +13,7 @@ from typing import IO, NamedTuple
 
 from perfuse import _core
 from perfuse.errors import UsageError
-from perfuse.formats.sframe.section import Section
+from perfuse.formats.sframe.section import ConvertedSection, Section, UnsupportedItem
 from perfuse.output_descriptor import descriptor_of
 from perfuse.output_file import output_file
 from perfuse.recording import Input, Recording
@@ -180,8 +180,37 @@ class SFrame:
 
     def merge(self) -> Section:
         """One sorted section with the functions of all headers of the first section."""
+        return Section.merge(self._first_section)
+
+    def convert(
+        self, version: int | None = None, *, arch: str | None = None, pcrel: bool | None = None
+    ) -> ConvertedSection:
+        """The first section in another version, with everything that is not representable there.
+
+        The functions of several headers are merged into one sorted section.
+
+        Args:
+            version: 1, 2 or 3. Default: that of each header.
+            arch: As for `Section.convert`.
+            pcrel: As for `Section.convert`.
+
+        Raises:
+            ExportError: Headers differ in version or machine, and `version` or `arch` is not given.
+            UsageError: `pcrel` is given for version 1 or 3.
+        """
+        sections = self._first_section
+        unsupported: list[UnsupportedItem] = []
+        if (version, arch, pcrel) != (None, None, None):
+            converted = [section.convert(version or section.version, arch=arch, pcrel=pcrel) for section in sections]
+            sections = [one.section for one in converted]
+            unsupported = [item for one in converted for item in one.unsupported]
+        return ConvertedSection(sections[0] if len(sections) == 1 else Section.merge(sections), unsupported)
+
+    @property
+    def _first_section(self) -> list[Section]:
+        """A section for each header of the first section of the file."""
         rows = zip(self.headers, self.sections, strict=True)
-        return Section.merge([section for header, section in rows if header.section == 0])
+        return [section for header, section in rows if header.section == 0]
 
     def replace(self, section: Section, path: str | PathLike[str], *, index: int = 0) -> None:
         """Writes a copy of the file in which a section is replaced.

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from perfuse import _core
+from perfuse.errors import UsageError
 from perfuse.output_file import output_file
 
 
@@ -120,17 +121,25 @@ class Section:
         """
         self._core.add(start, size, list(rows), repeat_bytes, signal, key_b)
 
-    def convert(self, version: int, *, arch: str | None = None) -> ConvertedSection:
+    def convert(self, version: int, *, arch: str | None = None, pcrel: bool | None = None) -> ConvertedSection:
         """The section in another version, with everything that is not representable there.
 
         Args:
             version: 1, 2 or 3.
             arch: `aarch64` or `aarch64_be`, to change the byte order.
+            pcrel: Whether start addresses of version 2 are relative to their own fields
+                (`SFRAME_F_FDE_FUNC_START_PCREL`), which binutils 2.45 and newer and LLVM read, or to the section, as
+                binutils 2.41 to 2.44 read them. By default version 2 stays as it is, and other versions become
+                relative to the section.
 
         Raises:
             ExportError: The machine is of another kind; rows refer to the registers of one machine.
+            UsageError: `pcrel` is given for version 1 or 3.
         """
-        core, items = (self._core if arch is None else self._core.for_arch(arch)).convert(version)
+        if pcrel is not None and version != 2:
+            fixed = "always" if version == 3 else "never"
+            raise UsageError(f"start addresses of version {version} are {fixed} relative to their fields: omit pcrel")
+        core, items = (self._core if arch is None else self._core.for_arch(arch)).convert(version, pcrel)
         return ConvertedSection(Section._of(core), [UnsupportedItem(*item) for item in items])
 
     def optimise(self) -> Section:

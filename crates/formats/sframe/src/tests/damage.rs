@@ -51,7 +51,7 @@ pub fn exercise(bytes: Vec<u8>) -> Vec<&'static str> {
         let found: usize = look_up(&file, &addresses).iter().map(RecordBatch::num_rows).sum();
         assert_eq!(found, addresses.len());
         let contents = SectionContents::of(view);
-        (1..=3).for_each(|version| drop(contents.convert(version)));
+        (1..=3).for_each(|version| drop(contents.convert(version, None)));
     }
     sink.rows().iter().map(|row| row.rule.code).collect()
 }

@@ -50,13 +50,13 @@ fn shared_rows_read_the_same_and_take_less() {
 fn conversions_to_later_versions_and_back_are_lossless() {
     for (name, section) in sections().into_iter().filter(|(name, _)| name.contains("/v1/")) {
         let start = contents(&open(section, Some(0x1000))).remove(0);
-        let (second, none) = start.convert(2);
+        let (second, none) = start.convert(2, None);
         assert_eq!(none, [], "{name}");
-        let (third, none) = second.convert(3);
+        let (third, none) = second.convert(3, None);
         assert_eq!(none, [], "{name}");
-        let (second_again, none) = third.convert(2);
+        let (second_again, none) = third.convert(2, None);
         assert_eq!(none, [], "{name}");
-        let (first_again, none) = second_again.convert(1);
+        let (first_again, none) = second_again.convert(1, None);
         assert_eq!(none, [], "{name}");
         assert!(first_again.encode(0x1000) == start.encode(0x1000), "{name}");
         let written = third.encode(0x1000).expect("fits");

@@ -187,10 +187,12 @@ impl SectionContents {
         self.functions.push(SectionFunction { block, ..function });
     }
 
-    /// Sorts the functions by address, and sets the SORTED flag.
+    /// Sorts the functions by address, and sets the SORTED flag. Without the PCREL flag start addresses become relative
+    /// to the section, as readers expect of a sorted one.
     pub fn sort(&mut self) {
         self.functions.sort_by_key(|function| function.start);
         self.flags |= SFRAME_F_FDE_SORTED;
+        self.from_field = false;
     }
 
     /// Whether start addresses are relative to their own fields.

@@ -42,16 +42,24 @@ impl SectionContents {
         }
     }
 
-    /// The same contents in another version. Version 2 gets start addresses relative to their fields where these
-    /// contents have them.
+    /// The same contents in another version.
+    ///
+    /// `pcrel` states whether the start addresses of version 2 are relative to their fields, with a flag that only
+    /// binutils 2.45 and newer know. `None` keeps them as they are in version 2, and else makes them relative to the section.
     #[must_use]
-    pub fn convert(&self, version: u8) -> (Self, Vec<UnrepresentableItem>) {
+    pub fn convert(&self, version: u8, pcrel: Option<bool>) -> (Self, Vec<UnrepresentableItem>) {
         let mut unsupported = Vec::new();
         let mut flags = self.flags & SFRAME_F_FDE_SORTED;
-        match version {
-            1 => flags |= self.flags & SFRAME_F_FRAME_POINTER,
-            2 => flags |= self.flags & (SFRAME_F_FRAME_POINTER | SFRAME_F_FDE_FUNC_START_PCREL),
-            _ => flags |= SFRAME_F_FDE_FUNC_START_PCREL,
+        if version < 3 {
+            flags |= self.flags & SFRAME_F_FRAME_POINTER;
+        }
+        let is_pcrel = match version {
+            1 => false,
+            2 => pcrel.unwrap_or(self.version == 2 && self.flags & SFRAME_F_FDE_FUNC_START_PCREL != 0),
+            _ => true,
+        };
+        if is_pcrel {
+            flags |= SFRAME_F_FDE_FUNC_START_PCREL;
         }
         if self.flags & SFRAME_F_FRAME_POINTER & !flags != 0 {
             let what = "the flag SFRAME_F_FRAME_POINTER";

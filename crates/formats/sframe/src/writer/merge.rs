@@ -37,7 +37,6 @@ pub fn merge(units: Vec<SectionContents>) -> Result<MergedSection, WriteError> {
         };
         all.functions.extend(unit.functions.into_iter().map(renumbered));
     }
-    all.from_field = false;
     all.sort();
     let before = all.functions.len();
     let functions = std::mem::take(&mut all.functions);
