@@ -130,7 +130,7 @@ def test_pcrel_is_an_option_of_version_2(sframe_corpus: Path) -> None:
 
 
 def test_unsorted_functions_are_relative_to_the_section_once_they_are_sorted() -> None:
-    """An assembler's entries are relative to their fields; the flag SORTED tells readers that a linker wrote them."""
+    """An assembler's entries are relative to their fields; readers take sorted entries for a linker's."""
     entries = b"".join(struct.pack("<iIIIBBH", start - at, 16, 0, 1, 0, 0, 0) for start, at in ((64, 28), (32, 48)))
     head = struct.pack("<HBBBbbB5I", 0xDEE2, 2, 0, 3, 0, -8, 0, 2, 2, 3, 0, 40)
     (section,) = sframe.open(head + entries + bytes([0, 3, 8]), address=0).sections
