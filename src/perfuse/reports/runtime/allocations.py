@@ -14,6 +14,7 @@ from perfuse.reports.runtime.sections import (
     as_plain,
     backtrace_lines,
     backtrace_text,
+    cut_outermost,
     more_rows_line,
 )
 from perfuse.reports.text import Role, Style, cut_middle
@@ -108,7 +109,9 @@ def _sites(data: AllocationData, request: RuntimeRequest, style: Style) -> Itera
         places = [backtrace_text(one.backtrace, width) for one in sites]
         rows = [(one.bytes, one.count) for one in sites]
         shown = Ranked(Column("type", role=Role.FAINT, shrinks=12, cut=cut_middle), types, 2, comfort=20)
-        yield from _table(data, request, rows, [], [Ranked(Column("site", shrinks=24), places), shown], style)
+        yield from _table(
+            data, request, rows, [], [Ranked(Column("site", shrinks=24, cut=cut_outermost), places), shown], style
+        )
     yield from more_rows_line(data.num_sites - len(sites), "allocations", request, style)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from perfuse.analysis.objects import Objects
 from perfuse.analysis.thread_lifetimes import ThreadLifetime, thread_lifetimes
 from perfuse.reports.json_text import address_value, is_address
-from perfuse.reports.text import Role, Style, cell_width, cut, printable
+from perfuse.reports.text import ELLIPSIS, Role, Style, cell_width, cut, printable
 from perfuse.reports.units import count_text
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ def as_plain(value: Any) -> Any:
 _PARAMETERS = re.compile(r" \(.*\)$")
 _WRAPPER = re.compile(r"^\(wrapper ([\w-]+)\) ")
 _NAMESPACES = re.compile(r"(?<![\w.])(?:\w+\.)+(?=[^\s:]*:)")
+ARROW = " → "
 NOTHING = "(no backtrace)"
 
 
@@ -119,16 +120,21 @@ def short_name(name: str) -> str:
 
 def backtrace_text(backtrace: Sequence[str], width: int | None) -> str:
     """`… → Main → Domains`: the innermost functions that fit in `width`."""
-    names = [printable(short_name(name)) for name in backtrace]
-    if not names:
-        return NOTHING
-    shown = names[-1]
-    for at in range(len(names) - 2, -1, -1):
-        longer = f"{names[at]} → {shown}"
-        if width is not None and cell_width(longer) + (4 if at else 0) > width:
-            return cut(f"… → {shown}", width)
+    text = ARROW.join(printable(short_name(name)) for name in backtrace) or NOTHING
+    return text if width is None else cut_outermost(text, width)
+
+
+def cut_outermost(text: str, width: int) -> str:
+    """A text of `backtrace_text` in at most `width` columns: without the outermost functions where it is longer."""
+    if cell_width(text) <= width:
+        return text
+    *callers, shown = [name for name in text.split(ARROW) if name != ELLIPSIS]
+    for name in reversed(callers):
+        longer = f"{name}{ARROW}{shown}"
+        if cell_width(ELLIPSIS + ARROW + longer) > width:
+            break
         shown = longer
-    return shown if width is None else cut(shown, width)
+    return cut(f"{ELLIPSIS}{ARROW}{shown}" if ARROW in text else shown, width)
 
 
 def backtrace_lines(
