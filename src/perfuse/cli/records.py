@@ -11,7 +11,7 @@ import click
 
 import perfuse
 from perfuse.cli.console import Console
-from perfuse.cli.options import JSON, STRICT, limit
+from perfuse.cli.options import JSON, STRICT, limit, note_data_loss
 from perfuse.cli.verbs import verb
 from perfuse.errors import require_known
 from perfuse.reports.json_text import json_text
@@ -78,7 +78,7 @@ def command(
     style: str | None,
     as_json: bool,
     strict: bool,
-) -> None:
+) -> int:
     """Records have the names of the specification. With --json, each is one line with a JSON object."""
     recording = perfuse.open(file, strict=strict)
     if style is not None:
@@ -87,7 +87,7 @@ def command(
                 "--style prints the text of another tool: it excludes --kind, --range, --hex or --json"
             )
         _write_styled(console, recording, style)
-        return
+        return note_data_loss(console, recording.findings())
     known = dict(recording.summary.records)
     selected = [require_known(kind, list(known), "record kind") for kind in kinds]
     found = _within(recording.records(selected or None), span)
@@ -104,12 +104,13 @@ def command(
     if not shown:
         console.note("no record has that kind and is in that range", f"kinds: {', '.join(known)}")
     if not limit:
-        return
+        return note_data_loss(console, recording.findings())
     rest = sum(1 for _ in found) if span else max(sum(known[kind] for kind in selected or known) - limit, 0)
     if rest and as_json:
         console.note(f"{count_text(rest)} more records", "--limit 0 shows all")
     elif rest:
         console.line(console.style.paint(f"… {count_text(rest)} more records (--limit 0 shows all)", Role.FAINT))
+    return note_data_loss(console, recording.findings())
 
 
 def _write_styled(console: Console, recording: Recording, style: str) -> None:

@@ -6,7 +6,7 @@ use perfuse_wire::{Diagnostics, ErrorKind, Rule};
 
 use super::SFrame;
 use super::consts::{Abi, SFRAME_FDE_TYPE_FLEX, SFRAME_MAGIC, known_flags};
-use super::container::{Section, SectionOrigin};
+use super::container::{self, Section, SectionOrigin};
 use super::layout::Header;
 use super::reader::UnitView;
 use super::records::Fde;
@@ -47,6 +47,16 @@ pub fn check(file: &SFrame, sink: &mut Diagnostics) {
             member => format!("{member}: {error}"),
         };
         sink.push(&UNREAD, error.offset, None, error.field, || message.into());
+    }
+    for missing in container::missing_ends(file.file_source()) {
+        let length = file.file_source().len();
+        sink.push(&CUT, missing.offset as u64, None, "", || match (missing.member.as_str(), missing.end) {
+            ("", None) => "no header of a member".into(),
+            ("", Some(end)) => format!("the file has {length} bytes, its headers state {end}").into(),
+            (member, end) => {
+                format!("{member}: ends at {:#x}, the file at {length:#x}", end.unwrap_or(0)).into()
+            }
+        });
     }
     check_sections(file, sink);
     let mut record = 0u64;

@@ -32,6 +32,9 @@ pub fn repair(file: &SFrame, out: &mut File) -> io::Result<Repaired> {
         }
     }
     out.write_all(&bytes)?;
+    let is_repaired = |rule: &Rule| done.changes.iter().any(|change| std::ptr::eq(change.rule, rule));
+    let losses = found.into_iter().filter(|row| row.rule.severity >= Severity::DataLoss);
+    done.lost = losses.filter(|row| !is_repaired(row.rule)).collect();
     Ok(done)
 }
 

@@ -49,6 +49,7 @@ rules! {
     SEGMENT_SIZE = "SF065", Info, "ELF";
 
     NOT_COVERED = "SF066", Info, "";
+    CUT = "SF067", DataLoss, "ELF";
 
     CFA_DIFFERS = "SF070", Error, "1.4";
     RA_DIFFERS = "SF071", Error, "1.4";

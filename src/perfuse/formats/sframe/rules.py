@@ -248,6 +248,14 @@ RULES: dict[str, Explanation] = {
             "No action is needed. `perfuse sframe from-eh-frame` makes rows for all code for which rows are possible."
         ),
     ),
+    "SF067": Explanation(
+        title="the file ends before its content",
+        meaning=(
+            "The headers of the ELF file, or the size of a member of the archive, state more bytes than there are: the "
+            "file was cut. Sections, symbols and members after the end are missing from everything that is reported."
+        ),
+        action="Copy or build the file again.",
+    ),
     "SF070": Explanation(
         title="CFA differs from .eh_frame",
         meaning=(

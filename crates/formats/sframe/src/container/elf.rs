@@ -230,6 +230,16 @@ impl<'a> Elf<'a> {
         Some(rest.get(..usize::try_from(size).ok()?).unwrap_or(rest))
     }
 
+    /// Where the file ends according to its headers.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        let header = &self.header;
+        let table = u64::from(header.e_shnum).saturating_mul(header.e_shentsize.into());
+        let sections = self.sections.iter().filter(|section| section.sh_type != SHT_NOBITS);
+        let ends = sections.map(|section| section.sh_offset.saturating_add(section.sh_size));
+        ends.chain([header.e_shoff.saturating_add(table)]).max().unwrap_or(0)
+    }
+
     /// Whether it is a relocatable object file.
     #[must_use]
     pub fn is_object(&self) -> bool {

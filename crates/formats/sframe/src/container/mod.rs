@@ -107,7 +107,7 @@ pub fn sections(file: &[u8]) -> Result<Vec<Section>, ParseError> {
         return Err(unreadable("read a thin archive, which contains only the names of its members"));
     }
     if is_archive(file) {
-        let members = archive_members(file).into_iter().flat_map(|(name, range)| {
+        let members = read_members(file).0.into_iter().flat_map(|(name, range)| {
             let start = range.start;
             let bytes = file.get(range).unwrap_or_default();
             Elf::parse(bytes).map(|elf| elf_sections(&elf, start, &name)).unwrap_or_default()
@@ -194,6 +194,46 @@ fn elf_sections(elf: &Elf<'_>, start: usize, member: &str) -> Vec<Section> {
     found
 }
 
+/// What a file should contain after its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingEnd {
+    /// Name of the archive member; empty where the file is not an archive.
+    pub member: String,
+    /// Absolute offset of the header that states the size.
+    pub offset: usize,
+    /// Where the content would end, as an absolute offset; `None` where a header of a member is damaged.
+    pub end: Option<u64>,
+}
+
+/// The parts of an ELF file, or of the members of an archive, that are after the end of the file or of the member.
+#[must_use]
+pub fn missing_ends(file: &[u8]) -> Vec<MissingEnd> {
+    if !is_archive(file) {
+        return missing_end(file, 0, "").into_iter().collect();
+    }
+    let (members, end) = read_members(file);
+    let whole =
+        members.len().saturating_sub(usize::from(end.as_ref().is_some_and(|end| !end.member.is_empty())));
+    let in_members = members.iter().take(whole).filter_map(|(name, range)| {
+        missing_end(file.get(range.clone()).unwrap_or_default(), range.start, name)
+    });
+    in_members.chain(end).collect()
+}
+
+/// The same of one ELF file, which starts at this offset of the file.
+fn missing_end(data: &[u8], start: usize, member: &str) -> Option<MissingEnd> {
+    if !Elf::sniff(data) {
+        return None;
+    }
+    let end = Elf::parse(data).ok()?.end();
+    let missing = end > data.len() as u64;
+    missing.then(|| MissingEnd {
+        member: member.to_owned(),
+        offset: start,
+        end: Some(end.saturating_add(start as u64)),
+    })
+}
+
 /// The bytes of a section of an object file with all its relocations applied.
 #[must_use]
 pub fn fully_relocated(file: &[u8], section: &Section) -> Option<Vec<u8>> {
@@ -227,26 +267,34 @@ fn is_thin_archive(head: &[u8]) -> bool {
     head.starts_with(THIN_ARCHIVE_MAGIC)
 }
 
-/// Name and range of each member, in file order; ends at a header that cannot be parsed.
-fn archive_members(data: &[u8]) -> Vec<(String, Range<usize>)> {
+/// Name and range of each member, in file order, and what is missing where the archive ends within one.
+fn read_members(data: &[u8]) -> (Vec<(String, Range<usize>)>, Option<MissingEnd>) {
     let mut members = Vec::new();
     let mut long_names: &[u8] = &[];
     let mut at = ARCHIVE_MAGIC.len();
-    while let Some(header) = at.checked_add(MEMBER_HEADER_BYTES).and_then(|end| data.get(at..end)) {
-        let Some(size) = parse_decimal(header.get(48..58).unwrap_or_default()) else { break };
+    while let Some(rest) = data.get(at..).filter(|rest| !rest.iter().all(u8::is_ascii_whitespace)) {
+        let header = rest.get(..MEMBER_HEADER_BYTES).unwrap_or_default();
+        let Some(size) = parse_decimal(header.get(48..58).unwrap_or_default()) else {
+            return (members, Some(MissingEnd { member: String::new(), offset: at, end: None }));
+        };
         let start = at.saturating_add(MEMBER_HEADER_BYTES);
-        let end = start.saturating_add(size).min(data.len());
-        let Some(content) = data.get(start..end) else { break };
+        let stated_end = start.saturating_add(size);
+        let end = stated_end.min(data.len());
+        let content = data.get(start..end).unwrap_or_default();
         let name = header.get(..16).unwrap_or_default().trim_ascii_end();
         match name {
             b"/" | b"/SYM64/" => {}
             b"//" => long_names = content,
             _ => members.push((member_name(name, long_names), start..end)),
         }
+        if stated_end > end {
+            let member = member_name(name, long_names);
+            return (members, Some(MissingEnd { member, offset: at, end: Some(stated_end as u64) }));
+        }
         // Members begin at even offsets.
         at = end.saturating_add(end & 1);
     }
-    members
+    (members, None)
 }
 
 fn parse_decimal(digits: &[u8]) -> Option<usize> {
