@@ -1,6 +1,6 @@
 """Events of a Mono log, read by a decoder that has nothing in common with perfuse: the source of expected values.
 
-It reads the data versions 1 to 17 of released profilers, 64-bit, without coverage events.
+It reads the data versions 1 to 17 of released profilers, 64-bit.
 """
 
 import gzip
@@ -109,6 +109,7 @@ class _Buffer:
             SAMPLE: self._sample,
             RUNTIME: self._helper,
             META: self._meta,
+            COVERAGE: self._coverage,
         }
         if kind not in readers:
             raise ValueError(f"event {byte:#x}")
@@ -223,6 +224,11 @@ class _Buffer:
     def _binary(self) -> tuple[Any, ...]:
         return self.ptr() if self.version >= 14 else self.sleb(), self.uleb(), self.uleb(), self.text()
 
+    def _coverage(self, sub: int) -> _Fields:
+        num_texts = (3, 5, 0, 2)[sub]
+        texts = [self.text() for _ in range(num_texts)]
+        return (*texts, *(self.uleb() for _ in range(5 if sub == 2 else 3))), []
+
     def _number(self) -> int:
         return self.byte() if self.version in (13, 14) else self.uleb()
 
@@ -253,6 +259,28 @@ def read_events(path: Path) -> Iterator[Event]:
     data = path.read_bytes()
     if path.suffix == ".gz":
         data = gzip.decompress(data)
+    for _, buffer in _buffers(data):
+        while buffer.at < len(buffer.data):
+            yield buffer.event()
+
+
+def event_ranges(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """First byte, end and type of each whole event; the log may end within an event or the header of a buffer."""
+    for start, buffer in _buffers(data):
+        while buffer.at < len(buffer.data):
+            at = buffer.at
+            try:
+                event = buffer.event()
+            except (IndexError, ValueError):
+                return
+            yield start + at, start + buffer.at, event.byte
+
+
+HEADER_BYTES = 48
+
+
+def _buffers(data: bytes) -> Iterator[tuple[int, _Buffer]]:
+    """The buffers, each with the offset of its first event."""
     _, major, _, version, pointer_bytes, _ = struct.unpack_from("<IBBBBQ", data)
     assert pointer_bytes == 8
     at = 16 + (8 if major >= 3 else 0) + 16
@@ -260,11 +288,9 @@ def read_events(path: Path) -> Iterator[Event]:
         at -= 2
         for _ in range(3):
             at += 4 + struct.unpack_from("<I", data, at)[0]
-    while at < len(data):
+    while at + HEADER_BYTES <= len(data):
         magic, length, *bases = struct.unpack_from("<IIQqqQq", data, at)
         assert magic == 0x4D504C01, hex(at)
-        at += 48
-        buffer = _Buffer(data[at : at + length], version, major, tuple(bases))
-        while buffer.at < length:
-            yield buffer.event()
+        at += HEADER_BYTES
+        yield at, _Buffer(data[at : at + length], version, major, tuple(bases))
         at += length

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+
+from elftools.elf.elffile import ELFFile
+
+from mlpd_events import event_ranges
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +82,58 @@ def _xray_profile(data: bytes) -> Iterator[Place]:
                 at += 4
             at += 20
             yield Place(start, at, 1)
-    
 
-WALKS: dict[str, Callable[[bytes], Iterator[Place]]] = {"perf_data": perf_data, "jitdump": jitdump, "xray": xray}
-"""The walk of a format."""
+
+def mono(data: bytes) -> Iterator[Place]:
+    """Events of a Mono log."""
+    return (Place(*one) for one in event_ranges(data))
+
+
+def collapsed(data: bytes) -> Iterator[Place]:
+    """Lines."""
+    at = 0
+    for line in data.splitlines(keepends=True):
+        yield Place(at, at + len(line), 0)
+        at += len(line)
+
+
+_SFRAME_HEADER, _SFRAME_FUNCTION = 28, 20
+
+
+def sframe_functions(data: bytes, number: int = 0) -> list[Place]:
+    """Function entries of an SFrame section of version 2, in a program or a member of an archive.
+
+    The kind is the start address as it is stored.
+    """
+    start, elf = (0, data) if data[:4] == b"\x7fELF" else _archive_member(data, number)
+    section = ELFFile(io.BytesIO(elf)).get_section_by_name(".sframe")
+    at = start + section["sh_offset"]
+    magic, version, auxiliary, count, entries = struct.unpack_from("<HB4xBI8xI", data, at)
+    assert (magic, version) == (0xDEE2, 2)
+    first = at + _SFRAME_HEADER + auxiliary + entries
+    offsets = range(first, first + count * _SFRAME_FUNCTION, _SFRAME_FUNCTION)
+    return [Place(one, one + _SFRAME_FUNCTION, *struct.unpack_from("<i", data, one)) for one in offsets]
+
+
+def _archive_member(data: bytes, number: int) -> tuple[int, bytes]:
+    """Offset and bytes of a member with code; the first member of an archive is its index of symbols."""
+    at = 8
+    for _ in range(number + 2):
+        size = int(data[at + 48 : at + 58])
+        start = at + 60
+        at = start + size + size % 2
+    return start, data[start : start + size]
+
+
+_WALKS: dict[str, Callable[[bytes], Iterator[Place]]] = {
+    "perf_data": perf_data,
+    "jitdump": jitdump,
+    "xray": xray,
+    "mono": mono,
+    "collapsed": collapsed,
+}
 
 
 def places(of: str, data: bytes) -> list[Place]:
     """The whole records of a file."""
-    return [one for one in WALKS[of](data) if one.end <= len(data)]
+    return [one for one in _WALKS[of](data) if one.end <= len(data)]

@@ -6,6 +6,7 @@ use std::io;
 use perfuse_wire::{Diagnostic, Diagnostics, Severity};
 
 use super::check;
+use super::consts::RecordType;
 use super::perf_data::PerfData;
 use super::rules::{BAD_BODY, BAD_COMPRESSION, BAD_SIZE, LATE_RECORDS, TRUNCATED, UNFINISHED};
 use super::writer::{InjectError, inject, not_copied_because};
@@ -26,7 +27,8 @@ pub fn repair(perf: &PerfData, out: &mut File) -> io::Result<Repaired> {
     let changes = found.iter().filter_map(change).collect();
     let lost =
         found.into_iter().filter(|d| d.rule.severity >= Severity::DataLoss && d.rule.code != UNFINISHED.code);
-    let kinds = perf.file().survey().counts.keys();
+    // The written file may have rounds where the damaged one lost them.
+    let kinds = perf.file().survey().counts.keys().chain([&RecordType::FINISHED_ROUND]);
     let rewritten = kinds.filter_map(|kind| Some((kind.name().into_owned(), not_copied_because(*kind)?)));
     Ok(Repaired { changes, lost: lost.collect(), rewritten: rewritten.collect() })
 }

@@ -14,6 +14,9 @@ use super::rules::*;
 use super::writer::{OwnedFre, SectionContents, SectionFunction, merge, replace_section};
 use perfuse_recording::{Change, Recording, Repaired};
 
+/// Errors of which the repair loses nothing: no address finds rows after the end of their function.
+const WITHOUT_LOSS: [&Rule; 3] = [&NOT_SORTED, &FLAGS, &ROW_PAST_FUNCTION];
+
 /// Writes the file with its sections repaired. Sections that need no repair are copied.
 pub fn repair(file: &SFrame, out: &mut File) -> io::Result<Repaired> {
     let mut sink = Diagnostics::default();
@@ -32,9 +35,10 @@ pub fn repair(file: &SFrame, out: &mut File) -> io::Result<Repaired> {
         }
     }
     out.write_all(&bytes)?;
-    let is_repaired = |rule: &Rule| done.changes.iter().any(|change| std::ptr::eq(change.rule, rule));
     let losses = found.into_iter().filter(|row| row.rule.severity >= Severity::DataLoss);
-    done.lost = losses.filter(|row| !is_repaired(row.rule)).collect();
+    let changed = |rule: &Rule| done.changes.iter().any(|change| std::ptr::eq(change.rule, rule));
+    let is_whole = |rule: &Rule| WITHOUT_LOSS.iter().any(|one| std::ptr::eq(*one, rule)) && changed(rule);
+    done.lost = losses.filter(|row| !is_whole(row.rule)).collect();
     Ok(done)
 }
 
