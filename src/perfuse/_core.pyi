@@ -568,7 +568,7 @@ class _XRayOptions(TypedDict):
     functions: set[int] | None
 
 def convert_xray(
-    recordings: Sequence[Recording], out: int, options: _XRayOptions, yaml: bool = False
+    recordings: Sequence[Recording], out: int, options: _XRayOptions, yaml_names: Mapping[int, str] | None = None
 ) -> _WrittenFacts: ...
 def write_xray(
     profile: Profile, out: int, options: _XRayOptions, is_monotonic: bool

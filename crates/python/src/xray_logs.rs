@@ -1,6 +1,6 @@
 //! Writes XRay logs: from logs, from tables, from single events.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::BufWriter;
 use std::os::fd::RawFd;
 use std::sync::{Mutex, MutexGuard};
@@ -90,15 +90,16 @@ impl LogOptions {
     }
 }
 
-/// Writes one log of logs of a run to a file, given as its descriptor; as llvm-xray's YAML with `yaml`.
+/// Writes one log of logs of a run to a file, given as its descriptor; with `yaml_names`, names of functions by id, as llvm-xray's
+/// YAML.
 #[pyfunction]
-#[pyo3(signature = (recordings, out, options, yaml=false))]
+#[pyo3(signature = (recordings, out, options, yaml_names=None))]
 pub fn convert_xray(
     py: Python<'_>,
     recordings: Vec<PyRef<'_, PyRecording>>,
     out: RawFd,
     options: LogOptions,
-    yaml: bool,
+    yaml_names: Option<HashMap<u32, String>>,
 ) -> PyResult<XRayWriteFacts> {
     let logs: Option<Vec<&XRay>> =
         recordings.iter().map(|recording| recording.inner.as_any().downcast_ref::<XRay>()).collect();
@@ -112,7 +113,10 @@ pub fn convert_xray(
     let options = options.resolve(Options::like(first), &clock, zero)?;
     let written = py.detach(|| {
         let mut out = BufWriter::with_capacity(1 << 20, duplicate(out).map_err(WriteError::from)?);
-        if yaml { to_yaml(&logs, &options, &mut out) } else { convert(&logs, &options, &mut out) }
+        match yaml_names {
+            Some(names) => to_yaml(&logs, &options, names.into_iter().collect(), &mut out),
+            None => convert(&logs, &options, &mut out),
+        }
     });
     match written {
         Ok(written) => Ok(facts(&written)),

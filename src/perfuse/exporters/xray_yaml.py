@@ -9,7 +9,7 @@ from perfuse.output_file import seekable_copy
 
 
 def write(profile: CallSource, out: IO[bytes], *, version: int = 1, hz: int | None = None) -> None:
-    """Writes the XRay logs of a profile as one file, a line per record, in time order.
+    """Writes the XRay logs of a profile as one file, a line per record, in time order, with names of functions.
 
     Args:
         profile: The profile.

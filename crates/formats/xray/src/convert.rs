@@ -10,6 +10,8 @@ mod tables;
 use std::fmt;
 use std::io::{self, Write};
 
+use rustc_hash::FxHashMap;
+
 use super::header::Mode;
 use super::log::{LogContent, XRay};
 use super::writer::{
@@ -129,12 +131,18 @@ pub fn convert<W: Write>(logs: &[&XRay], options: &Options, out: W) -> Result<Wr
     run(logs, &options.selection, FdrSink::new(FdrWriter::new(out, spec)?, spec))
 }
 
-/// Writes the logs as the YAML that llvm-xray reads. Everything is in memory until it is sorted.
+/// Writes the logs as the YAML that llvm-xray reads, with names of functions by their ids. Everything is in memory until it is
+/// sorted.
 ///
 /// # Errors
 /// As for [`convert`].
-pub fn to_yaml<W: Write>(logs: &[&XRay], options: &Options, out: W) -> Result<WriteSummary, ConvertError> {
-    run(logs, &options.selection, YamlSink::new(out, log_spec(logs, options)?))
+pub fn to_yaml<W: Write>(
+    logs: &[&XRay],
+    options: &Options,
+    names: FxHashMap<u32, String>,
+    out: W,
+) -> Result<WriteSummary, ConvertError> {
+    run(logs, &options.selection, YamlSink::new(out, log_spec(logs, options)?, names))
 }
 
 /// The buffer size in the header of an FDR log.

@@ -106,6 +106,7 @@ def convert(
         functions: Only functions of these ids.
         yaml: Write the YAML that `llvm-xray convert` writes, a line per record in time order. It has no wall times and
             no numbers of the types of events. All of it is sorted in memory. llvm-xray reads it only with `version=1`.
+            Functions have their numbers: `Profile.export` writes names.
 
     Returns:
         What was written, and what is not represented.
@@ -134,7 +135,7 @@ def convert(
     target = Path(fspath(output))
     try:
         with output_path(target) as path, path.open("wb") as out:
-            facts = _core.convert_xray([one._core for one in recordings], out.fileno(), options, yaml)
+            facts = _core.convert_xray([one._core for one in recordings], out.fileno(), options, {} if yaml else None)
     except OSError as error:
         raise ExportError(f"cannot write {target}: {error.strerror or error}", path=str(target)) from error
     except (ValueError, OverflowError) as error:

@@ -60,7 +60,7 @@ class CallLog:
             version: 1 to 5 of FDR mode, 1 to 3 of Basic mode.
             endian: `little` or `big`.
             hz: Rate of the counter to state for XRay logs, whose headers may then differ.
-            yaml: Write XRay logs as the YAML that llvm-xray reads.
+            yaml: Write XRay logs as the YAML that llvm-xray reads, with the names of functions.
 
         Raises:
             ExportError: The profile has no calls, or its logs are not of one run.
@@ -86,7 +86,8 @@ class CallLog:
         }
         try:
             if all(r.format == "xray" for r in traces):
-                facts = _core.convert_xray([r._core for r in traces], descriptor, options, yaml)
+                names = self._names() if yaml else None
+                facts = _core.convert_xray([r._core for r in traces], descriptor, options, names)
                 return WriteSummary._from_core(facts)
             if yaml:
                 raise ExportError("only XRay logs are written as YAML", hint="write a log, and convert that")
@@ -99,6 +100,11 @@ class CallLog:
         new = {"new_function_ids": functions, "new_tids": threads}
         items = {**summary.unsupported, **{name: count for name, count in new.items() if count}}
         return replace(summary, unsupported=items)
+
+    def _names(self) -> dict[int, str]:
+        """Names of functions by the number in the log, which is negative in Basic mode from object 128 on."""
+        named = "SELECT native_id, name FROM functions WHERE native_id IS NOT NULL AND name <> 'function ' || native_id"
+        return {number & 0xFFFFFFFF: name for number, name in self._profile.sql(named).fetchall()}
 
     def _tids(self) -> list[int] | None:
         """Thread ids of the selected threads; None where all are selected."""

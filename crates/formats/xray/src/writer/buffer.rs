@@ -51,7 +51,7 @@ impl BufferWriter {
         let (seconds, microseconds) = start.wall;
         self.record(&Record::NewBuffer { tid });
         self.record(&Record::WallTime { seconds, microseconds });
-        if pid != 0 && has_kind(self.dialect.version, MetadataKind::PID) {
+        if has_kind(self.dialect.version, MetadataKind::PID) {
             self.record(&Record::Pid(pid));
         }
         self.new_cpu(start.at);

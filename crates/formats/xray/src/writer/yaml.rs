@@ -1,6 +1,9 @@
 //! Writes the YAML form of llvm-xray, which it reads as version 1: a line per record, in order of time.
 
+use std::borrow::Cow;
 use std::io::Write;
+
+use rustc_hash::FxHashMap;
 
 use super::sink::{
     BufferStart, FinishLog, LogSink, LogSpec, ThreadEvent, ThreadIds, TscStamp, WriteError, WriteSummary,
@@ -13,6 +16,7 @@ use crate::header::Mode;
 pub struct YamlSink<W: Write> {
     out: W,
     spec: LogSpec,
+    names: FxHashMap<u32, String>,
     lines: Vec<YamlLine>,
     written: WriteSummary,
 }
@@ -28,9 +32,10 @@ struct YamlLine {
 }
 
 impl<W: Write> YamlSink<W> {
-    /// A sink with this header.
-    pub fn new(out: W, spec: LogSpec) -> Self {
-        Self { out, spec, lines: Vec::new(), written: WriteSummary::default() }
+    /// A sink with this header, and with names of functions by their ids; functions without one are written with their id.
+    pub fn new(out: W, spec: LogSpec, names: FxHashMap<u32, String>) -> Self {
+        let names = names.into_iter().map(|(id, name)| (id, scalar(name.as_bytes()))).collect();
+        Self { out, spec, names, lines: Vec::new(), written: WriteSummary::default() }
     }
 
     /// Writes the header.
@@ -101,10 +106,12 @@ impl<W: Write> FinishLog for YamlSink<W> {
         for YamlLine { thread_ids: (pid, tid), at, kind, function_id, argument, data } in &self.lines {
             let id = function_id.cast_signed();
             let arguments = argument.map(|value| format!("args: [ {value} ], ")).unwrap_or_default();
-            let data = quoted(data);
+            let data = scalar(data);
+            let unnamed = || Cow::Owned(format!("'{id}'"));
+            let name = self.names.get(function_id).map_or_else(unnamed, |name| Cow::Borrowed(name.as_str()));
             writeln!(
                 self.out,
-                "  - {{ type: 0, func-id: {id}, function: '{id}', {arguments}cpu: {}, thread: {tid}, process: {pid}, \
+                "  - {{ type: 0, func-id: {id}, function: {name}, {arguments}cpu: {}, thread: {tid}, process: {pid}, \
                  kind: {kind}, tsc: {}, data: {data} }}",
                 at.cpu, at.tsc
             )?;
@@ -115,14 +122,18 @@ impl<W: Write> FinishLog for YamlSink<W> {
     }
 }
 
-/// Formats bytes as a YAML scalar.
-fn quoted(data: &[u8]) -> String {
+/// Formats bytes as a YAML scalar: plain, in single quotes where llvm-xray has them, or escaped.
+fn scalar(data: &[u8]) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    if data.first().is_some_and(u8::is_ascii_alphabetic) && data.iter().all(plain) {
+    let first_is_plain = data.first().is_some_and(|first| first.is_ascii_alphabetic() || *first == b'_');
+    if first_is_plain
+        && data.iter().all(plain)
+        && !RESERVED.iter().any(|word| data.eq_ignore_ascii_case(word))
+    {
         return String::from_utf8_lossy(data).into_owned();
     }
-    if data.is_empty() {
-        return "''".to_owned();
+    if data.iter().all(|byte| (b' '..=b'~').contains(byte)) {
+        return format!("'{}'", String::from_utf8_lossy(data).replace('\'', "''"));
     }
     let escaped = data.iter().map(|byte| match byte {
         b'"' | b'\\' => format!("\\{}", char::from(*byte)),
@@ -131,3 +142,6 @@ fn quoted(data: &[u8]) -> String {
     });
     format!("\"{}\"", escaped.collect::<String>())
 }
+
+/// Words that YAML does not read as text.
+const RESERVED: [&[u8]; 3] = [b"null", b"true", b"false"];

@@ -1,0 +1,129 @@
+"""XRay logs and traces that are written: names as llvm-xray has them, records that each version requires, and counts of
+repaired records, by walks over the files."""
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from .kinds import CORPUS
+
+XRAY = CORPUS / "xray"
+METADATA = {0: "NewBuffer", 2: "NewCPUId", 3: "TSCWrap", 4: "WallTimeMarker", 6: "CallArgument", 9: "Pid"}
+
+
+def run(*words: object, status: int = 0) -> str:
+    """What a command line prints."""
+    command = [sys.executable, "-m", "perfuse", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == status, done.stderr or done.stdout
+    return done.stdout
+
+
+def corpus(name: str) -> Path:
+    path = XRAY / name
+    if not path.exists():
+        pytest.skip(f"no {path}")
+    return path
+
+
+@pytest.mark.truth(
+    recording=["xray_fdr", "xray_basic"],
+    path=["convert", "convert:xray-yaml"],
+    source="llvm-xray convert -f yaml -y -m BINARY of LLVM 22: the lines are equal, names included",
+)
+@pytest.mark.parametrize(
+    ("log", "program"),
+    [
+        ("fdr/small-v5", "small22"),
+        ("fdr/quoted-names-v5", "lit22"),
+        ("fdr/lua-small-v5", "lua22"),
+        ("fdr/threads4-v5", "threads22"),
+        ("basic/basic-small-v3", "small22"),
+    ],
+)
+def test_functions_in_yaml_have_the_names_of_llvm_xray(tmp_path: Path, log: str, program: str) -> None:
+    source, out = corpus(f"{log}.xray"), tmp_path / "out.yaml"
+    run("convert", source, "--map", XRAY / "bin" / program, "--to", "xray-yaml", "-o", out)
+    stored = XRAY / "expected" / f"{source.stem}.yaml"
+    data = stored.read_bytes() if stored.exists() else gzip.decompress(stored.with_suffix(".yaml.gz").read_bytes())
+    found, expected = (
+        Counter(re.findall(r"^  - .*func-id: .*kind: function.*", text, re.MULTILINE))
+        for text in (re.sub(r"> (?=>)", ">", out.read_text()), data.decode(errors="replace"))
+    )
+    # The demangler of LLVM writes return types of templates.
+    expected = Counter(
+        {re.sub(r"function: '(?:int|void|double) ", "function: '", line): n for line, n in expected.items()}
+    )
+    assert found == expected
+    assert found
+
+
+def buffers(log: Path) -> list[list[str]]:
+    """The records of each buffer of a log of version 2 to 5 without events."""
+    data, at, found = log.read_bytes(), 32, list[list[str]]()
+    while at < len(data):
+        first = data[at]
+        if not first & 1:
+            found[-1].append("function")
+            at += 8
+        else:
+            if first >> 1 == 7:
+                found.append([])
+            else:
+                found[-1].append(METADATA[first >> 1])
+            at += 16
+    return found
+
+
+@pytest.mark.truth(
+    recording="xray_fdr",
+    path=["convert", "convert:xray", "check"],
+    source="a walk over the written log: from version 3 on, each buffer has a Pid record",
+)
+@pytest.mark.parametrize("version", [3, 4, 5])
+@pytest.mark.parametrize("log", ["small_nc-v1", "threads_nc-v1", "small_nc-v2"])
+def test_a_log_that_becomes_version_3_to_5_has_process_records(tmp_path: Path, log: str, version: int) -> None:
+    """The process of versions 1 and 2 is unknown: it is written as 0, and reported as unknown."""
+    source, out = corpus(f"fdr-old/{log}.xray"), tmp_path / "out.xray"
+    run("convert", source, "--to", "xray", "-O", f"version={version}", "-o", out)
+    found = buffers(out)
+    assert all(one[:4] == ["NewBuffer", "WallTimeMarker", "Pid", "NewCPUId"] for one in found)
+    assert len(found) == {"small_nc-v1": 1, "threads_nc-v1": 9, "small_nc-v2": 1}[log]
+    document = json.loads(run("check", out, "--json"))
+    assert not [one for one in document["recordings"][0]["diagnostics"] if one["severity"] != "info"]
+
+
+@pytest.mark.truth(
+    recording="xray_fdr", path="repair", source="the records of the damaged and the repaired file, by walks over both"
+)
+@pytest.mark.parametrize(
+    ("log", "read", "added"),
+    [
+        ("no-cpu", 5, {"NewCPUId": 1}),
+        ("no-newbuffer", 3, {"NewBuffer": 1, "WallTimeMarker": 1, "Pid": 1}),
+        ("two-newbuffers", 11, {"BufferExtents": 1}),
+    ],
+)
+def test_records_that_a_repair_adds_are_not_counted_as_read(
+    tmp_path: Path, log: str, read: int, added: dict[str, int]
+) -> None:
+    source, out = corpus(f"malformed/{log}.xray"), tmp_path / "out.xray"
+
+    def num_records(path: Path) -> int:
+        return sum(1 + len(one) for one in buffers(path))
+
+    assert num_records(source) == read
+    first, *lines = run("repair", source, "-o", out).splitlines()
+    written = read + sum(added.values())
+    assert num_records(out) == written
+    assert first.startswith(f"{read} records read, {written} written to ")
+    assert [line.split("  ")[1:] for line in lines[: len(added)]] == [
+        [kind, f"0 read, {num} written"] if kind != "BufferExtents" else [kind, "1 read, 2 written"]
+        for kind, num in added.items()
+    ]
