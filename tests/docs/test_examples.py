@@ -1,11 +1,13 @@
 """Every example in the documentation runs, and prints the output that the page shows."""
 
 import re
+import shlex
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from pages import PAGES, Command, blocks, commands
+from pages import PAGES, ROOT, Command, blocks, commands
 
 import perfuse as pf
 
@@ -73,6 +75,38 @@ def test_python(page: Path) -> None:
 @pytest.mark.parametrize("query", QUERIES)
 def test_query(query: str, profile: pf.Profile) -> None:
     assert profile.sql(query).fetchall()
+
+
+def test_the_files_of_the_guides_are_supplied() -> None:
+    """Files that commands read are those of the examples, or written by an earlier command of the page."""
+    supplied = {path.name for path in (ROOT / "examples").rglob("*")}
+    supplied |= {name.removesuffix(ending) for name in supplied for ending in (".gz", ".o")}
+    missing = []
+    for page in PAGES:
+        written: set[str] = set()
+        for command in commands(page):
+            words = shlex.split(command.line)
+            for before, word in pairwise(words):
+                if before == "-o":
+                    written.add(word)
+                elif (
+                    re.fullmatch(r"[\w.-]+\.(data|dump|mlpd|so|elf|zst|new|small)", word)
+                    and word not in supplied | written
+                ):
+                    missing.append(str(command))
+    assert not missing
+
+
+def test_pages_say_how_to_install_what_is_not_released() -> None:
+    """Before a release, perfuse is built from a checkout; no page names a package of it."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+    is_released = "(unreleased)" not in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    named = [page for page in pages if re.search(r"pip install[^`\n]* perfuse\b", page.read_text(encoding="utf-8"))]
+    assert is_released or not named
+    for page in (ROOT / "README.md", ROOT / "docs" / "index.md"):
+        text = page.read_text(encoding="utf-8")
+        assert "make demo" in text
+        assert "make wheel" in text
 
 
 def test_pages_have_examples() -> None:
