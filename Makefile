@@ -89,7 +89,7 @@ check-docs: $(VENV)/docs.stamp $(VENV)/built.stamp
 	python docs/generate.py --check
 	mkdocs build --quiet --strict
 
-## bench    holds perfuse against perf, llvm-xray, mprof-report and readelf; needs them, gcc, node, llvm-22, mono and the corpus
+## bench    compares perfuse with perf, llvm-xray, mprof-report, readelf, and perf-7, readelf-2.47 if in PATH; needs the corpus
 .PHONY: bench
 bench: $(VENV)/built.stamp
 	python benchmarks/jitdump.py

@@ -1,14 +1,18 @@
 """Measures commands: wall time, CPU time, peak memory, number of files written."""
 
+import atexit
 import compileall
 import importlib.resources
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 
@@ -48,21 +52,39 @@ class Goal:
 
 def run(command: Sequence[str | Path], output: Path, watched: Path, accept: Sequence[int] = (0,)) -> Cost:
     """Runs a command with its output in a file; counts new files in the directory `watched`."""
-    before = _names(watched)
-    with output.open("wb") as standard_output:
-        started = time.perf_counter()
-        process = subprocess.Popen(command, stdout=standard_output, stderr=subprocess.PIPE)
-        assert process.stderr is not None
-        messages = process.stderr.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        wall_s = time.perf_counter() - started
-    process.returncode = os.waitstatus_to_exitcode(status)
-    process.stderr.close()
-    if process.returncode not in accept:
-        text = messages.decode(errors="replace")
-        raise CommandError(f"{' '.join(map(str, command))}: exit code {process.returncode}\n{text}")
+    with tempfile.TemporaryDirectory() as directory:
+        report = Path(directory) / "cost"
+        before = _names(watched)
+        with output.open("wb") as standard_output:
+            launched = [_launcher(), report, *command]
+            done = subprocess.run(launched, stdout=standard_output, stderr=subprocess.PIPE, check=False)
+        messages = done.stderr.decode(errors="replace")
+        if done.returncode:
+            raise CommandError(f"the launcher failed: {messages}")
+        wall, user, system, rss_kib, code = report.read_text(encoding="ascii").split()
+    if int(code) not in accept:
+        raise CommandError(f"{' '.join(map(str, command))}: exit code {code}\n{messages}")
     new = _names(watched) - before - {output.name}
-    return Cost(wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, len(new))
+    return Cost(float(wall), float(user) + float(system), int(rss_kib) * 1024, len(new))
+
+
+@cache
+def _launcher() -> Path:
+    """The program that starts commands and measures them, compiled once for each process.
+
+    A child of this process would be charged with the memory of this process.
+    """
+    directory = tempfile.mkdtemp(prefix="perfuse-launcher-")
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    program = Path(directory) / "launcher"
+    source = Path(__file__).with_name("launcher.c")
+    subprocess.run([os.environ.get("CC", "cc"), "-O1", "-o", program, source], check=True)
+    return program
+
+
+def installed(*names: str) -> list[str]:
+    """The commands among these that are installed: the system's own, and a newer version under a name of its own."""
+    return [name for name in names if shutil.which(name)]
 
 
 def compile_perfuse() -> None:

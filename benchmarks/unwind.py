@@ -2,7 +2,8 @@
 
 Two programs are recorded: gcc, a large program that is unwound by `.eh_frame`, and a small recursive program that is
 also unwound by SFrame. The recording is in the page cache for both. perf prints every chain (`perf script`), perfuse
-adds them up by stack (`perfuse convert --to collapsed`); neither resolves inlined calls. Needs 5 GB of disk.
+adds them up by stack (`perfuse convert --to collapsed`); neither resolves inlined calls. Needs 5 GB of disk. A newer
+perf is measured too where PATH has it under the name `perf-7`.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import measure
 from measure import Goal
 
 PERFUSE = Path(sys.executable).with_name("perfuse")
+PEERS = ("perf", "perf-7")
 RECURSION = Path(__file__).parents[1] / "tests" / "truth" / "programs" / "recursion.c"
 
 
@@ -59,7 +61,8 @@ def main() -> int:
     if missing := [command for command in ("perf", "gcc") if shutil.which(command) is None]:
         print(f"not installed: {', '.join(missing)}")
         return 1
-    print(f"{measure.output_of('perf', '--version')}, {measure.output_of(PERFUSE, '--version')}")
+    versions = [measure.output_of(peer, "--version") for peer in measure.installed(*PEERS)]
+    print(f"{', '.join(versions)}, {measure.output_of(PERFUSE, '--version')}")
     print(f"{platform.platform()}, {os.cpu_count()} processors")
     if options.recording:
         _compare(options.recording, cache, options.runs)
@@ -82,11 +85,14 @@ def _compare(recording: Path, cache: Path, runs: int) -> tuple[float, float]:
     measure.warm(recording)
     print(f"\n{recording.name}: {recording.stat().st_size:,} bytes")
     fields = ["-F", "comm,tid,time,event,ip,sym,dso", "--no-inline"]
-    script = ["perf", "script", "-i", recording, *fields]
     convert = [PERFUSE, "convert", recording, "--no-debug-info", "--to", "collapsed", "-o", cache / "folded.txt"]
     ours = measure.best([measure.run(convert, cache / "perfuse.txt", cache, accept=(0, 1)) for _ in range(runs)])
-    theirs = measure.best([measure.run(script, cache / "perf.txt", cache) for _ in range(runs)])
-    measure.print_costs({"perfuse convert --to collapsed": ours, "perf script": theirs})
+    costs = {"perfuse convert --to collapsed": ours}
+    for peer in measure.installed(*PEERS):
+        script = [peer, "script", "-i", recording, *fields]
+        costs[f"{peer} script"] = measure.best([measure.run(script, cache / "perf.txt", cache) for _ in range(runs)])
+    measure.print_costs(costs)
+    theirs = min((cost for cost in costs.values() if cost is not ours), key=lambda cost: cost.wall_s)
 
     answers = [json.loads(measure.output_of(sys.executable, "-c", UNWIND, recording)) for _ in range(runs)]
     seconds, num_stacks, num_frames, stops, found = min(answers)

@@ -60,10 +60,18 @@ class Profile:
     @cached_property
     def tables(self) -> Tables:
         """All common tables."""
-        return Tables(self._build, names())
+        built_here = {"samples", "diagnostics"} if self.selection.condition is not None else {"diagnostics"}
+        return Tables(self._build, names(), {name: self._fusion.table for name in names() if name not in built_here})
 
-    def sql(self, query: str) -> "DuckDBRelation":
+    def sql(self, query: str, *, memory: int | str | None = None) -> "DuckDBRelation":
         """Runs SQL over the common tables; a table is built when a query first names it.
+
+        Large tables are not held in memory: they are built again each time that a query scans them.
+
+        Args:
+            query: The SQL, in DuckDB's dialect.
+            memory: Limit of the memory of the process, in bytes or as `4GB`, for this query and those that follow. What
+                does not fit is written to temporary files.
 
         Returns:
             A DuckDB relation: `.fetchall()`, `.df()`, `.pl()`, `.arrow()`, `.write_parquet(path)`; it prints itself.
@@ -71,8 +79,9 @@ class Profile:
         Raises:
             QueryError: The SQL is invalid, or names a table or column that does not exist. An error that depends on the
                 rows, such as a failed conversion, is raised by DuckDB when they are fetched.
+            UsageError: The memory limit is not a size, or too small.
         """
-        return self._database.sql(query)
+        return self._database.sql(query, memory)
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:

@@ -5,14 +5,17 @@ Works with DuckDB 1.5 and 2.0: `fetchall()` only, Arrow through the PyCapsule in
 
 import os
 import re
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 from weakref import WeakSet
 
 import duckdb
 
-from perfuse.errors import QueryError, nearest_hint, panic_error
+from perfuse.errors import QueryError, UsageError, nearest_hint, panic_error
+from perfuse.memory import memory_bytes, resident_bytes
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -44,11 +47,14 @@ def query_errors(hint_for: Callable[[str], str | None] = lambda _message: None) 
             raise panic from error
         # The first line is the message; the second has the position, or a suggestion.
         message, *more = [line.rstrip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-        raise QueryError(message, hint=hint_for(message) or (more[0] if more else None)) from error
+        hint = hint_for(message) or (more[0] if more else None)
+        if isinstance(error, duckdb.OutOfMemoryException):
+            hint = "give the query more memory (--memory, memory=), or let it return, group or sort fewer rows"
+        raise QueryError(message, hint=hint) from error
 
 
 class Database:
-    """An in-memory database that registers a table when a query first names it.
+    """An in-memory database over the common tables. Tables are not copied: each scan of a large one builds it again.
 
     Its worker threads end before a fork of this process and start again after it: in the child they would be missing,
     and its end would wait for them.
@@ -62,18 +68,26 @@ class Database:
         self._connection: DuckDBPyConnection | None = None
         self._registered: set[str] = set()
 
-    def sql(self, query: str) -> DuckDBRelation:
+    def sql(self, query: str, memory: "int | str | None" = None) -> DuckDBRelation:
         """A DuckDB relation; nothing runs before it is fetched or written.
+
+        Args:
+            query: The SQL.
+            memory: Limit of the memory of the process, in bytes or as `4GB`, for this query and those that follow. What
+                does not fit is written to temporary files.
 
         Raises:
             QueryError: The SQL is invalid, or names a table or column that does not exist.
+            UsageError: The memory limit is not a size, or too small.
         """
         connection = self._open()
         words = set(re.findall(r"\w+", query.lower()))
         for name in self._tables:
             if name in words and name not in self._registered:
-                connection.register(name, self._tables[name].to_arrow())
+                connection.register(name, self._tables[name].scanned())
                 self._registered.add(name)
+        if memory is not None:
+            self._limit_memory(connection, memory_bytes(memory))
         with query_errors(lambda message: self._hint(message, query)):
             return connection.sql(query)
 
@@ -105,7 +119,22 @@ class Database:
         if self._connection is None:
             self._connection = _connect()
             self._connection.execute("SET enable_progress_bar = false")
+            # DuckDB's default is a directory in the current one. It is created when it is first needed, and removed.
+            spilled = Path(tempfile.gettempdir()) / f"perfuse-{os.getpid()}-{id(self):x}"
+            self._connection.execute(f"SET temp_directory = {_quoted(str(spilled))}")
         return self._connection
+
+    def _limit_memory(self, connection: "DuckDBPyConnection", limit: int) -> None:
+        """Limits DuckDB to what the rest of the process leaves."""
+        others = resident_bytes() + SCAN_BYTES
+        available = round(limit * SHARE) - others
+        if available < LEAST_BYTES:
+            least = -(-round((others + LEAST_BYTES) / SHARE) // 10**7) * 10**7
+            raise UsageError(
+                f"a memory limit of {limit:,} bytes is too small",
+                hint=f"this query needs at least {least // 10**6} MB",
+            )
+        connection.execute(f"SET memory_limit = '{available}B'")
 
     @classmethod
     def end_threads(cls) -> None:
@@ -140,3 +169,17 @@ os.register_at_fork(
     after_in_parent=Database.restart_threads,
     after_in_child=Database.restart_threads,
 )
+
+
+SCAN_BYTES = 128 << 20
+"""Memory of the batches of tables that are being scanned."""
+
+LEAST_BYTES = 32 << 20
+"""The smallest memory with which DuckDB can group or sort many rows in temporary files."""
+
+SHARE = 0.85
+"""The share of a limit that is given away: DuckDB does not count everything that it allocates."""
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

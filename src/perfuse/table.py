@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from perfuse._core import ArrowStream
 
 
+Scan = Callable[[str], Any]
+"""Builds the stream of the table with that name; called for each scan of the table by a database."""
+
 SUM_EVENTS = ("wall-time", "calls", "allocated-bytes", "allocations", "samples")
 """Events of table `samples` whose rows are sums over a stack in a thread, without a point in time: recorded calls,
 allocations, and samples that a file of collapsed stacks counts."""
@@ -34,9 +37,10 @@ class Table:
     `pyarrow.table(table)`, `duckdb.sql("... FROM table")`.
     """
 
-    def __init__(self, name: str, build: Callable[[], "ArrowStream"]) -> None:
+    def __init__(self, name: str, build: Callable[[], "ArrowStream"], scan: Scan | None = None) -> None:
         self.name = name
         self._build = build
+        self._scan = scan
         self._arrow: ArrowTable | None = None
 
     def to_arrow(self) -> "ArrowTable":
@@ -58,6 +62,19 @@ class Table:
         from arro3.core import RecordBatchReader
 
         return RecordBatchReader.from_arrow(built)
+
+    def scanned(self) -> "ArrowTable | _core.ScannedTable":
+        """The table for a database that scans it any number of times: a large one is built again for each scan.
+
+        The first build starts at once, so that its errors are raised here.
+        """
+        scan = self._scan
+        if self._arrow is not None or scan is None:
+            return self.to_arrow()
+        # The database may not refer to this table, nor to the profile, which owns the database.
+        first = [scan(self.name)]
+        name = self.name
+        return _core.ScannedTable(name, lambda: first.pop() if first else scan(name))
 
     def to_pandas(self) -> Any:
         """The table as a `pandas.DataFrame` (extra `perfuse[pandas]`)."""
@@ -100,9 +117,15 @@ class Table:
 class Tables(Mapping[str, Table]):
     """Tables by name, each built when first used."""
 
-    def __init__(self, build: Callable[[str], "ArrowStream"], available: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        build: Callable[[str], "ArrowStream"],
+        available: tuple[str, ...],
+        scans: Mapping[str, Scan] | None = None,
+    ) -> None:
         self._available = available
-        self._tables = {name: Table(name, lambda name=name: build(name)) for name in available}  # type: ignore[misc]
+        scans = scans or {}
+        self._tables = {name: Table(name, lambda name=name: build(name), scans.get(name)) for name in available}  # type: ignore[misc]
 
     def __getitem__(self, name: str) -> Table:
         if name not in self._tables:

@@ -15,6 +15,7 @@
 )]
 
 mod allocations;
+mod cached_batches;
 pub mod call_log;
 mod calls;
 pub mod code_images;
@@ -31,6 +32,7 @@ mod tests;
 mod trace;
 
 pub use allocations::{AllocationGrouping, AllocationQuery};
+pub use cached_batches::CachedBatches;
 pub use calls::CallCosts;
 pub use function_names::NamingFinding;
 pub use heap::{HeapSnapshot, SnapshotSums};

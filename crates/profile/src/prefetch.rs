@@ -11,21 +11,28 @@ use perfuse_workers::in_background;
 /// Most batches that wait: as many as the decoder of a call trace makes at a time.
 const MAX_WAITING: usize = 8;
 
-/// An iterator over batches that another thread decodes in advance.
+/// An iterator over batches that another thread decodes in advance, from the first one that is taken.
 pub struct Prefetch {
+    /// The batches, before the thread is started.
+    waiting: Option<Box<dyn Iterator<Item = RecordBatch> + Send>>,
     batches: Option<Receiver<RecordBatch>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Prefetch {
-    /// Starts a thread that makes the batches; it ends when this is dropped.
+    /// Starts no thread yet, so that a stream that nobody reads has none.
     pub fn new(batches: impl Iterator<Item = RecordBatch> + Send + 'static) -> Self {
+        Self { waiting: Some(Box::new(batches)), batches: None, thread: None }
+    }
+
+    /// Starts a thread that makes the batches; it ends when this is dropped.
+    fn start(&mut self, batches: Box<dyn Iterator<Item = RecordBatch> + Send>) {
         let (sender, receiver) = sync_channel(MAX_WAITING);
-        let thread = std::thread::spawn(move || {
+        self.batches = Some(receiver);
+        self.thread = Some(std::thread::spawn(move || {
             // Sending fails once the receiver is dropped.
             let _ = batches.map(|batch| sender.send(batch)).take_while(Result::is_ok).count();
-        });
-        Self { batches: Some(receiver), thread: Some(thread) }
+        }));
     }
 }
 
@@ -33,6 +40,9 @@ impl Iterator for Prefetch {
     type Item = RecordBatch;
 
     fn next(&mut self) -> Option<RecordBatch> {
+        if let Some(batches) = self.waiting.take() {
+            self.start(batches);
+        }
         let batch = self.batches.as_ref()?.recv().ok();
         if batch.is_none()
             && let Some(Err(panic)) = self.thread.take().map(JoinHandle::join)

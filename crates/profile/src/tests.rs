@@ -72,7 +72,11 @@ impl Recording for BuiltRecording {
         }
     }
 
-    fn next_record<'a>(&'a self, _at: &mut Position) -> Option<RecordView<'a>> {
+    fn read_record<'a>(
+        &'a self,
+        _at: &mut Position,
+        _wanted: &dyn Fn(&str) -> bool,
+    ) -> Option<RecordView<'a>> {
         None
     }
 

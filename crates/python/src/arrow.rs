@@ -4,9 +4,11 @@ use std::error::Error;
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex};
 
+use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
+use perfuse_profile::CachedBatches;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -57,6 +59,46 @@ impl ArrowStream {
             Some(reader) => PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), STREAM),
             None => Err(PyValueError::new_err("this Arrow stream was already taken")),
         }
+    }
+}
+
+/// A table that is built again for each scan, so that it may be larger than memory; a small one is cached by its first scan.
+#[pyclass(frozen, module = "perfuse._core")]
+pub struct ScannedTable {
+    schema: SchemaRef,
+    build: Py<PyAny>,
+    cached: CachedBatches,
+}
+
+#[pymethods]
+impl ScannedTable {
+    /// `build` returns the stream of the table with this name.
+    #[new]
+    fn new(name: &str, build: Py<PyAny>) -> PyResult<Self> {
+        let table = perfuse_tables::table(name).ok_or_else(|| PyValueError::new_err(name.to_owned()))?;
+        Ok(Self { schema: table.schema(), build, cached: CachedBatches::default() })
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = FFI_ArrowSchema::try_from(&*self.schema).map_err(crate::errors::table_error)?;
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = Arc::clone(&self.schema);
+        let stream = match self.cached.get() {
+            Some(batches) => ArrowStream::new(schema, batches.into_iter()),
+            None => {
+                let batches = reader(self.build.bind(py).call0()?.as_any())?;
+                ArrowStream::trying(schema, self.cached.fill(batches))
+            }
+        };
+        stream.__arrow_c_stream__(py, requested_schema)
     }
 }
 

@@ -53,7 +53,7 @@ mod _core {
     #[pymodule_export]
     use super::allocations::{allocation_sums, object_origins};
     #[pymodule_export]
-    use super::arrow::ArrowStream;
+    use super::arrow::{ArrowStream, ScannedTable};
     #[pymodule_export]
     use super::calls::{PyCallStatistics, call_statistics, selected_samples};
     #[pymodule_export]

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::sync::{Arc, Mutex};
 
-use perfuse_formats::{Placement, Position, Rate, Recording, Source, TableRequest, registry, table_of};
+use perfuse_formats::listing::{RecordCursor, RecordForm, RecordRange, RecordStyle, write_records};
+use perfuse_formats::{Placement, Rate, Recording, Source, TableRequest, registry, table_of};
 use perfuse_profile::sframe::cross_check_recording;
 use perfuse_profile::{begin_opening, prefetch_summary, take_opened};
 use perfuse_tables::{Choices, diagnostics};
@@ -15,6 +16,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::arrow::ArrowStream;
 use crate::errors::{io_error, unreadable};
+use crate::output::{Target, WaitingPython};
 
 /// An open file of any format.
 #[pyclass(frozen, name = "Recording", module = "perfuse._core")]
@@ -122,11 +124,39 @@ impl PyRecording {
         Ok(out)
     }
 
-    /// Records from a place on; those of other kinds than `kinds` are passed over.
-    #[pyo3(signature = (kinds=None, offset=0, index=0))]
-    fn records(&self, kinds: Option<HashSet<String>>, offset: u64, index: u64) -> RecordIterator {
-        let at = Position { offset, index, inner: 0 };
-        RecordIterator { inner: Arc::clone(&self.inner), kinds, at: Mutex::new(at) }
+    /// Records of these kinds in a range.
+    #[pyo3(signature = (kinds, range))]
+    fn records(&self, kinds: Option<HashSet<String>>, range: RecordSpan) -> RecordIterator {
+        let cursor = Mutex::new(RecordCursor::new(range.into(), kinds));
+        RecordIterator { inner: Arc::clone(&self.inner), cursor }
+    }
+
+    /// Writes such records, at most `limit`, as JSON or as text with `(colour, width, with bytes)`; returns how many were written
+    /// and how many are left.
+    fn write_records(
+        &self,
+        py: Python<'_>,
+        out: Target,
+        kinds: Option<HashSet<String>>,
+        range: RecordSpan,
+        limit: u64,
+        text: Option<(bool, Option<usize>, bool)>,
+    ) -> PyResult<(u64, u64)> {
+        let form = match text {
+            Some((colour, width, with_bytes)) => {
+                RecordForm::Text { style: RecordStyle { colour, width }, with_bytes }
+            }
+            None => RecordForm::Json,
+        };
+        py.detach(|| {
+            let mut waiting = WaitingPython::new(None, None);
+            let mut cursor = RecordCursor::new(range.into(), kinds);
+            let mut out = out.open()?;
+            let done =
+                write_records(&*self.inner, &mut cursor, limit, form, &mut out, |num| waiting.go_on(num));
+            let num = waiting.settle(done.map_err(perfuse_writers::Error::Io))?;
+            Ok((num, if num < limit { 0 } else { cursor.count_rest(&*self.inner) }))
+        })
     }
 
     /// Every departure: `(code, message, offset, record_index, field, code_section, count)`; at most `limit` rows of a code.
@@ -177,10 +207,8 @@ impl PyRecording {
     }
 
     /// Bytes of the (unpacked) file; fewer where it ends.
-    fn read_bytes<'py>(&self, py: Python<'py>, offset: usize, size: usize) -> Bound<'py, PyBytes> {
-        let source = self.inner.source();
-        let end = offset.saturating_add(size).min(source.len());
-        PyBytes::new(py, source.get(offset..end).unwrap_or_default())
+    fn read_bytes<'py>(&self, py: Python<'py>, offset: u64, size: u64) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.inner.source().get_range(offset, size))
     }
 }
 
@@ -213,12 +241,22 @@ impl PyRecording {
     }
 }
 
-/// Walks records; each is `(name, index, offset, size, timestamp, fields)`.
+/// A half-open range of records as Python gives it: whether of offsets, its start, and its end.
+#[derive(FromPyObject)]
+pub struct RecordSpan(bool, u64, Option<u64>);
+
+impl From<RecordSpan> for RecordRange {
+    fn from(RecordSpan(is_of_offsets, first, end): RecordSpan) -> Self {
+        let end = end.unwrap_or(u64::MAX);
+        if is_of_offsets { Self::Offsets { first, end } } else { Self::Indexes { first, end } }
+    }
+}
+
+/// Iterates over records; each is `(name, index, offset, size, timestamp, fields)`.
 #[pyclass(frozen, module = "perfuse._core")]
 pub struct RecordIterator {
     inner: Arc<dyn Recording>,
-    kinds: Option<HashSet<String>>,
-    at: Mutex<Position>,
+    cursor: Mutex<RecordCursor>,
 }
 
 #[pymethods]
@@ -232,18 +270,10 @@ impl RecordIterator {
         &self,
         py: Python<'py>,
     ) -> PyResult<Option<(String, u64, u64, u64, Option<u64>, Bound<'py, PyDict>)>> {
-        let mut at = self.at.lock().map_err(crate::errors::table_error)?;
-        loop {
-            let Some(RecordView { index, offset, size, name, timestamp, fields: all }) =
-                self.inner.next_record(&mut at)
-            else {
-                return Ok(None);
-            };
-            if self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&*name)) {
-                return Ok(Some((name.into_owned(), index, offset, size, timestamp, fields(py, all)?)));
-            }
-            py.check_signals()?;
-        }
+        let mut cursor = self.cursor.lock().map_err(crate::errors::table_error)?;
+        let Some(record) = cursor.next(&*self.inner) else { return Ok(None) };
+        let RecordView { index, offset, size, name, timestamp, fields: all } = record;
+        Ok(Some((name.into_owned(), index, offset, size, timestamp, fields(py, all)?)))
     }
 }
 

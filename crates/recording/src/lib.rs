@@ -12,6 +12,7 @@
 )]
 
 mod format;
+pub mod listing;
 mod machine;
 mod record_rows;
 mod recording;
@@ -24,7 +25,7 @@ pub use machine::{machine_endian, machine_name, machine_pointer_bytes};
 pub use record_rows::table_of;
 pub use recording::{
     BatchStream, CallStream, Change, Clock, ClockMap, Placement, Position, Rate, Recording, Repaired, Scale,
-    Summary, TableRequest, WallClockTime, call_stream, one_batch,
+    Summary, TableRequest, WallClockTime, call_stream, one_batch, position_of,
 };
 pub use sampling::{CodeMarker, SamplingFacts};
 pub use source::{Source, Spill};

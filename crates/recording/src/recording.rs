@@ -301,6 +301,22 @@ pub struct Repaired {
     pub rewritten: Vec<(String, &'static str)>,
 }
 
+/// The position of the first record that satisfies a condition, or that after the last record. Reads every record before it.
+pub fn position_of<R: Recording + ?Sized>(
+    recording: &R,
+    condition: impl Fn(&RecordView<'_>) -> bool,
+) -> Position {
+    let mut at = Position::default();
+    loop {
+        let before = at;
+        match recording.read_record(&mut at, &|_| false) {
+            Some(record) if condition(&record) => return before,
+            Some(_) => {}
+            None => return at,
+        }
+    }
+}
+
 /// An open file of any format.
 pub trait Recording: Send + Sync {
     /// Its format.
@@ -312,8 +328,30 @@ pub trait Recording: Send + Sync {
     /// Version, producer, counts: one pass over the record headers.
     fn summary(&self) -> Summary;
 
+    /// Reads the record at a position and advances the position; `None` at the end. The time stamp and fields of a record whose
+    /// name `wanted` does not accept may be left out.
+    fn read_record<'a>(
+        &'a self,
+        at: &mut Position,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Option<RecordView<'a>>;
+
     /// Decodes the record at a position and advances the position; `None` at the end.
-    fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>>;
+    fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>> {
+        self.read_record(at, &|_| true)
+    }
+
+    /// The position of the first record with at least this index. Reads the records before it, without their fields, unless the
+    /// format has an index.
+    fn seek_index(&self, index: u64) -> Position {
+        position_of(self, |record| record.index >= index)
+    }
+
+    /// The position of the first record that begins at or after an offset; `None` where the records are not in the order of
+    /// their offsets.
+    fn seek_offset(&self, offset: u64) -> Option<Position> {
+        Some(position_of(self, |record| record.offset >= offset))
+    }
 
     /// Compares the whole file with its specification.
     fn check(&self, sink: &mut Diagnostics);

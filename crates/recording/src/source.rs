@@ -55,6 +55,13 @@ impl Source {
         Ok(Self { path: path.to_owned(), unpack_error: None, bytes: Bytes::Owned(bytes) })
     }
 
+    /// The bytes at an offset; fewer where the input ends.
+    #[must_use]
+    pub fn get_range(&self, offset: u64, size: u64) -> &[u8] {
+        let clip = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX).min(self.len());
+        self.get(clip(offset)..clip(offset.saturating_add(size))).unwrap_or_default()
+    }
+
     /// Asks the operating system to map the pages of a range at once, before a pass: cheaper than a page fault every few pages.
     pub fn prepare(&self, range: Range<usize>) {
         if let Bytes::Mapped(map) = &self.bytes

@@ -19,6 +19,7 @@ from perfuse.cli.verbs import verb
         'perfuse query perf.data jit-2345.dump "FROM samples" --format csv --limit 0',
         'perfuse query jit-2345.dump "FROM line_rows" -o lines.parquet',
         'perfuse query jit-2345.dump "FROM functions" -o functions.csv.gz',
+        'perfuse query xray-log.server.uocuES "SELECT function_id, count(*) FROM slices GROUP BY ALL" --memory 1GB',
     ],
 )
 @click.argument("files_and_sql", nargs=-1, required=True, metavar="FILE... SQL")
@@ -31,6 +32,11 @@ from perfuse.cli.verbs import verb
 )
 @click.option("--json", "as_json", is_flag=True, help="Same as --format json: an array with one object per row.")
 @limit(None, "rows [50 as a table on standard output]")
+@click.option(
+    "--memory",
+    metavar="SIZE",
+    help="Limit of memory, such as 800MB or 4GB; what does not fit is written to temporary files.",
+)
 @output("File to write")
 @profile_options
 def command(
@@ -39,6 +45,7 @@ def command(
     form: str | None,
     as_json: bool,
     limit: int | None,
+    memory: str | None,
     output: str | None,
     how: ProfileOptions,
 ) -> int:
@@ -52,7 +59,7 @@ def command(
     if form is None:
         form = form_of_file(output) if output and output != "-" else "table"
     profile = open_profile(console, files, how)
-    relation = profile.sql(sql)
+    relation = profile.sql(sql, memory=memory)
     if relation is None:
         raise click.UsageError("the SQL returns no rows: it must be a SELECT, or FROM a table")
     write_result(console, relation, form, None if output == "-" else output, limit)

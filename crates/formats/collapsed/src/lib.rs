@@ -112,7 +112,11 @@ impl Recording for CollapsedStacks {
         }
     }
 
-    fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>> {
+    fn read_record<'a>(
+        &'a self,
+        at: &mut Position,
+        _wanted: &dyn Fn(&str) -> bool,
+    ) -> Option<RecordView<'a>> {
         loop {
             let (offset, text) = line::next(&self.source, at.offset)?;
             at.offset = offset.saturating_add(text.len() as u64).saturating_add(1);

@@ -136,7 +136,11 @@ impl Recording for JitDump {
         }
     }
 
-    fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>> {
+    fn read_record<'a>(
+        &'a self,
+        at: &mut Position,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Option<RecordView<'a>> {
         let offset = if at.offset == 0 { self.start().first_record } else { at.offset };
         let mut reader = Reader::new(self.bytes(), self.start().endian, offset, at.index)
             .with_previous(at.inner.checked_sub(1));
@@ -145,7 +149,7 @@ impl Recording for JitDump {
             let inner = reader.previous().map_or(0, |previous| previous.saturating_add(1));
             *at = Position { offset: reader.offset(), index: reader.index(), inner };
             if let ReaderStep::Record(record) = step {
-                return Some(records::view(&record));
+                return Some(records::view(&record, wanted));
             }
         }
     }

@@ -9,16 +9,22 @@ use super::inline::{self, entries::padding_field};
 use super::layout;
 use super::reader::RawRecord;
 
-/// A record with its fields decoded; a body that cannot be decoded becomes one field of bytes.
+/// A record with its fields decoded where its name is wanted; a body that cannot be decoded becomes one field of bytes.
 #[must_use]
-pub fn view<'a>(record: &RawRecord<'a>) -> RecordView<'a> {
+pub fn view<'a>(record: &RawRecord<'a>, wanted: &dyn Fn(&str) -> bool) -> RecordView<'a> {
+    let tag = inline::effective_tag(record);
+    let name = tag.name().map_or_else(|| Cow::Owned(tag.to_string()), Cow::Borrowed);
+    let fields = match wanted(&name) {
+        true => fields(record).unwrap_or_else(|_| vec![("body", Value::Bytes(record.body))]),
+        false => Vec::new(),
+    };
     RecordView {
         index: record.index,
         offset: record.offset,
         size: record.prefix.total_size.into(),
-        name: Cow::Owned(inline::effective_tag(record).to_string()),
+        name,
         timestamp: Some(record.prefix.timestamp),
-        fields: fields(record).unwrap_or_else(|_| vec![("body", Value::Bytes(record.body))]),
+        fields,
     }
 }
 

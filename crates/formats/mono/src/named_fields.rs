@@ -14,20 +14,25 @@ use crate::records::{CounterEntry, Event};
 
 type NamedValues<'a> = Vec<(&'static str, Value<'a>)>;
 
-/// The record view of an event. `thread` is that of its buffer.
+/// The record view of an event, with its fields where its name is wanted. `thread` is that of its buffer.
 pub fn record_view<'a>(
     dialect: &LogDialect,
     event: &mut Event<'a>,
     index: u64,
     thread: u64,
+    wanted: &dyn Fn(&str) -> bool,
 ) -> RecordView<'a> {
-    let mut lister = FieldLister { dialect: *dialect, fields: vec![("thread_id", Value::Hex(thread))] };
-    fields::visit_fields(&mut lister, event);
+    let mut lister = FieldLister { dialect: *dialect, fields: Vec::new() };
+    let name = name(event.byte);
+    if wanted(&name) {
+        lister.fields.push(("thread_id", Value::Hex(thread)));
+        fields::visit_fields(&mut lister, event);
+    }
     RecordView {
         index,
         offset: event.offset,
         size: event.size,
-        name: name(event.byte),
+        name,
         timestamp: event.time,
         fields: lister.fields,
     }

@@ -16,6 +16,7 @@ use crate::consts::EventByte;
 use crate::decode::DecoderState;
 use crate::header::Header;
 use crate::log::LogData;
+use crate::reader::EventBuffer;
 use crate::records::Event;
 use crate::survey::LogSurvey;
 use crate::{FORMAT, check, ingest, named_fields, repair};
@@ -167,10 +168,42 @@ impl Recording for MonoLog {
         }
     }
 
-    fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>> {
+    fn read_record<'a>(
+        &'a self,
+        at: &mut Position,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Option<RecordView<'a>> {
         let index = at.index;
         let (mut event, thread) = self.read_next(at)?;
-        Some(named_fields::record_view(&self.survey().dialect, &mut event, index, thread))
+        Some(named_fields::record_view(&self.survey().dialect, &mut event, index, thread, wanted))
+    }
+
+    fn seek_index(&self, index: u64) -> Position {
+        let survey = self.survey();
+        let first_indices = survey.first_indices();
+        let number = first_indices.partition_point(|&first| first <= index).saturating_sub(1);
+        let mut at = Position::default();
+        if let (Some(buffer), Some(&first)) = (survey.buffers.list.get(number), first_indices.get(number)) {
+            at = Position { offset: buffer.start(), index: first, inner: 0 };
+        }
+        while at.index < index && self.read_next(&mut at).is_some() {}
+        at
+    }
+
+    fn seek_offset(&self, offset: u64) -> Option<Position> {
+        let survey = self.survey();
+        let number = survey.buffers.at(offset);
+        let first = survey.first_indices().get(number).copied().unwrap_or_else(|| survey.num_events());
+        let start = survey.buffers.list.get(number).map_or(offset, EventBuffer::start);
+        let mut at = Position { offset: start, index: first, inner: 0 };
+        loop {
+            let before = at;
+            match self.read_next(&mut at) {
+                Some((event, _)) if event.offset >= offset => return Some(before),
+                Some(_) => {}
+                None => return Some(at),
+            }
+        }
     }
 
     fn check(&self, sink: &mut Diagnostics) {

@@ -122,9 +122,13 @@ impl Recording for PerfData {
         }
     }
 
-    fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>> {
+    fn read_record<'a>(
+        &'a self,
+        at: &mut Position,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Option<RecordView<'a>> {
         let record = self.file().next(at).ok()?;
-        Some(self.file().view(&record))
+        Some(self.file().view(&record, wanted))
     }
 
     fn check(&self, sink: &mut Diagnostics) {

@@ -21,18 +21,16 @@ impl RecordFile {
         }
     }
 
-    /// The record with its fields up to the first one that cannot be decoded.
-    pub fn view<'a>(&self, record: &RawEvent<'a>) -> RecordView<'a> {
-        let mut fields = vec![("misc", Value::Hex(u64::from(record.misc)))];
-        let _ = self.fields(record, &mut fields);
-        RecordView {
-            index: record.index,
-            offset: record.offset,
-            size: record.size,
-            name: record.record_type.name(),
-            timestamp: self.time(record),
-            fields,
+    /// The record; where its name is wanted, with its fields up to the first one that cannot be decoded.
+    pub fn view<'a>(&self, record: &RawEvent<'a>, wanted: &dyn Fn(&str) -> bool) -> RecordView<'a> {
+        let name = record.record_type.name();
+        let (mut timestamp, mut fields) = (None, Vec::new());
+        if wanted(&name) {
+            timestamp = self.time(record);
+            fields.push(("misc", Value::Hex(u64::from(record.misc))));
+            let _ = self.fields(record, &mut fields);
         }
+        RecordView { index: record.index, offset: record.offset, size: record.size, name, timestamp, fields }
     }
 
     /// Decodes the fields of a record.

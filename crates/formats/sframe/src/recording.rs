@@ -51,8 +51,17 @@ impl Recording for SFrame {
         None
     }
 
-    fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>> {
+    fn read_record<'a>(
+        &'a self,
+        at: &mut Position,
+        _wanted: &dyn Fn(&str) -> bool,
+    ) -> Option<RecordView<'a>> {
         describe::next_record(self, at)
+    }
+
+    fn seek_offset(&self, _offset: u64) -> Option<Position> {
+        // The rows of each function are after all entries.
+        None
     }
 
     fn check(&self, sink: &mut Diagnostics) {

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use perfuse_wire::{RecordView, Value};
 
 use super::basic;
-use super::block::FdrBlock;
 use super::consts::{Action, BASIC_BYTES, HEADER_BYTES};
 use super::fdr::FdrSurvey;
 use super::header::Header;
@@ -39,10 +38,14 @@ pub fn header(header: &Header) -> RecordFields<'static> {
     ]
 }
 
-/// The record at a position, in file order.
-pub fn next_record<'a>(log: &'a XRay, at: &mut Position) -> Option<RecordView<'a>> {
+/// The record at a position, in file order; the fields of function records only where their name is wanted.
+pub fn read_record<'a>(
+    log: &'a XRay,
+    at: &mut Position,
+    wanted: &dyn Fn(&str) -> bool,
+) -> Option<RecordView<'a>> {
     let (name, offset, size, timestamp, fields) = match log.content() {
-        LogContent::Fdr(survey) => next_fdr_record(log, survey, at)?,
+        LogContent::Fdr(survey) => next_fdr_record(log, survey, at, wanted)?,
         LogContent::Basic(survey) => next_basic_record(log, survey, at)?,
         LogContent::Profile(survey) => next_profile_record(log, survey, at)?,
     };
@@ -55,16 +58,21 @@ pub fn next_record<'a>(log: &'a XRay, at: &mut Position) -> Option<RecordView<'a
 type ShownRecord<'a> = (Cow<'a, str>, u64, u64, Option<u64>, RecordFields<'a>);
 
 /// The record of an FDR log at a position; `at.inner` is the index of the block.
-fn next_fdr_record<'a>(log: &'a XRay, survey: &'a FdrSurvey, at: &mut Position) -> Option<ShownRecord<'a>> {
+fn next_fdr_record<'a>(
+    log: &'a XRay,
+    survey: &'a FdrSurvey,
+    at: &mut Position,
+    wanted: &dyn Fn(&str) -> bool,
+) -> Option<ShownRecord<'a>> {
     let mut dialect = log.header().dialect();
     loop {
         let block = survey.blocks.get(usize::try_from(at.inner).ok()?)?;
         dialect.payloads = block.payloads;
         if at.offset <= block.offset && block.offset < block.records.start as u64 {
-            return read_shown(log, block, block.offset as usize..block.records.start, dialect);
+            return read_shown(log, block.offset as usize..block.records.start, dialect, wanted);
         }
         let from = usize::try_from(at.offset).ok()?.max(block.records.start);
-        if let Some(shown) = read_shown(log, block, from..block.records.end, dialect) {
+        if let Some(shown) = read_shown(log, from..block.records.end, dialect, wanted) {
             return Some(shown);
         }
         at.inner = at.inner.saturating_add(1);
@@ -74,18 +82,22 @@ fn next_fdr_record<'a>(log: &'a XRay, survey: &'a FdrSurvey, at: &mut Position) 
 /// The first record of a range.
 fn read_shown<'a>(
     log: &'a XRay,
-    _block: &FdrBlock,
     range: std::ops::Range<usize>,
     dialect: XRayDialect,
+    wanted: &dyn Fn(&str) -> bool,
 ) -> Option<ShownRecord<'a>> {
     let source: &'a [u8] = log.source();
     match RecordIter::new(source, range, dialect).next()? {
         RecordItem::Function { offset, action, function_id, tsc_delta } => {
-            let fields = vec![
-                ("function_id", Value::Unsigned(function_id.into())),
-                ("tsc_delta", Value::Unsigned(tsc_delta.into())),
-            ];
-            Some((action.to_string().into(), offset as u64, 8, None, fields))
+            let name = action_name(action);
+            let fields = match wanted(&name) {
+                true => vec![
+                    ("function_id", Value::Unsigned(function_id.into())),
+                    ("tsc_delta", Value::Unsigned(tsc_delta.into())),
+                ],
+                false => Vec::new(),
+            };
+            Some((name, offset as u64, 8, None, fields))
         }
         RecordItem::Metadata { offset, size, record } => {
             let (name, timestamp, fields) = metadata(&record);
@@ -93,6 +105,11 @@ fn read_shown<'a>(
         }
         RecordItem::Broken(_) => None,
     }
+}
+
+/// Name of an action, or its number if unknown.
+fn action_name(action: Action) -> Cow<'static, str> {
+    action.name().map_or_else(|| Cow::Owned(action.to_string()), Cow::Borrowed)
 }
 
 /// Name, time stamp and fields of a metadata record.
@@ -170,7 +187,7 @@ fn next_basic_record<'a>(
                 ("tid", Value::Unsigned(record.tid.into())),
                 ("pid", Value::Unsigned(record.pid.into())),
             ];
-            (Action(record.kind).to_string().into(), Some(record.tsc), fields)
+            (action_name(Action(record.kind)), Some(record.tsc), fields)
         }
         basic::BasicItem::Argument(argument) => {
             let fields = vec![

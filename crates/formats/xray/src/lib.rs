@@ -32,6 +32,7 @@ mod recording;
 pub mod records;
 mod repair;
 pub mod rules;
+mod seek;
 #[cfg(test)]
 mod tests;
 pub mod writer;

@@ -17,7 +17,7 @@ use super::consts::{Action, EMULATED_HZ, FUNCTION_ID_BITS, MetadataKind};
 use super::header::Mode;
 use super::log::{LogContent, XRay, agrees};
 use super::rate::WallOffset;
-use super::{FORMAT, check, describe, ingest, rate, repair};
+use super::{FORMAT, check, describe, ingest, rate, repair, seek};
 
 impl Recording for XRay {
     fn format(&self) -> &'static Format {
@@ -59,8 +59,20 @@ impl Recording for XRay {
         }
     }
 
-    fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>> {
-        describe::next_record(self, at)
+    fn read_record<'a>(
+        &'a self,
+        at: &mut Position,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Option<RecordView<'a>> {
+        describe::read_record(self, at, wanted)
+    }
+
+    fn seek_index(&self, index: u64) -> Position {
+        seek::index(self, index)
+    }
+
+    fn seek_offset(&self, offset: u64) -> Option<Position> {
+        Some(seek::offset(self, offset))
     }
 
     fn check(&self, sink: &mut Diagnostics) {

@@ -14,11 +14,19 @@ fn use_every_operation(log: &MonoLog) {
         assert!(found.offset <= size, "{} at {:#x} of {size:#x}", found.rule.code, found.offset);
     }
     let mut at = Position::default();
-    let mut events = 0u64;
+    let mut offsets = Vec::new();
     while let Some(record) = log.next_record(&mut at) {
         assert!(record.offset < size);
-        events += 1;
+        offsets.push(record.offset);
     }
+    let events = offsets.len() as u64;
+    for (index, &offset) in (0u64..).zip(&offsets).step_by(1 + offsets.len() / 16) {
+        for mut found in [log.seek_index(index), log.seek_offset(offset).unwrap()] {
+            let record = log.next_record(&mut found).unwrap();
+            assert_eq!((record.index, record.offset), (index, offset));
+        }
+    }
+    assert_eq!(log.seek_index(u64::MAX).index, events);
     assert_eq!(events, log.survey().num_events());
     assert!(events <= size);
     for name in log.format().tables.iter().copied().chain(["records"]) {

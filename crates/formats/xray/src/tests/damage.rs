@@ -31,11 +31,19 @@ fn everything(log: &XRay) {
         assert!(found.offset <= size, "{} at {:#x} of {size:#x}", found.rule.code, found.offset);
     }
     let mut at = Position::default();
-    let mut records = 0u64;
+    let mut offsets = Vec::new();
     while let Some(record) = log.next_record(&mut at) {
         assert!(record.offset < size);
-        records += 1;
+        offsets.push(record.offset);
     }
+    let records = offsets.len() as u64;
+    for (index, &offset) in (0u64..).zip(&offsets).step_by(1 + offsets.len() / 16) {
+        for mut found in [log.seek_index(index), log.seek_offset(offset).unwrap()] {
+            let record = log.next_record(&mut found).unwrap();
+            assert_eq!((record.index, record.offset), (index, offset));
+        }
+    }
+    assert_eq!(log.seek_index(u64::MAX).index, records);
     let counted: u64 = log.summary().counts.iter().map(|(_, count)| count).sum();
     assert_eq!(records, counted, "every record is shown and counted");
     for name in log.format().tables {

@@ -92,3 +92,23 @@ fn a_repair_is_no_larger_than_it_has_to_be() {
     let stated = open([header_of(2, 1, HZ, 64), buffer(&[custom_marker(i32::MAX, 5), enter(1, 1)])].concat());
     assert!(repaired(&stated).source().len() < 200);
 }
+
+/// After the survey, a record is found by reading the buffer it is in, wherever that is in the log.
+#[test]
+fn a_record_is_found_without_reading_those_before_its_buffer() {
+    let body = [preamble(7, 1, 1), [enter(1, 1), exit(1, 1)].concat().repeat(1000)].concat();
+    let buffer = [extents(body.len() as u64), body].concat();
+    let log = open([header(5), buffer.repeat(100)].concat());
+    let num: u64 = log.summary().counts.iter().map(|(_, count)| count).sum();
+    assert_eq!(num, 100 * 2005);
+    let size = log.source().len() as u64;
+    for part in [0, 1, 50, 99] {
+        let before = bytes_read();
+        let mut by_index = log.seek_index(num * part / 100 + 1500);
+        let first = log.next_record(&mut by_index).unwrap();
+        let mut by_offset = log.seek_offset(first.offset).unwrap();
+        assert_eq!(log.next_record(&mut by_offset), Some(first));
+        let looked = bytes_read() - before;
+        assert!(looked <= 2 * buffer.len() as u64 + 16, "{looked} of {size}");
+    }
+}

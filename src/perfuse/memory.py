@@ -1,0 +1,35 @@
+"""Sizes of memory, as text and of this process."""
+
+import re
+from pathlib import Path
+
+from perfuse.errors import UsageError
+
+_UNITS = {"": 1, "B": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
+_UNITS |= {unit + "IB": 1 << (10 * power) for power, unit in enumerate("KMGT", 1)}
+_UNITS |= {unit + "B": 1000**power for power, unit in enumerate("KMGT", 1)}
+
+
+def memory_bytes(size: int | str) -> int:
+    """A size in bytes: a number, or text such as `800MB`, `1.5GiB`.
+
+    Raises:
+        UsageError: It is neither.
+    """
+    if isinstance(size, int):
+        return size
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", size, re.IGNORECASE)
+    unit = _UNITS.get(match[2].upper()) if match else None
+    if match is None or unit is None:
+        raise UsageError(f"{size!r} is not a size of memory", hint="write it as 800MB, 4GB or 1.5GiB")
+    return round(float(match[1]) * unit)
+
+
+def resident_bytes() -> int:
+    """Memory that this process has in use; an estimate where the system does not state it."""
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        status = ""
+    found = re.search(r"^VmRSS:\s*(\d+) kB", status, re.MULTILINE)
+    return int(found[1]) * 1024 if found else 128 << 20
