@@ -330,11 +330,7 @@ pub trait Recording: Send + Sync {
 
     /// Reads the record at a position and advances the position; `None` at the end. The time stamp and fields of a record whose
     /// name `wanted` does not accept may be left out.
-    fn read_record<'a>(
-        &'a self,
-        at: &mut Position,
-        wanted: &dyn Fn(&str) -> bool,
-    ) -> Option<RecordView<'a>>;
+    fn read_record<'a>(&'a self, at: &mut Position, wanted: &dyn Fn(&str) -> bool) -> Option<RecordView<'a>>;
 
     /// Decodes the record at a position and advances the position; `None` at the end.
     fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>> {

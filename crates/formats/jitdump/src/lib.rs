@@ -136,11 +136,7 @@ impl Recording for JitDump {
         }
     }
 
-    fn read_record<'a>(
-        &'a self,
-        at: &mut Position,
-        wanted: &dyn Fn(&str) -> bool,
-    ) -> Option<RecordView<'a>> {
+    fn read_record<'a>(&'a self, at: &mut Position, wanted: &dyn Fn(&str) -> bool) -> Option<RecordView<'a>> {
         let offset = if at.offset == 0 { self.start().first_record } else { at.offset };
         let mut reader = Reader::new(self.bytes(), self.start().endian, offset, at.index)
             .with_previous(at.inner.checked_sub(1));

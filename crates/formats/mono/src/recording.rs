@@ -168,11 +168,7 @@ impl Recording for MonoLog {
         }
     }
 
-    fn read_record<'a>(
-        &'a self,
-        at: &mut Position,
-        wanted: &dyn Fn(&str) -> bool,
-    ) -> Option<RecordView<'a>> {
+    fn read_record<'a>(&'a self, at: &mut Position, wanted: &dyn Fn(&str) -> bool) -> Option<RecordView<'a>> {
         let index = at.index;
         let (mut event, thread) = self.read_next(at)?;
         Some(named_fields::record_view(&self.survey().dialect, &mut event, index, thread, wanted))

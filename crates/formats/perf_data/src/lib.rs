@@ -122,11 +122,7 @@ impl Recording for PerfData {
         }
     }
 
-    fn read_record<'a>(
-        &'a self,
-        at: &mut Position,
-        wanted: &dyn Fn(&str) -> bool,
-    ) -> Option<RecordView<'a>> {
+    fn read_record<'a>(&'a self, at: &mut Position, wanted: &dyn Fn(&str) -> bool) -> Option<RecordView<'a>> {
         let record = self.file().next(at).ok()?;
         Some(self.file().view(&record, wanted))
     }

@@ -59,11 +59,7 @@ impl Recording for XRay {
         }
     }
 
-    fn read_record<'a>(
-        &'a self,
-        at: &mut Position,
-        wanted: &dyn Fn(&str) -> bool,
-    ) -> Option<RecordView<'a>> {
+    fn read_record<'a>(&'a self, at: &mut Position, wanted: &dyn Fn(&str) -> bool) -> Option<RecordView<'a>> {
         describe::read_record(self, at, wanted)
     }
 
