@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write};
 use std::sync::{Mutex, MutexGuard};
 
 use perfuse_formats::mono::MonoLog;
-use perfuse_formats::mono::consts::{EventByte, NEWEST};
+use perfuse_formats::mono::consts::EventByte;
 use perfuse_formats::mono::convert::{
     ConvertSummary, LogConvertError, LogSelection, Options, ThreadChoice, UnsupportedItem, convert,
 };
@@ -134,18 +134,8 @@ struct HeaderFields {
 
 impl HeaderFields {
     fn header(self) -> PyResult<Header> {
-        if !(1..=NEWEST).contains(&self.version) {
-            let message =
-                format!("data version {} does not exist: the versions are 1 to {NEWEST}", self.version);
-            return Err(PyValueError::new_err(message));
-        }
-        if ![4, 8].contains(&self.pointer_bytes) {
-            return Err(PyValueError::new_err(format!(
-                "pointers are 4 or 8 bytes, not {}",
-                self.pointer_bytes
-            )));
-        }
-        let mut dialect = LogDialect::released(self.version, self.pointer_bytes);
+        let dialect = LogDialect::existing(self.version, self.pointer_bytes);
+        let mut dialect = dialect.map_err(|error| PyValueError::new_err(error.to_string()))?;
         (dialect.major, dialect.minor) = self.profiler.unwrap_or((dialect.major, dialect.minor));
         let (startup, process) = ((self.startup_ms, self.startup_ns), (self.pid, self.port));
         Ok(Header::of_dialect(&dialect, startup, self.timer_overhead_ns, process, self.texts))

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use perfuse_formats::listing::{RecordCursor, RecordForm, RecordRange, RecordStyle, write_records};
 use perfuse_formats::{Placement, Rate, Recording, Source, TableRequest, registry, table_of};
 use perfuse_profile::sframe::cross_check_recording;
-use perfuse_profile::{begin_opening, prefetch_summary, take_opened};
-use perfuse_tables::{Choices, diagnostics};
+use perfuse_profile::{DiagnosticRow, begin_opening, diagnostics_batch, prefetch_summary, take_opened};
+use perfuse_tables::Choices;
 use perfuse_wire::{Diagnostic, Diagnostics, Endian, RecordView, Value};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -178,11 +178,7 @@ impl PyRecording {
     }
 
     /// Writes the longest valid file that can be saved to a file that is there: `(changes, lost, kinds of records in another form)`.
-    fn repair(
-        &self,
-        py: Python<'_>,
-        path: &str,
-    ) -> PyResult<(Vec<RepairRow>, Vec<FindingFields>, Vec<(String, &'static str)>)> {
+    fn repair(&self, py: Python<'_>, path: &str) -> PyResult<RepairFacts> {
         let done = py.detach(|| {
             let mut out = File::options().write(true).truncate(true).open(path)?;
             self.inner.repair(&mut out)
@@ -218,7 +214,8 @@ fn readable() -> String {
     format!("perfuse reads {}: plain, .gz or .zst", titles.join(", "))
 }
 
-type RepairRow = (&'static str, String, u64);
+/// `(changes, lost, kinds of records in another form)`
+type RepairFacts = (Vec<(&'static str, String, u64)>, Vec<FindingFields>, Vec<(String, &'static str)>);
 
 fn diagnostic_rows(rows: Vec<Diagnostic>) -> Vec<FindingFields> {
     let row = |d: Diagnostic| {
@@ -309,11 +306,8 @@ fn hex_class(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 
 /// The byte order of that name.
 pub fn parse_endian(name: &str) -> PyResult<Endian> {
-    match name {
-        "little" => Ok(Endian::Little),
-        "big" => Ok(Endian::Big),
-        other => Err(PyValueError::new_err(format!("endian is 'little' or 'big', not {other:?}"))),
-    }
+    let error = || PyValueError::new_err(format!("endian is 'little' or 'big', not {name:?}"));
+    Endian::from_name(name).ok_or_else(error)
 }
 
 /// Starts to open and read a file; `Recording.open` of the same path waits for it.
@@ -325,17 +319,5 @@ pub fn read_early(path: String) {
 /// Table `diagnostics`; `source_id` is the index of a row's path in `paths`. Rows with an unknown code are left out.
 #[pyfunction]
 pub fn diagnostics_table(rows: Vec<DiagnosticRow>, paths: Vec<String>) -> ArrowStream {
-    let mut table = diagnostics::Builder::new();
-    for (path, code, message, offset, record_index, field, count) in &rows {
-        let source_id = paths.iter().position(|source| source == path).unwrap_or_default() as u32;
-        let Some((_, rule)) = registry::rules().find(|(_, rule)| rule.code == code) else { continue };
-        let section = Some(rule.section).filter(|section| !section.is_empty());
-        let field = Some(field.as_str()).filter(|field| !field.is_empty());
-        let severity = rule.severity.name();
-        table.push(source_id, code, severity, message, *offset, *record_index, field, section, *count);
-    }
-    ArrowStream::of(table.finish())
+    ArrowStream::of(diagnostics_batch(&rows, &paths))
 }
-
-/// `(path, code, message, offset, record_index, field, count)`
-type DiagnosticRow = (String, String, String, Option<u64>, Option<u64>, String, u64);

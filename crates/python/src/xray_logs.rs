@@ -10,7 +10,7 @@ use perfuse_formats::xray::consts::{Action, FUNCTION_ID_BITS};
 use perfuse_formats::xray::convert::{ConvertError, Options, RecordSelection, TablesError, convert, to_yaml};
 use perfuse_formats::xray::header::Mode;
 use perfuse_formats::xray::writer::{
-    BUFFER_BYTES, FinishLog, LogSink, LogSpec, LogWriter, ThreadEvent, TscStamp, WriteError, WriteSummary,
+    FinishLog, LogSink, LogSpec, LogWriter, ThreadEvent, TscStamp, WriteError, WriteSummary,
 };
 use perfuse_formats::{ClockMap, Rate, Recording};
 use perfuse_profile::call_log::write_call_log;
@@ -36,16 +36,8 @@ fn facts(written: &WriteSummary) -> XRayWriteFacts {
 }
 
 fn mode(name: &str) -> PyResult<Mode> {
-    match name {
-        "fdr" => Ok(Mode::Fdr),
-        "basic" => Ok(Mode::Basic),
-        other => Err(PyValueError::new_err(format!("mode is 'fdr' or 'basic', not {other:?}"))),
-    }
-}
-
-/// The latest version of a mode.
-fn latest(mode: Mode) -> u16 {
-    if mode == Mode::Basic { 3 } else { 5 }
+    let error = || PyValueError::new_err(format!("mode is 'fdr' or 'basic', not {name:?}"));
+    Mode::of_log(name).ok_or_else(error)
 }
 
 /// Options of the written log; those not given are as in the input.
@@ -69,7 +61,7 @@ impl LogOptions {
         if let Some(name) = &self.mode {
             let mode = mode(name)?;
             if mode != options.mode {
-                options.version = latest(mode);
+                options.version = mode.latest_version();
             }
             options.mode = mode;
         }
@@ -137,20 +129,13 @@ pub fn write_xray(
 ) -> PyResult<(XRayWriteFacts, u64, u64)> {
     let like = Options {
         mode: Mode::Fdr,
-        version: latest(Mode::Fdr),
+        version: Mode::Fdr.latest_version(),
         endian: Endian::Little,
         hz: None,
         selection: RecordSelection::default(),
     };
     let Options { mode, version, endian, selection, .. } = options.resolve(like, &ClockMap::default(), 0)?;
-    let spec = LogSpec {
-        mode,
-        version,
-        endian,
-        cycle_frequency: NANOSECONDS,
-        tsc_flags: (true, true),
-        buffer_size: BUFFER_BYTES,
-    };
+    let spec = LogSpec::new(mode, version, endian, NANOSECONDS);
     let out = BufWriter::with_capacity(1 << 20, duplicate(out)?);
     let written = py.detach(|| write_call_log(&profile.inner, spec, &selection, is_monotonic, out));
     match written {
@@ -173,14 +158,7 @@ impl XRayLogWriter {
     #[new]
     fn new(mode_name: &str, version: u16, endian_name: &str, hz: u64, is_monotonic: bool) -> PyResult<Self> {
         let mode = mode(mode_name)?;
-        let spec = LogSpec {
-            mode,
-            version,
-            endian: parse_endian(endian_name)?,
-            cycle_frequency: hz,
-            tsc_flags: (true, true),
-            buffer_size: BUFFER_BYTES,
-        };
+        let spec = LogSpec::new(mode, version, parse_endian(endian_name)?, hz);
         let writer = LogWriter::new(Vec::new(), spec, is_monotonic).map_err(refused)?;
         Ok(Self { writer: Mutex::new(writer), mode })
     }

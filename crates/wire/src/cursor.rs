@@ -20,6 +20,12 @@ impl Endian {
             Self::Big => "big",
         }
     }
+
+    /// The byte order of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Little, Self::Big].into_iter().find(|endian| endian.name() == name)
+    }
 }
 
 /// Consecutive fields of fixed sizes, `N` bytes in total; see [`layout!`](crate::layout!).

@@ -1,6 +1,9 @@
 //! The encoding of a log: data version, profiler version, pointer size, and which layout where one data version had
 //! several.
 
+use std::fmt;
+
+use crate::consts::NEWEST;
 use crate::layout::FileHeader;
 
 /// What the encoding of events depends on.
@@ -30,6 +33,26 @@ pub struct PrereleaseLayout {
     pub bare_strings: bool,
 }
 
+/// A data version or a size of pointers that no log has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnknownDialect {
+    /// The data version.
+    Version(u8),
+    /// The size of a pointer.
+    PointerBytes(u8),
+}
+
+impl fmt::Display for UnknownDialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Version(version) => {
+                write!(f, "data version {version} does not exist: the versions are 1 to {NEWEST}")
+            }
+            Self::PointerBytes(bytes) => write!(f, "pointers are 4 or 8 bytes, not {bytes}"),
+        }
+    }
+}
+
 impl LogDialect {
     /// The released layout of the version in a header.
     #[must_use]
@@ -40,6 +63,18 @@ impl LogDialect {
             minor: header.minor,
             pointer_bytes: header.ptrsize,
             prerelease: PrereleaseLayout::default(),
+        }
+    }
+
+    /// The released layout of a data version.
+    ///
+    /// # Errors
+    /// When no log has that version, or pointers of that size.
+    pub fn existing(version: u8, pointer_bytes: u8) -> Result<Self, UnknownDialect> {
+        match (version, pointer_bytes) {
+            (1..=NEWEST, 4 | 8) => Ok(Self::released(version, pointer_bytes)),
+            (1..=NEWEST, _) => Err(UnknownDialect::PointerBytes(pointer_bytes)),
+            _ => Err(UnknownDialect::Version(version)),
         }
     }
 

@@ -31,6 +31,24 @@ pub enum Mode {
     Profile,
 }
 
+impl Mode {
+    /// The mode of logs with that name.
+    #[must_use]
+    pub fn of_log(name: &str) -> Option<Self> {
+        match name {
+            "fdr" => Some(Self::Fdr),
+            "basic" => Some(Self::Basic),
+            _ => None,
+        }
+    }
+
+    /// The latest version of logs of this mode.
+    #[must_use]
+    pub fn latest_version(self) -> u16 {
+        if self == Self::Basic { LAST_BASIC_VERSION } else { LAST_FDR_VERSION }
+    }
+}
+
 /// The header of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Header {
@@ -158,12 +176,10 @@ impl Header {
     /// Whether a runtime ever wrote this version.
     #[must_use]
     pub fn is_known_version(&self) -> bool {
-        let last = match self.mode {
-            Mode::Fdr => LAST_FDR_VERSION,
-            Mode::Basic => LAST_BASIC_VERSION,
-            Mode::Profile => return self.profile.is_some_and(|profile| profile.version == PROFILE_VERSION),
-        };
-        (1..=last).contains(&self.file.version)
+        match self.profile {
+            Some(profile) => profile.version == PROFILE_VERSION,
+            None => (1..=self.mode.latest_version()).contains(&self.file.version),
+        }
     }
 
     /// How records are read. Records of an unknown version are read as the latest.
@@ -171,8 +187,7 @@ impl Header {
     pub fn dialect(&self) -> XRayDialect {
         let version = match (self.is_known_version(), self.mode) {
             (true, _) => self.file.version,
-            (false, Mode::Fdr) => LAST_FDR_VERSION,
-            (false, _) => LAST_BASIC_VERSION,
+            (false, mode) => mode.latest_version(),
         };
         XRayDialect { version, endian: self.endian, payloads: true }
     }

@@ -137,7 +137,7 @@ pub fn push_printable(out: &mut String, text: &str) {
                 let code = u32::from(character);
                 match code {
                     0..0x100 => out.push_str(&format!("\\x{code:02x}")),
-                    0..0x1_0000 => out.push_str(&format!("\\u{code:04x}")),
+                    0x100..0x1_0000 => out.push_str(&format!("\\u{code:04x}")),
                     _ => out.push_str(&format!("\\U{code:08x}")),
                 }
             }

@@ -5,7 +5,7 @@ use std::{fmt, io};
 
 use perfuse_wire::Endian;
 
-use crate::consts::{Action, LAST_BASIC_VERSION, LAST_FDR_VERSION};
+use crate::consts::Action;
 use crate::encode;
 use crate::header::Mode;
 use crate::records::XRayDialect;
@@ -64,14 +64,16 @@ pub struct LogSpec {
 }
 
 impl LogSpec {
+    /// A log of a counter that ticks at a constant rate, with buffers as the runtime makes them.
+    #[must_use]
+    pub fn new(mode: Mode, version: u16, endian: Endian, cycle_frequency: u64) -> Self {
+        Self { mode, version, endian, cycle_frequency, tsc_flags: (true, true), buffer_size: BUFFER_BYTES }
+    }
+
     /// Whether a runtime ever wrote logs of this mode and version.
     #[must_use]
     pub fn is_known(&self) -> bool {
-        match self.mode {
-            Mode::Fdr => (1..=LAST_FDR_VERSION).contains(&self.version),
-            Mode::Basic => (1..=LAST_BASIC_VERSION).contains(&self.version),
-            Mode::Profile => false,
-        }
+        self.mode != Mode::Profile && (1..=self.mode.latest_version()).contains(&self.version)
     }
 
     /// How records are encoded: with the bytes of their events, as specified.
