@@ -20,6 +20,40 @@ pub struct Rows {
     pub filter: RowFilter,
 }
 
+impl Rows {
+    /// Rows of a table by name; `time` and `thread` are the columns that the selection is about.
+    ///
+    /// # Errors
+    /// When there is no such table or column.
+    pub fn select(
+        table: &str,
+        selection: Selection,
+        time: &str,
+        thread: &str,
+        kinds: Option<Vec<String>>,
+    ) -> Result<Self, String> {
+        let table = perfuse_tables::table(table).ok_or_else(|| format!("no table {table}"))?;
+        let mut rows = Self { table, filter: RowFilter { selection, time: "", thread: "", kinds } };
+        if rows.filter.selection.time_ns.is_some() {
+            rows.filter.time = rows.column(time)?.1;
+        }
+        if rows.filter.selection.threads.is_some() {
+            rows.filter.thread = rows.column(thread)?.1;
+        }
+        Ok(rows)
+    }
+
+    /// Index and name of a column.
+    ///
+    /// # Errors
+    /// When the table has no such column.
+    pub fn column(&self, name: &str) -> Result<(usize, &'static str), String> {
+        let found = self.table.columns.iter().enumerate().find(|(_, column)| column.name == name);
+        let found = found.map(|(at, column)| (at, column.name));
+        found.ok_or_else(|| format!("no column {name} in {}", self.table.name))
+    }
+}
+
 /// Columns of a table, by index.
 pub type Columns = Vec<usize>;
 

@@ -16,6 +16,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::calls::choice;
 use crate::recording::parse_endian;
 
 /// `(address or offset, path, line, column)`.
@@ -135,11 +136,7 @@ impl JitdumpEncoder {
         lines: Vec<LineFields>,
         calls: Vec<InlineCallFields>,
     ) -> PyResult<UnsupportedFields> {
-        let dialect = match dialect {
-            "debug_info2" => InlineDialect::DebugInfo2,
-            "frames" => InlineDialect::Frames,
-            other => return Err(PyValueError::new_err(format!("no dialect {other:?} with inlined calls"))),
-        };
+        let dialect = choice("dialect", dialect, &InlineDialect::ALL)?;
         let mut tree = tree(&outer, &lines, &calls);
         tree.sort();
         let unsupported = self.lock()?.inline_info(timestamp, code_addr, &tree, dialect).map_err(refused)?;

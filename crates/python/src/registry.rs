@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use perfuse_formats::Sniff;
 use perfuse_formats::registry::{self, FORMATS};
 use perfuse_tables::{Alignment, Choices, TABLES};
 use pyo3::prelude::*;
@@ -109,11 +108,5 @@ pub fn directory_format(py: Python<'_>, path: PathBuf) -> Option<&'static str> {
 /// Names of the formats that a file with these first bytes may be of, each with how certain that is: `likely` or `certain`.
 #[pyfunction]
 pub fn sniff(head: &[u8]) -> Vec<(&'static str, &'static str)> {
-    let found = FORMATS.iter().map(|format| (format.name, (format.sniff)(head)));
-    let named = found.filter_map(|(name, sniff)| match sniff {
-        Sniff::No => None,
-        Sniff::Likely => Some((name, "likely")),
-        Sniff::Certain => Some((name, "certain")),
-    });
-    named.collect()
+    FORMATS.iter().filter_map(|format| Some((format.name, (format.sniff)(head).certainty()?))).collect()
 }

@@ -1,11 +1,9 @@
 //! Selected rows of tables and their sums, for reports that need no database.
 
 use perfuse_engine::handles::{HandleKind, HandleSite};
-use perfuse_engine::selected::RowFilter;
 use perfuse_engine::stacks::backtraces;
 use perfuse_profile::Rows;
-use perfuse_tables::TableSpec;
-use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arrow::{ArrowStream, batches};
@@ -30,21 +28,9 @@ pub struct RowSelection {
 
 impl RowSelection {
     fn rows(self, table: &str) -> PyResult<Rows> {
-        let spec = perfuse_tables::table(table);
-        let spec = spec.ok_or_else(|| PyKeyError::new_err(format!("no table {table}")))?;
         let selection = selection(self.threads, self.time_ns);
-        let time = if selection.time_ns.is_some() { column(spec, &self.time)?.1 } else { "" };
-        let thread = if selection.threads.is_some() { column(spec, &self.thread)?.1 } else { "" };
-        let filter = RowFilter { selection, time, thread, kinds: self.kinds };
-        Ok(Rows { table: spec, filter })
+        Rows::select(table, selection, &self.time, &self.thread, self.kinds).map_err(PyValueError::new_err)
     }
-}
-
-/// Index and name of a column.
-fn column(spec: &'static TableSpec, name: &str) -> PyResult<(usize, &'static str)> {
-    let found = spec.columns.iter().enumerate().find(|(_, column)| column.name == name);
-    let found = found.map(|(at, column)| (at, column.name));
-    found.ok_or_else(|| PyValueError::new_err(format!("no column {name} in {}", spec.name)))
 }
 
 /// Some columns of selected rows of a table, made on demand. Only rows that recordings contain: `slices` has no
@@ -58,9 +44,9 @@ pub fn selected_rows(
     selection: RowSelection,
 ) -> PyResult<ArrowStream> {
     let rows = selection.rows(table)?;
-    let spec = rows.table;
-    let indexes = columns.iter().map(|name| Ok(column(spec, name)?.0)).collect::<PyResult<Vec<_>>>()?;
-    let schema = spec.schema().project(&indexes).map_err(table_error)?;
+    let indexes = columns.iter().map(|name| Ok(rows.column(name)?.0)).collect::<Result<Vec<_>, _>>();
+    let indexes = indexes.map_err(PyValueError::new_err::<String>)?;
+    let schema = rows.table.schema().project(&indexes).map_err(table_error)?;
     let batches = py.detach(|| profile.inner.selected_rows(rows, indexes)).map_err(table_error)?;
     Ok(ArrowStream::trying(schema.into(), batches))
 }
@@ -87,7 +73,8 @@ pub fn row_counts(
     selection: RowSelection,
 ) -> PyResult<Vec<(String, Option<u32>, u64)>> {
     let rows = selection.rows(table)?;
-    let (word, key) = (column(rows.table, &columns.0)?.1, column(rows.table, &columns.1)?.1);
+    let name = |column: &str| rows.column(column).map_err(PyValueError::new_err);
+    let (word, key) = (name(&columns.0)?.1, name(&columns.1)?.1);
     py.detach(|| profile.inner.row_counts(&rows, word, key)).map_err(table_error)
 }
 

@@ -63,13 +63,7 @@ impl PyCallTree {
         roots: HashMap<u32, Option<String>>,
         counted: &str,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let counted = match counted {
-            "samples" => LineCount::Samples,
-            "events" => LineCount::Weight,
-            _ => {
-                return Err(PyValueError::new_err(format!("counted are samples or events, not {counted:?}")));
-            }
-        };
+        let counted = choice("counted", counted, &LineCount::ALL)?;
         let roots = roots.into_iter().collect();
         let text = py.detach(|| self.0.collapsed(&names, &roots, counted));
         Ok(PyBytes::new(py, &text))

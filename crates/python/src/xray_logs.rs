@@ -19,6 +19,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::calls::choice;
 use crate::errors::{export_error, table_error};
 use crate::output::duplicate;
 use crate::profile::PyProfile;
@@ -33,11 +34,6 @@ type XRayWriteFacts = (u64, u64, u64, Vec<(&'static str, u64)>);
 fn facts(written: &WriteSummary) -> XRayWriteFacts {
     let WriteSummary { num_buffers, num_calls, num_events, unsupported } = written;
     (*num_buffers, *num_calls, *num_events, unsupported.counts().to_vec())
-}
-
-fn mode(name: &str) -> PyResult<Mode> {
-    let error = || PyValueError::new_err(format!("mode is 'fdr' or 'basic', not {name:?}"));
-    Mode::of_log(name).ok_or_else(error)
 }
 
 /// Options of the written log; those not given are as in the input.
@@ -59,7 +55,7 @@ impl LogOptions {
     /// The options of the new log: `options` are those of the source, whose first event is at `zero` nanoseconds.
     fn resolve(&self, mut options: Options, clock: &ClockMap, zero: i64) -> PyResult<Options> {
         if let Some(name) = &self.mode {
-            let mode = mode(name)?;
+            let mode = choice("mode", name, &Mode::LOGS)?;
             if mode != options.mode {
                 options.version = mode.latest_version();
             }
@@ -157,7 +153,7 @@ pub struct XRayLogWriter {
 impl XRayLogWriter {
     #[new]
     fn new(mode_name: &str, version: u16, endian_name: &str, hz: u64, is_monotonic: bool) -> PyResult<Self> {
-        let mode = mode(mode_name)?;
+        let mode = choice("mode", mode_name, &Mode::LOGS)?;
         let spec = LogSpec::new(mode, version, parse_endian(endian_name)?, hz);
         let writer = LogWriter::new(Vec::new(), spec, is_monotonic).map_err(refused)?;
         Ok(Self { writer: Mutex::new(writer), mode })

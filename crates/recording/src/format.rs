@@ -59,6 +59,16 @@ pub enum Sniff {
 }
 
 impl Sniff {
+    /// `likely`, `certain`, or nothing.
+    #[must_use]
+    pub fn certainty(self) -> Option<&'static str> {
+        match self {
+            Self::No => None,
+            Self::Likely => Some("likely"),
+            Self::Certain => Some("certain"),
+        }
+    }
+
     /// `Certain` where a magic number is present, else `No`.
     #[must_use]
     pub fn by_magic(is_present: bool) -> Self {

@@ -19,6 +19,11 @@ pub enum LineCount {
     Weight,
 }
 
+impl LineCount {
+    /// The counts by name.
+    pub const ALL: [(&'static str, Self); 2] = [("samples", Self::Samples), ("events", Self::Weight)];
+}
+
 impl CallTree {
     /// One line per distinct stack with the count of the samples that end there, sorted by text. `names` are those of the
     /// symbols; `roots` are the first frames of the stacks of a thread, or `None`.

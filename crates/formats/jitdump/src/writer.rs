@@ -263,6 +263,11 @@ pub enum InlineDialect {
     Frames,
 }
 
+impl InlineDialect {
+    /// The dialects by name.
+    pub const ALL: [(&'static str, Self); 2] = [("debug_info2", Self::DebugInfo2), ("frames", Self::Frames)];
+}
+
 /// Checks that no text of a tree contains a NUL.
 fn check_texts(tree: &InlineTree<'_>) -> Result<(), WriteError> {
     let check_function = |function: &DeclaredFunction<'_>| {

@@ -32,15 +32,8 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The mode of logs with that name.
-    #[must_use]
-    pub fn of_log(name: &str) -> Option<Self> {
-        match name {
-            "fdr" => Some(Self::Fdr),
-            "basic" => Some(Self::Basic),
-            _ => None,
-        }
-    }
+    /// The modes of logs by name.
+    pub const LOGS: [(&'static str, Self); 2] = [("fdr", Self::Fdr), ("basic", Self::Basic)];
 
     /// The latest version of logs of this mode.
     #[must_use]
