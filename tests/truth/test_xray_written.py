@@ -4,6 +4,7 @@ repaired records, by walks over the files."""
 import gzip
 import json
 import re
+import struct
 import subprocess
 import sys
 from collections import Counter
@@ -127,3 +128,43 @@ def test_records_that_a_repair_adds_are_not_counted_as_read(
         [kind, f"0 read, {num} written"] if kind != "BufferExtents" else [kind, "1 read, 2 written"]
         for kind, num in added.items()
     ]
+
+
+@pytest.mark.truth(
+    recording="xray_fdr",
+    path=["repair", "query", "convert", "convert:xray", "check"],
+    source="a walk over the file: an argument belongs to the call that directly precedes it, or its other arguments",
+)
+def test_an_argument_without_a_call_is_no_event(tmp_path: Path) -> None:
+    """An argument that follows an event: readers, repair and conversion leave it out, and the check reports it."""
+    source = CORPUS / "found" / "xray" / "argument_without_call.xray"
+    if not source.exists():
+        pytest.skip(f"no {source}")
+    data, at = source.read_bytes(), 32
+    rows, orphans, follows_call = list[tuple[str, int]](), list[int](), False
+    while at < len(data):
+        (word,) = struct.unpack_from("<I", data, at)
+        kind = (word & 0xFF) >> 1
+        if not word & 1:
+            action = (word >> 1) & 7
+            rows.append((("enter", "exit", "tail_exit", "enter")[action], at))
+            follows_call = action in (0, 3)
+            at += 8
+            continue
+        if kind == 6:
+            rows += [("argument", at)] if follows_call else []
+            orphans += [] if follows_call else [at]
+        else:
+            follows_call = False
+        at += 16 + (struct.unpack_from("<i", data, at + 1)[0] if kind in (5, 8) else 0)
+    assert len(orphans) == 1
+    sql = "SELECT kind, record_offset FROM call_events ORDER BY record_offset"
+    assert run("query", source, sql, "--format", "csv", "--limit", 0).splitlines()[1:] == [f"{k},{o}" for k, o in rows]
+    findings = json.loads(run("check", source, "--json", status=1))["recordings"][0]["diagnostics"]
+    assert [one["offset"] for one in findings if one["code"] == "XR053"] == orphans
+    repaired, converted = tmp_path / "repaired.xray", tmp_path / "converted.xray"
+    run("repair", source, "-o", repaired, status=1)
+    run("convert", source, "--to", "xray", "-o", converted)
+    for path in (repaired, converted):
+        found = run("query", path, sql, "--format", "csv", "--limit", 0).splitlines()[1:]
+        assert [line.split(",")[0] for line in found] == [kind for kind, _ in rows]

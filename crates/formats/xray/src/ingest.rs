@@ -19,7 +19,7 @@ use super::ids::FunctionKeys;
 use super::log::{LogContent, XRay};
 use super::profile::{PathTime, PathTimes, read_path};
 use super::record_iter::{RecordItem, RecordIter};
-use super::records::{Event, Record, XRayDialect};
+use super::records::{Event, Record, XRayDialect, ends_arguments};
 use columns::{CallEventColumns, call_event_key};
 use perfuse_recording::{BatchStream, CallStream, Placement, Recording, Scale, call_stream, one_batch};
 
@@ -289,8 +289,11 @@ impl CallEventDecoder {
                     if let Record::NewCpuId { .. } = record {
                         columns.start_run(unit.thread_id, clock.cpu.map(u32::from));
                     }
+                    if ends_arguments(&record) {
+                        last_entry = None;
+                    }
                 }
-                Some(RecordItem::Function { .. }) => {}
+                Some(RecordItem::Function { .. }) => last_entry = None,
                 Some(RecordItem::Broken(_)) | None => return,
             }
         }

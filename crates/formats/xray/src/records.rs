@@ -134,6 +134,12 @@ pub fn unpack(word: u32, endian: Endian) -> (Action, u32) {
     }
 }
 
+/// Whether an argument after the record belongs to no call: one after an event, or after a change of the counter.
+#[must_use]
+pub const fn ends_arguments(record: &Record<'_>) -> bool {
+    matches!(record, Record::Custom(_) | Record::Typed(_) | Record::NewCpuId { .. } | Record::TscWrap { .. })
+}
+
 /// The first word of a function record; the id is truncated to 28 bits.
 #[must_use]
 pub fn pack(action: Action, function_id: u32, endian: Endian) -> u32 {

@@ -9,7 +9,7 @@ use crate::consts::Action;
 use crate::fdr::{FdrSurvey, thread_ids};
 use crate::log::{LogContent, XRay};
 use crate::record_iter::{RecordItem, RecordIter};
-use crate::records::{Event, Record, XRayDialect};
+use crate::records::{Event, Record, XRayDialect, ends_arguments};
 use crate::writer::{BufferStart, LogSink, ThreadEvent, ThreadIds, TscStamp, UnsupportedItems, WriteError};
 use perfuse_recording::Recording;
 
@@ -153,6 +153,9 @@ impl<S: LogSink> BufferReplay<'_, S> {
                 }
                 RecordItem::Broken(_) => return,
             };
+            if ends_arguments(&record) {
+                self.entered = false;
+            }
             match record {
                 Record::CallArgument(value) => self.argument(value),
                 Record::Custom(event) | Record::Typed(event) => {
@@ -208,7 +211,6 @@ impl<S: LogSink> BufferReplay<'_, S> {
     fn event(&mut self, record: &Record<'_>, event: &Event<'_>, dialect: XRayDialect) {
         let Some(tsc) = self.clock.metadata(record) else { return };
         self.begin(TscState { tsc, ..self.clock });
-        self.entered = false;
         let at = TscStamp { tsc, cpu: event.cpu.or(self.clock.cpu).unwrap_or(0) };
         let filler;
         let payload = if dialect.payloads || event.size == 0 {
