@@ -51,12 +51,22 @@ class CallTrace:
         self.thread_ids = self._core.thread_ids
         self.clock = self._core.clock
 
-    def write_chrome(self, out: IO[bytes], progress: Callable[[str, float], None] | None = None) -> None:
+    def write_chrome(
+        self,
+        out: IO[bytes],
+        progress: Callable[[str, float], None] | None = None,
+        *,
+        zero_ns: int | None = None,
+    ) -> None:
         """Writes Chrome's trace events, separated by commas, without the brackets around them.
 
-        Times are microseconds after `first_ns`.
+        Args:
+            out: A binary file object.
+            progress: Called with the name of the step and the completed share.
+            zero_ns: The time that times, in microseconds, are relative to; by default `first_ns`.
         """
-        self._core.write_chrome(descriptor_of(out), progress=progress)
+        zero_ns = self.first_ns or 0 if zero_ns is None else zero_ns
+        self._core.write_chrome(descriptor_of(out), zero_ns=zero_ns, progress=progress)
 
     def write_speedscope(self, out: IO[bytes], progress: Callable[[str, float], None] | None = None) -> None:
         """Writes the members `activeProfileIndex`, `profiles` and `shared` of a speedscope file.

@@ -2,18 +2,23 @@
 
 import gzip
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from fake_profile import FakeProfile
+from perf_script import perf_script
+from tools import output_of
 from traced import NAMES, Call, Instant, calls, in_json, instants
 
 import perfuse
 from perfuse.errors import ExportError
 from perfuse.exporters import export
+from perfuse.exporters.queries import FRAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -70,11 +75,102 @@ def test_every_output_is_the_same(traces: Path, tmp_path: Path, capfdbinary: pyt
     assert capfdbinary.readouterr().out == written
 
 
-def test_a_profile_without_calls_is_refused(small: FakeProfile, tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match="no calls") as error:
-        export(small, tmp_path / "p.trace.json")
-    assert error.value.hint == "samples go into perfetto, firefox, speedscope and pprof"
-    assert list(tmp_path.iterdir()) == []
+def test_a_profile_without_times_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="neither calls nor samples"):
+        export(FakeProfile(), tmp_path / "p.trace.json")
+    (tmp_path / "sums.folded").write_text("main;run 3\n", encoding="utf-8")
+    with pytest.raises(ExportError, match="only sums, without times"):
+        perfuse.fuse(tmp_path / "sums.folded").export(tmp_path / "p.trace.json")
+    assert not (tmp_path / "p.trace.json").exists()
+
+
+def test_samples_are_cpu_profiles_of_their_threads(expected_script: Path, tmp_path: Path) -> None:
+    """Every sample of perf's own output, with its time and its functions, root first."""
+    profile = perf_script(expected_script)
+    export(profile, tmp_path / "p.trace.json")
+    theirs: Counter[tuple[int, int, tuple[str, ...]]] = Counter()
+    for one in cpu_profiles(json.loads((tmp_path / "p.trace.json").read_bytes())):
+        theirs.update((one.tid, at_us, path) for at_us, path in one.samples if path != ("(idle)",))
+    frames = dict(profile.sql(f"SELECT frame_id, label FROM ({FRAMES})").fetchall())
+    stacks: dict[int | None, tuple[str, ...]] = {None: ()}
+    for stack, parent, frame in profile.sql(
+        "SELECT stack_id, parent_stack_id, frame_id FROM stacks ORDER BY 1"
+    ).fetchall():
+        stacks[stack] = (*stacks[parent], frames[frame])
+    rows = profile.sql("SELECT tid, ts_ns, stack_id FROM samples JOIN threads USING (thread_id)").fetchall()
+    first_ns = min(ts_ns for _, ts_ns, _ in rows)
+    assert theirs == Counter(
+        (tid, (ts_ns - first_ns + 500) // 1000, stacks[stack] or ("[no stack]",)) for tid, ts_ns, stack in rows
+    )
+
+
+def test_a_thread_that_waits_is_idle_in_cpu_profiles(tmp_path: Path) -> None:
+    """A viewer lets a sample last until the next one: two bursts of three samples of 1 ms are 6 ms, not 103."""
+    profile = FakeProfile()
+    profile.add("processes", process_id=0, pid=7, name="app")
+    profile.add("threads", thread_id=0, process_id=0, tid=7, name="app")
+    profile.add("functions", function_id=0, name="busy", path="/src/app.c", line=12, column=3)
+    profile.add("frames", frame_id=0, function_id=0, kind="native")
+    profile.add("stacks", stack_id=0, frame_id=0)
+    for number, at_ms in enumerate((0, 1, 2, 100, 101, 102)):
+        profile.add("samples", sample_id=number, ts_ns=5_000_000_000 + at_ms * 1_000_000, thread_id=0, stack_id=0,
+                    weight=1_000_000, weight_unit="ns", event="cpu-clock")  # fmt: skip
+    export(profile, tmp_path / "p.trace.json")
+    written = json.loads((tmp_path / "p.trace.json").read_bytes())
+    (one,) = cpu_profiles(written)
+    lasted: Counter[str] = Counter()
+    for (at_us, path), (next_us, _) in pairwise([*one.samples, (one.end_us, ())]):
+        lasted[path[-1]] += next_us - at_us
+    assert lasted == {"busy": 6000, "(idle)": 97_000}
+    (node,) = [node for node in one.nodes if node["callFrame"]["functionName"] == "busy"]
+    assert [node["callFrame"][key] for key in ("url", "lineNumber", "columnNumber")] == ["/src/app.c", 11, 2]
+    names = {event["name"]: event["args"]["name"] for event in written["traceEvents"] if event["ph"] == "M"}
+    assert names == {"process_name": "app", "thread_name": "app"}
+
+
+@pytest.mark.truth(
+    recording="perf_xray", path="convert:chrome", source="the clock that both recorders share, read from both tables"
+)
+def test_samples_and_calls_have_one_zero(tmp_path: Path) -> None:
+    """A sample of `busy` lies inside a call of it in the same trace."""
+    recorded = Path(__file__).parents[1] / "truth" / "recorded" / "perf_xray"
+    profile = perfuse.fuse(recorded / "perf.data.gz", recorded / "log.xray", maps={0: recorded / "ph.o"})
+    profile.export(tmp_path / "p.trace.json")
+    written = json.loads((tmp_path / "p.trace.json").read_bytes())
+    (one,) = cpu_profiles(written)
+    spans = [
+        (event["name"], event["ts"], event["ts"] + event["dur"])
+        for event in written["traceEvents"]
+        if event["ph"] == "X"
+    ]
+    names = {name for name, _, _ in spans}
+    inside = outside = 0
+    for at_us, path in one.samples:
+        for name in names.intersection(path):
+            within = any(start - 1 <= at_us <= end + 1 for called, start, end in spans if called == name)
+            inside, outside = inside + within, outside + (not within)
+    assert inside > 100
+    assert outside == 0
+
+
+def test_heap_snapshots_and_allocations_are_counters(mono_corpus: Path, mprof_report: str, tmp_path: Path) -> None:
+    """The last value of the sums is what mprof-report adds up."""
+    log = mono_corpus / "v17" / "alloc-bt3.mlpd"
+    found = re.search(r"Total memory allocated: (\d+) bytes in (\d+) objects", output_of(mprof_report, log))
+    assert found is not None
+    perfuse.fuse(log).export(tmp_path / "p.trace.json")
+    values = counters(tmp_path / "p.trace.json")
+    for name, total in zip(("bytes", "objects"), found.groups(), strict=True):
+        so_far = [value for _, value in sorted(values[f"Allocated so far: {name}"])]
+        assert so_far == sorted(so_far)
+        assert so_far[-1] == int(total)
+    log = mono_corpus / "v17" / "heapshot.mlpd"
+    lines = re.findall(r"Heap shot \d+ at [^:]*: size: (\d+), object count: (\d+)", output_of(mprof_report, log))
+    perfuse.fuse(log).export(tmp_path / "p.trace.json")
+    values = counters(tmp_path / "p.trace.json")
+    sizes = [value for _, value in sorted(values["Heap snapshot: bytes"])]
+    objects = [value for _, value in sorted(values["Heap snapshot: objects"])]
+    assert [*zip(sizes, objects, strict=True)] == [(int(size), int(count)) for size, count in lines if int(count)]
 
 
 def test_an_exception_while_writing_stops_it(traces: Path) -> None:
@@ -89,6 +185,44 @@ def test_an_exception_while_writing_stops_it(traces: Path) -> None:
     assert trace is not None
     with pytest.raises(KeyboardInterrupt):
         trace.write_chrome(SlowSink())  # type: ignore[arg-type]
+
+
+class CpuProfile(NamedTuple):
+    """A CPU profile as DevTools reads it: a sample's time is the start and the sum of the deltas up to it."""
+
+    tid: int
+    samples: list[tuple[int, tuple[str, ...]]]
+    end_us: int
+    nodes: list[dict[str, Any]]
+
+
+def cpu_profiles(trace: dict[str, Any]) -> Iterator[CpuProfile]:
+    heads = {event["id"]: event for event in trace["traceEvents"] if event["name"] == "Profile"}
+    for event in trace["traceEvents"]:
+        if event["name"] != "ProfileChunk":
+            continue
+        head, data = heads[event["id"]], event["args"]["data"]
+        assert head["pid"] == event["pid"]
+        assert head["ts"] == head["args"]["data"]["startTime"]
+        paths: dict[int, tuple[str, ...]] = {}
+        for node in data["cpuProfile"]["nodes"]:
+            name = node["callFrame"]["functionName"]
+            paths[node["id"]] = (*paths[node["parent"]], name) if "parent" in node else ()
+        at_us, samples = head["ts"], []
+        for node, delta in zip(data["cpuProfile"]["samples"], data["timeDeltas"], strict=True):
+            at_us += delta
+            samples.append((at_us, paths[node]))
+        yield CpuProfile(head["tid"], samples, data["endTime"], data["cpuProfile"]["nodes"])
+
+
+def counters(path: Path) -> dict[str, list[tuple[float, float]]]:
+    """Times and values of counters, by name."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for event in json.loads(path.read_bytes())["traceEvents"]:
+        if event["ph"] == "C":
+            ((_, value),) = event["args"].items()
+            found.setdefault(event["name"], []).append((event["ts"], value))
+    return found
 
 
 def as_viewers_read(events: list[dict[str, Any]], zero_ns: int) -> Iterator[Call]:

@@ -64,7 +64,7 @@ class Chrome:
                 assert name == event["name"]
                 args = json.dumps(event.get("args", {}).get("arguments", []))
                 self.slices[names[event["tid"]], name, event["cat"], start, ns - start, args] += 1
-            elif event["ph"] == "C":
+            elif event["ph"] == "C" and not event["name"].startswith(("Allocated so far", "Heap snapshot")):
                 ((_, value),) = event["args"].items()
                 self.counts[event["name"], ns, value] += 1
         assert not any(open_slices.values())

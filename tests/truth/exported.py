@@ -175,11 +175,22 @@ def perfetto(path: Path) -> Sums:
 
 
 def chrome(path: Path) -> Sums:
-    """Calls of the trace event format: complete events, and pairs of begin and end; which are outermost."""
+    """Calls of the trace event format: complete events, and pairs of begin and end; which are outermost.
+
+    Samples are V8's CPU profiles: a `Profile` names the thread, its chunk has the samples; `(idle)` is not one of them.
+    """
     found: Sums = defaultdict(Counter)
     calls: dict[int, list[tuple[int, int]]] = defaultdict(list)
     begun: dict[int, list[int]] = defaultdict(list)
+    sampled: dict[str, tuple[int, str]] = {}
     for event in json.loads(path.read_text(encoding="utf-8"))["traceEvents"]:
+        if event["name"] == "Profile":
+            sampled[event["id"]] = event["tid"], event["args"]["data"]["event"]
+        elif event["name"] == "ProfileChunk":
+            tid, name = sampled[event["id"]]
+            chunk = event["args"]["data"]["cpuProfile"]
+            names = {node["id"]: node["callFrame"]["functionName"] for node in chunk["nodes"]}
+            found[f"{name}-samples"][tid] += sum(names[node] != "(idle)" for node in chunk["samples"])
         if event.get("cat", "call") != "call" or event["ph"] not in "XBE":
             continue
         at = round(event["ts"] * 1000)

@@ -122,11 +122,21 @@ def _export(kind: Kind) -> str | None:
     return None if any(_exporter(kind, target.name) is None for target in TARGETS) else "no target takes it"
 
 
+TIMED = (
+    "samples",
+    "call_events",
+    "slices",
+    "instants",
+    "exceptions",
+    "counter_samples",
+    "allocations",
+    "heap_snapshots",
+)
 EXPORTED = {
     "firefox": TIMELINE,
     "speedscope": WEIGHTS,
-    "chrome": ("call_events", "slices", "instants", "exceptions", "counter_samples"),
-    "perfetto": ("samples", "call_events", "slices", "instants", "exceptions", "counter_samples"),
+    "chrome": TIMED,
+    "perfetto": TIMED,
     "pprof": WEIGHTS,
     "collapsed": WEIGHTS,
     "perf-map": ("code_objects",),
@@ -148,6 +158,8 @@ def _exporter(kind: Kind, name: str) -> str | None:
         return _needs(kind, "call_events") if is_log else "records of an XRay log are written as YAML"
     if name == "mono":
         return None if "mono" in kind.formats else _needs(kind, "samples", "call_events", "allocations")
+    if EXPORTED[name] is TIMED and kind.name == "collapsed":
+        return "it has no times"
     return _needs(kind, *EXPORTED[name])
 
 

@@ -17,7 +17,7 @@ from .outside import Outside, Weight, outside
 
 EVENTS_OF = {
     "firefox": {"cpu-clock-samples", "sample-samples"},
-    "chrome": {"calls", "wall-time"},
+    "chrome": {"cpu-clock-samples", "sample-samples", "calls", "wall-time"},
     "perfetto": {"cpu-clock-samples", "sample-samples", "calls", "wall-time"},
 }
 """What targets hold that do not hold all: timelines have each call and each sample, but no sums; one file of
@@ -26,7 +26,14 @@ the Firefox Profiler has numbers of samples or weights."""
 
 @pytest.mark.truth(
     recording="perf_[!mx]*",
-    path=["convert:pprof", "convert:speedscope", "convert:firefox", "convert:perfetto", "convert:html"],
+    path=[
+        "convert:pprof",
+        "convert:speedscope",
+        "convert:firefox",
+        "convert:perfetto",
+        "convert:chrome",
+        "convert:html",
+    ],
     source="samples and periods by thread: a walk over the structures of the perf.data",
 )
 @pytest.mark.truth(
@@ -41,12 +48,17 @@ the Firefox Profiler has numbers of samples or weights."""
 )
 @pytest.mark.truth(
     recording="perf_xray",
-    path=["convert:pprof", "convert:speedscope", "convert:perfetto", "convert:html"],
+    path=["convert:pprof", "convert:speedscope", "convert:perfetto", "convert:chrome", "convert:html"],
     source="walks over both files: samples by thread, calls and times by thread",
 )
 @pytest.mark.truth(
     recording=["mono_samples", "mono_allocations"],
     path="convert:speedscope",
+    source="sums of an independent two-pass reader of Mono logs (corpus, truth.json)",
+)
+@pytest.mark.truth(
+    recording="mono_samples",
+    path=["convert:firefox", "convert:chrome", "convert:perfetto"],
     source="sums of an independent two-pass reader of Mono logs (corpus, truth.json)",
 )
 @pytest.mark.truth(
@@ -56,7 +68,14 @@ the Firefox Profiler has numbers of samples or weights."""
 )
 @pytest.mark.truth(
     recording="perf_mono",
-    path=["convert:pprof", "convert:speedscope", "convert:firefox", "convert:perfetto", "convert:html"],
+    path=[
+        "convert:pprof",
+        "convert:speedscope",
+        "convert:firefox",
+        "convert:perfetto",
+        "convert:chrome",
+        "convert:html",
+    ],
     source="samples and periods by thread: a walk over the structures of the perf.data",
 )
 def test_sums_by_thread(kind: Kind, profile: Profile, path: str, tmp_path: Path) -> None:

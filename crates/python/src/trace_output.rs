@@ -91,10 +91,16 @@ impl CallTrace {
         self.survey.thread_ids.clone()
     }
 
-    /// Writes Chrome's trace events, with commas between them, but nothing around them.
-    #[pyo3(signature = (out, *, progress=None))]
-    fn write_chrome(&self, py: Python<'_>, out: Target, progress: Option<Py<PyAny>>) -> PyResult<()> {
-        self.write(py, out, progress, |trace, out, go_on| chrome::write(trace, out, go_on))
+    /// Writes Chrome's trace events, with commas between them, but nothing around them. Times are relative to `zero_ns`.
+    #[pyo3(signature = (out, *, zero_ns, progress=None))]
+    fn write_chrome(
+        &self,
+        py: Python<'_>,
+        out: Target,
+        zero_ns: i64,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        self.write(py, out, progress, |trace, out, go_on| chrome::write(trace, zero_ns, out, go_on))
     }
 
     /// Writes the members of a speedscope file that contain calls.

@@ -1,16 +1,27 @@
 """Chrome's trace events as JSON: chrome://tracing, Perfetto, speedscope and many more open it."""
 
 import json
-from typing import IO
+from collections.abc import Iterator
+from itertools import chain
+from typing import IO, Any
 
-from perfuse.errors import ExportError
-from perfuse.exporters.source import Progress, TraceSource
+from perfuse.exporters import cpu_profiles
+from perfuse.exporters.heap_sizes import BYTES, OBJECTS, allocated_so_far, snapshot_sizes
+from perfuse.exporters.queries import IS_SUM
+from perfuse.exporters.source import Progress, Source, TraceSource, no_times_error
+
+_THREADS = f"""
+    SELECT pid, coalesce(tid, thread_id), t.name::VARCHAR, p.name::VARCHAR, thread_id
+    FROM threads t JOIN processes p USING (process_id)
+    WHERE thread_id IN (SELECT thread_id FROM samples WHERE NOT {IS_SUM}) ORDER BY 1, 2
+"""
 
 
 def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = None) -> None:
-    """Writes calls, slices that are not calls, counters and instants as trace events.
+    """Writes calls, slices that are not calls, counters and instants as trace events, and samples as V8's CPU profiles.
 
-    Times are microseconds after the first event; `otherData` has its time on the profile's clock.
+    Heap snapshots are counters of their sizes; allocations, counters of what was allocated so far. Times are
+    microseconds after the first event; `otherData` has its time on the profile's clock.
 
     Args:
         profile: The profile.
@@ -21,12 +32,59 @@ def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = N
         ExportError: The profile has none of these.
     """
     trace = profile.call_trace(progress)
-    if trace is None:
-        raise ExportError("there are no calls to show", hint="samples go into perfetto, firefox, speedscope and pprof")
+    threads = profile.sql(_THREADS).fetchall() if profile.has_samples else []
+    counts = [(pid, ts_ns, name, value) for pid, ts_ns, name, value in _counts(profile)]
+    firsts = [ts_ns for _, ts_ns, _, _ in counts]
+    if trace is not None and trace.first_ns is not None:
+        firsts.append(trace.first_ns)
+    if threads:
+        firsts += profile.sql(f"SELECT min(ts_ns) FROM samples WHERE NOT {IS_SUM}").fetchall()[0]
+    if not firsts:
+        raise no_times_error(profile, "there are neither calls nor samples to show")
+    zero_ns = min(firsts)
+    clock = _clock(profile) if trace is None else trace.clock
     members = {
         "displayTimeUnit": "ns",
-        "otherData": {"title": profile.title, "clock": trace.clock or "unknown", "start_ns": trace.first_ns},
+        "otherData": {"title": profile.title, "clock": clock or "unknown", "start_ns": zero_ns},
     }
     out.write(json.dumps(members)[:-1].encode() + b', "traceEvents": [\n')
-    trace.write_chrome(out, progress)
+    separator = b""
+    if trace is not None:
+        trace.write_chrome(out, progress, zero_ns=zero_ns)
+        separator = b",\n"
+    named = set() if trace is None else set(trace.thread_ids)
+    samples = cpu_profiles.events(profile, zero_ns) if threads else ()
+    names = (event for *thread, key in threads if key not in named for event in _names(*thread))
+    # Speedscope takes a trace for one of samples where its first event has a category.
+    for event in chain(samples, map(json.dumps, names), (_count(zero_ns, *count) for count in counts)):
+        out.write(separator + event.encode())
+        separator = b",\n"
     out.write(b"\n]}\n")
+
+
+def _names(pid: int, tid: int, name: str | None, process_name: str | None) -> Iterator[dict[str, Any]]:
+    """Events that name a process and a thread."""
+    for what, value in (("process_name", process_name), ("thread_name", name)):
+        if value is not None:
+            yield {"name": what, "ph": "M", "pid": pid, "tid": tid, "args": {"name": value}}
+
+
+def _counts(profile: TraceSource) -> Iterator[tuple[int, int, str, int]]:
+    """Values of counters of processes: pid, time, name, value."""
+    for one in snapshot_sizes(profile):
+        yield one.pid, one.ts_ns, BYTES, one.size_bytes
+        yield one.pid, one.ts_ns, OBJECTS, one.num_objects
+    for pid, ts_ns, size_bytes, num_objects in allocated_so_far(profile):
+        yield pid, ts_ns, "Allocated so far: bytes", size_bytes
+        yield pid, ts_ns, "Allocated so far: objects", num_objects
+
+
+def _count(zero_ns: int, pid: int, ts_ns: int, name: str, value: int) -> str:
+    unit = "bytes" if name.endswith("bytes") else "count"
+    return json.dumps({"name": name, "ph": "C", "pid": pid, "ts": (ts_ns - zero_ns) / 1000, "args": {unit: value}})
+
+
+def _clock(profile: Source) -> str | None:
+    """Kind of the profile's clock; None where recordings have different ones."""
+    kinds = profile.sql("SELECT DISTINCT kind::VARCHAR FROM clocks").fetchall()
+    return kinds[0][0] if len(kinds) == 1 else None

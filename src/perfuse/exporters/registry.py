@@ -60,7 +60,7 @@ TARGETS: tuple[Target, ...] = (
     Target("speedscope", "speedscope", (".speedscope.json",), "speedscope", ("file",),
            "speedscope.app: time order, left heavy, sandwich"),
     Target("chrome", "Chrome trace events", (".trace.json", ".chrome.json"), "chrome", ("file",),
-           "chrome://tracing, ui.perfetto.dev, speedscope: each call on the timeline of its thread"),
+           "chrome://tracing, ui.perfetto.dev, DevTools, speedscope: calls and samples on the timelines of threads"),
     Target("perfetto", "Perfetto", (".pftrace", ".perfetto-trace"), "perfetto", ("file",),
            "ui.perfetto.dev and its trace processor: calls, instants and samples, a third of the size"),
     Target("pprof", "pprof", (".pb", ".pprof"), "pprof", ("file",),

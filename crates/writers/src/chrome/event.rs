@@ -30,8 +30,8 @@ pub struct CallDetails<'a> {
 }
 
 impl EventWriter {
-    /// EventWriter of a trace, from the first one on.
-    pub fn new(trace: &Trace<'_>, spool: Spool) -> Result<Self, ColumnError> {
+    /// Of a trace; times are relative to `zero_ns`.
+    pub fn new(trace: &Trace<'_>, zero_ns: i64, spool: Spool) -> Result<Self, ColumnError> {
         let names = EncodedNames::of(trace.tables.functions, |name, out| json::escaped(out, name))?;
         let last = trace.survey.thread_ids.last().map_or(0, |&id| id as usize + 1);
         let mut threads = vec![Vec::new(); last];
@@ -39,7 +39,6 @@ impl EventWriter {
             let Thread { pid, tid, .. } = trace.tracks.get(id);
             threads[id as usize] = format!("\",\"pid\":{pid},\"tid\":{tid},\"ts\":").into_bytes();
         }
-        let zero_ns = trace.survey.first_ns.unwrap_or(0);
         Ok(Self { spool, names, threads, zero_ns, separator: b"" })
     }
 
@@ -148,7 +147,7 @@ impl EventWriter {
         begin(&mut self.spool, &mut self.separator)
     }
 
-    /// Time since the first event.
+    /// Time since the start of the trace.
     pub fn since_zero(&self, ts_ns: i64) -> i64 {
         ts_ns.saturating_sub(self.zero_ns)
     }

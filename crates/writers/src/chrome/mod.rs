@@ -1,7 +1,6 @@
 //! Chrome's trace events as JSON, which chrome://tracing, Perfetto and speedscope open.
 //!
-//! Times are microseconds from [`TraceSurvey::first_ns`](super::TraceSurvey::first_ns) on: viewers keep them as doubles, which hold
-//! nanoseconds for some days only.
+//! Times are microseconds from the first event on: viewers keep them as doubles, which hold nanoseconds for some days only.
 
 mod bundle;
 mod calls;
@@ -18,16 +17,17 @@ use event::EventWriter;
 use perfuse_engine::calls::Calls;
 
 /// Writes the events of a trace, with commas between them: names of processes and threads, slices other than calls, counters,
-/// instants, calls as they end.
+/// instants, calls as they end. `zero_ns` is the time that times are relative to.
 ///
 /// # Errors
 /// [`Error`]
 pub fn write(
     trace: &Trace<'_>,
+    zero_ns: i64,
     out: impl Write + Send + 'static,
     progress: &mut Progress<'_>,
 ) -> Result<(), Error> {
-    let events = EventWriter::new(trace, Spool::new(out))?;
+    let events = EventWriter::new(trace, zero_ns, Spool::new(out))?;
     let mut calls =
         Calls::new(ChromeCalls::new(events, trace), trace.selection.clone(), trace.survey.lost.clone());
     let result = write_events(trace, &mut calls, progress);

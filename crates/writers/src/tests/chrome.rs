@@ -157,7 +157,9 @@ fn write_errors_are_returned() {
     let made = Made::of(vec![events(&[(0, 0, Enter, 0), (0, 1, Exit, 0)])]);
     let mut message = String::new();
     made.write(|trace, _| {
-        let failed = super::super::chrome::write(trace, Full, &mut |_| true).unwrap_err();
+        let failed =
+            super::super::chrome::write(trace, trace.survey.first_ns.unwrap_or(0), Full, &mut |_| true)
+                .unwrap_err();
         message = failed.to_string();
         Ok(())
     });
@@ -168,7 +170,10 @@ fn write_errors_are_returned() {
 fn who_waits_may_stop_it() {
     let made = Made::of(vec![events(&[(0, 0, Enter, 0), (0, 1, Exit, 0)])]);
     made.write(|trace, out| {
-        assert!(matches!(super::super::chrome::write(trace, out, &mut |_| false), Err(Error::Stopped)));
+        assert!(matches!(
+            super::super::chrome::write(trace, trace.survey.first_ns.unwrap_or(0), out, &mut |_| false),
+            Err(Error::Stopped)
+        ));
         Ok(())
     });
 }

@@ -87,7 +87,9 @@ impl Made {
     }
 
     fn chrome(&self) -> Vec<String> {
-        let bytes = self.write(|trace, out| super::chrome::write(trace, out, &mut |_| true));
+        let bytes = self.write(|trace, out| {
+            super::chrome::write(trace, trace.survey.first_ns.unwrap_or(0), out, &mut |_| true)
+        });
         let text = String::from_utf8(bytes).unwrap();
         text.split(",\n").filter(|event| !event.is_empty()).map(str::to_owned).collect()
     }
