@@ -46,7 +46,7 @@ class CallTrace:
         self.num_instants = self._core.num_instants
         self.num_slices = self._core.num_slices
         self.num_counts = self._core.num_counts
-        self.is_empty = self._core.is_empty
+        self.is_empty = not (self.num_events or self.num_instants or self.num_slices or self.num_counts)
         self.first_ns = self._core.first_ns
         self.thread_ids = self._core.thread_ids
         self.clock = self._core.clock

@@ -14,6 +14,9 @@ use pyo3::types::PyBytes;
 use crate::arrow::reader;
 use crate::errors::table_error;
 
+/// A callback that is called with the name of the current step and the completed share, where there is one.
+pub type Progress = Option<Py<PyAny>>;
+
 /// An output as Python gives it: a file by its descriptor, or an object that has `write`.
 #[derive(FromPyObject)]
 pub enum Target {
@@ -69,7 +72,7 @@ const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A Python thread that waits for the core: its signals are handled, and its progress callback is called.
 pub struct WaitingPython {
-    progress: Option<Py<PyAny>>,
+    progress: Progress,
     /// Number of all events, where known.
     num_events: Option<u64>,
     last_check: Instant,
@@ -78,7 +81,7 @@ pub struct WaitingPython {
 
 impl WaitingPython {
     /// At the start of the work.
-    pub fn new(progress: Option<Py<PyAny>>, num_events: Option<u64>) -> Self {
+    pub fn new(progress: Progress, num_events: Option<u64>) -> Self {
         Self { progress, num_events, last_check: Instant::now(), raised: None }
     }
 

@@ -7,7 +7,7 @@ use perfuse_writers::{Error, Tracks, perfetto, pprof};
 use pyo3::prelude::*;
 
 use crate::arrow::batches;
-use crate::output::{Target, WaitingPython};
+use crate::output::{Progress, Target, WaitingPython};
 
 /// Writes rows of samples, sums of allocations by stack, and sizes of heap snapshots `(pid, ts_ns, num_objects, size_bytes)` as
 /// Perfetto's packets. `threads` are the rows of threads that have samples, `clock` is a number of Perfetto's `BuiltinClock`.
@@ -25,7 +25,7 @@ pub fn write_perfetto_stacks(
     frames: &Bound<'_, PyAny>,
     threads: &Bound<'_, PyAny>,
     clock: Option<u32>,
-    progress: Option<Py<PyAny>>,
+    progress: Progress,
 ) -> PyResult<()> {
     let (rows, frames, stacks) = (batches(samples)?, batches(frames)?, batches(stacks)?);
     let (threads, allocations) = (batches(threads)?, batches(allocations)?);
@@ -62,7 +62,7 @@ pub fn write_pprof(
     title: &str,
     time_ns: Option<i64>,
     duration_ns: i64,
-    progress: Option<Py<PyAny>>,
+    progress: Progress,
 ) -> PyResult<()> {
     let (rows, frames, stacks) = (batches(samples)?, batches(frames)?, batches(stacks)?);
     let mappings = batches(mappings)?;

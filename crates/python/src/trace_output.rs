@@ -7,7 +7,7 @@ use perfuse_writers::{Error, Trace, TraceSurvey, Tracks, chrome, perfetto, speed
 use pyo3::prelude::*;
 
 use crate::calls::selection;
-use crate::output::{Output, Target, WaitingPython};
+use crate::output::{Output, Progress, Target, WaitingPython};
 use crate::profile::PyProfile;
 
 /// The calls, slices, counters and instants of a profile, surveyed and ready to be written.
@@ -28,7 +28,7 @@ impl CallTrace {
         profile: &PyProfile,
         threads: Option<Vec<u32>>,
         time_ns: Option<(i64, i64)>,
-        progress: Option<Py<PyAny>>,
+        progress: Progress,
     ) -> PyResult<Self> {
         let selection = selection(threads, time_ns);
         let profile = Arc::clone(&profile.inner);
@@ -67,12 +67,6 @@ impl CallTrace {
         self.survey.num_counts
     }
 
-    /// Whether there is nothing to write.
-    #[getter]
-    fn is_empty(&self) -> bool {
-        self.survey.is_empty()
-    }
-
     /// Time of the first event.
     #[getter]
     fn first_ns(&self) -> Option<i64> {
@@ -93,19 +87,13 @@ impl CallTrace {
 
     /// Writes Chrome's trace events, with commas between them, but nothing around them. Times are relative to `zero_ns`.
     #[pyo3(signature = (out, *, zero_ns, progress=None))]
-    fn write_chrome(
-        &self,
-        py: Python<'_>,
-        out: Target,
-        zero_ns: i64,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<()> {
+    fn write_chrome(&self, py: Python<'_>, out: Target, zero_ns: i64, progress: Progress) -> PyResult<()> {
         self.write(py, out, progress, |trace, out, go_on| chrome::write(trace, zero_ns, out, go_on))
     }
 
     /// Writes the members of a speedscope file that contain calls.
     #[pyo3(signature = (out, *, progress=None))]
-    fn write_speedscope(&self, py: Python<'_>, out: Target, progress: Option<Py<PyAny>>) -> PyResult<()> {
+    fn write_speedscope(&self, py: Python<'_>, out: Target, progress: Progress) -> PyResult<()> {
         self.write(py, out, progress, |trace, out, go_on| speedscope::write(trace, out, go_on))
     }
 
@@ -116,7 +104,7 @@ impl CallTrace {
         py: Python<'_>,
         out: Target,
         clock: Option<u32>,
-        progress: Option<Py<PyAny>>,
+        progress: Progress,
     ) -> PyResult<()> {
         self.write(py, out, progress, |trace, out, go_on| perfetto::write(trace, clock, out, go_on))
     }
@@ -127,7 +115,7 @@ impl CallTrace {
         &self,
         py: Python<'_>,
         out: Target,
-        progress: Option<Py<PyAny>>,
+        progress: Progress,
         write: impl FnOnce(&Trace<'_>, Output, &mut dyn FnMut(u64) -> bool) -> Result<(), Error> + Send,
     ) -> PyResult<()> {
         let out = out.open()?;

@@ -73,12 +73,6 @@ impl TraceSurvey {
         let num_counts = counted.num;
         Ok(Self { lost, thread_ids, first_ns, num_events, num_instants, spans, nests, counters, num_counts })
     }
-
-    /// Whether the trace has nothing to draw.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.num_events + self.num_instants + self.num_counts == 0 && self.spans.is_empty()
-    }
 }
 
 /// The counters that have values, and the time of the first value.
