@@ -66,3 +66,26 @@ def test_kernel_functions_of_several_names_have_the_one_that_perf_shows(tmp_path
         pytest.skip("the kernel's symbols are hidden, or it is of another machine")
     assert {name for name in ours.values() if "sched_yield" in name} >= {"__x64_sys_sched_yield"}
     assert {at: (name, theirs[at]) for at, name in ours.items() if at in theirs and theirs[at] != name} == {}
+
+
+@pytest.mark.truth(recording="perf_data", path="api:Profile.sql", source="c++filt")
+def test_names_of_templates_are_those_of_cxxfilt(tmp_path: Path) -> None:
+    """Empty parameter packs leave no comma and no reference, unsigned arguments are short: `Run<Phase>()`, `9u`."""
+    need("perf", "g++", "c++filt")
+    flags = ["-O0", "-fno-omit-frame-pointer"]
+    run_tool(["g++", *flags, PROGRAMS / "mangled.cc", "-o", "mangled"], tmp_path)
+    run_tool(["perf", "record", "-q", "-e", "cpu-clock", "-F", "499", "-g", "-o", "perf.data", "./mangled"], tmp_path)
+    rows = (
+        perfuse.fuse(tmp_path / "perf.data")
+        .sql("""SELECT DISTINCT linkage_name, functions.name FROM functions
+            JOIN modules USING (module_id) WHERE modules.name LIKE '%mangled' AND linkage_name IS NOT NULL""")
+        .fetchall()
+    )
+    mangled = "\n".join(linkage for linkage, _ in rows)
+    printed = subprocess.run(["c++filt"], input=mangled, capture_output=True, text=True, check=True).stdout
+    # c++filt has the return type of templates, and so does nothing else here.
+    theirs = [name.removeprefix("void ") for name in printed.splitlines()]
+    assert [name for _, name in rows] == theirs
+    assert {"Pipeline::run<Phase>()", "Pipeline::run<Phase, int&>(int&)", "Table<int, 9u, 10ul>::insert(int)"} <= {
+        *theirs
+    }

@@ -1,5 +1,7 @@
 """Programs recorded with copies of their stacks: unwound as perf does, and to the depth that their source defines."""
 
+import gzip
+import struct
 import subprocess
 from collections.abc import Callable
 from functools import cache
@@ -12,6 +14,8 @@ import perfuse as pf
 
 from .producers import PROGRAMS, need, run_tool
 
+RECORDED = Path(__file__).parent / "recorded"
+PAGE_BYTES = 4096
 DEPTH = 9
 COMPILED = {
     "eh_frame": ("-O2", "-fomit-frame-pointer"),
@@ -59,6 +63,31 @@ def perf_script(perf_data: Path) -> dict[int, perf_chains.Chain]:
     return perf_chains.read(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
+SAMPLE, RECORD_HEADER = 9, struct.Struct("<IHH")
+DATA_SECTION = 40
+"""Where the header of perf.data has the offset and the size of its records."""
+
+
+def last_words(recording: bytes, copy_bytes: int) -> dict[int, int]:
+    """The last word of each whole copy of a stack, by time, read without the decoder."""
+    begin, size = struct.unpack_from("<QQ", recording, DATA_SECTION)
+    copy_size = struct.pack("<Q", copy_bytes)
+    found = {}
+    while size > 0:
+        kind, _, record_bytes = RECORD_HEADER.unpack_from(recording, begin)
+        record = recording[begin : begin + record_bytes]
+        if kind == SAMPLE:
+            _ip, _pid, _tid, ts = struct.unpack_from("<QIIQ", record, RECORD_HEADER.size)
+            at = record.find(copy_size)
+            # The copy is between its size and the size that the kernel could copy.
+            while at >= 0 and not record.startswith(copy_size, at + 8 + copy_bytes):
+                at = record.find(copy_size, at + 1)
+            if at >= 0:
+                (found[ts],) = struct.unpack_from("<Q", record, at + copy_bytes)
+        begin, size = begin + record_bytes, size - record_bytes
+    return found
+
+
 def recursions(profile: pf.Profile) -> list[tuple[str, int]]:
     """For each sample in `spin`: the recursive function below it in the stack, and its depth."""
     return profile.sql("""
@@ -90,17 +119,49 @@ def test_stacks_have_the_depth_of_the_source(compiled: Compiled, how: str) -> No
 @pytest.mark.parametrize("how", ["eh_frame", "sframe"])
 @pytest.mark.parametrize("dump_bytes", [1024, 16384])
 def test_stacks_are_those_of_perf(compiled: Compiled, how: str, dump_bytes: int) -> None:
-    """perf follows neither `.debug_frame` here nor, into libc, frame pointers."""
+    """perf follows neither `.debug_frame` here nor, into libc, frame pointers.
+
+    perf 6.1 does not read the last word of a copy (`access_mem`: `addr + sizeof(unw_word_t) >= end`), though it is whole.
+    """
     perf_data = record(compiled(how), "./recursion", dump_bytes=dump_bytes)
     profile = pf.fuse(perf_data)
     ours, theirs = perf_chains.of(profile), perf_script(perf_data)
     assert ours.keys() == theirs.keys()
-    assert {ts: (ours[ts], theirs[ts]) for ts in ours if ours[ts] != theirs[ts]} == {}
+    different = {ts: (ours[ts], theirs[ts]) for ts in ours if ours[ts] != theirs[ts]}
+    words = last_words(perf_data.read_bytes(), dump_bytes)
+    for ts in [ts for ts in different if ours[ts][:-1] == theirs[ts]]:
+        if (ours[ts][-1] + 1 - words[ts]) % PAGE_BYTES == 0:
+            del different[ts]
+    assert different == {}
     unwinding = profile.unwinding
     assert unwinding is not None
     if dump_bytes == 1024:
         assert (unwinding.cut_bytes, unwinding.stops["cut"] > 100) == (1024, True)
     assert ("FU009" in {found.code for found in profile.diagnostics}) == (dump_bytes == 1024)
+
+
+@pytest.mark.truth(
+    recording="perf_stacks",
+    path=["api:Profile.sql", "api:Profile.unwinding"],
+    source="return addresses in the copies of the stack",
+)
+def test_a_return_address_that_ends_a_copy_is_followed(tmp_path: Path) -> None:
+    """Frames of 64 bytes in copies of 200: each copy has four return addresses, and ends with the last one."""
+    (tmp_path / "perf.data").write_bytes(gzip.decompress((RECORDED / "stack_edge/perf.data.gz").read_bytes()))
+    words = last_words((tmp_path / "perf.data").read_bytes(), 200)
+    profile = pf.fuse(tmp_path / "perf.data", symbol_dirs=[RECORDED / "stack_edge"])
+    chains = profile.sql("""
+        WITH RECURSIVE up AS (
+            SELECT ts_ns, stack_id FROM samples
+            UNION ALL
+            SELECT ts_ns, parent_stack_id FROM up JOIN stacks USING (stack_id) WHERE parent_stack_id IS NOT NULL)
+        SELECT ts_ns, list(name::VARCHAR ORDER BY depth DESC), first(address ORDER BY depth)
+        FROM up JOIN stacks USING (stack_id) JOIN frames USING (frame_id) JOIN functions USING (function_id)
+        GROUP BY ts_ns""").fetchall()
+    assert {ts: outermost for ts, _, outermost in chains} == words
+    assert {tuple(names) for _, names, _ in chains} == {("spin", "level", "level", "level", "level")}
+    assert profile.unwinding is not None
+    assert (profile.unwinding.cut_bytes, profile.unwinding.stops) == (200, {"cut": len(words)})
 
 
 @pytest.mark.truth(recording="perf_stacks", path="api:Profile.sql", source="depth of the program's recursion")

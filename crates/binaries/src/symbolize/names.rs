@@ -70,6 +70,9 @@ pub(crate) fn demangle(raw: &str) -> Option<String> {
         let name = rustc_demangle::try_demangle(raw).ok()?;
         return bounded(|out| fmt::write(out, format_args!("{name:#}")));
     }
+    if let Some((kind, target)) = thunk(raw) {
+        return demangle(&format!("_Z{target}")).map(|name| format!("{kind} to {name}"));
+    }
     let limits = ParseOptions::default().recursion_limit(MAX_NESTING);
     let symbol = cpp_demangle::BorrowedSymbol::with_tail_and_options(raw.as_bytes(), &limits).ok();
     let (symbol, tail) = symbol?;
@@ -77,7 +80,93 @@ pub(crate) fn demangle(raw: &str) -> Option<String> {
         return None;
     }
     let style = DemangleOptions::default().no_return_type().recursion_limit(MAX_NESTING);
-    bounded(|out| symbol.structured_demangle(out, &style)).map(with_literal_operators)
+    let name = bounded(|out| symbol.structured_demangle(out, &style))?;
+    Some(with_literal_operators(with_short_literals(without_empty_packs(name))))
+}
+
+/// The kind of a thunk and the mangled function that it calls. Itanium ABI 5.1.4.4: `Th` and `Tv` have one offset, `Tc` has two.
+fn thunk(raw: &str) -> Option<(&'static str, &str)> {
+    let special = raw.strip_prefix("_ZT")?;
+    if let Some(rest) = special.strip_prefix('c') {
+        return Some(("covariant return thunk", after_call_offset(after_call_offset(rest)?)?));
+    }
+    let kind = if special.starts_with('h') { "non-virtual thunk" } else { "virtual thunk" };
+    Some((kind, after_call_offset(special)?))
+}
+
+/// What follows `h <number> _` or `v <number> _ <number> _`.
+fn after_call_offset(text: &str) -> Option<&str> {
+    let number = |text: &'_ str| -> Option<usize> {
+        let digits = text.strip_prefix('n').unwrap_or(text);
+        let end = digits.find('_').filter(|end| *end > 0)?;
+        let (number, _) = digits.split_at_checked(end)?;
+        number.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.find('_'))?
+    };
+    let after = |text: &'_ str| number(text).and_then(|end| end.checked_add(1));
+    match text.split_at_checked(1)? {
+        ("h", rest) => rest.get(after(rest)?..),
+        ("v", rest) => {
+            let second = rest.get(after(rest)?..)?;
+            second.get(after(second)?..)
+        }
+        _ => None,
+    }
+}
+
+/// Without what the demangler leaves of empty parameter packs: `Run<Phase, >(&&)` is `Run<Phase>()`.
+fn without_empty_packs(mut name: String) -> String {
+    const LEFT_OVERS: [(&str, &str); 12] = [
+        (", , ", ", "),
+        (", >", ">"),
+        ("<, ", "<"),
+        (", &&)", ")"),
+        (", &)", ")"),
+        (", const&)", ")"),
+        (", )", ")"),
+        ("(, ", "("),
+        ("(&&, ", "("),
+        (">(&&)", ">()"),
+        (">(&)", ">()"),
+        ("( const&)", "()"),
+    ];
+    for (left_over, clean) in LEFT_OVERS {
+        while name.contains(left_over) && !name.contains("operator<, ") {
+            name = name.replace(left_over, clean);
+        }
+    }
+    name
+}
+
+/// `1u` and `2ul`, as other tools write template arguments, for `(unsigned int)1` and `(unsigned long)2`.
+fn with_short_literals(mut name: String) -> String {
+    const SUFFIXES: [(&str, &str); 5] = [
+        ("(unsigned int)", "u"),
+        ("(unsigned long)", "ul"),
+        ("(unsigned long long)", "ull"),
+        ("(long)", "l"),
+        ("(long long)", "ll"),
+    ];
+    for (cast, suffix) in SUFFIXES {
+        if !name.contains(cast) {
+            continue;
+        }
+        let mut parts = name.split(cast);
+        let mut short = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let len_number = part
+                .bytes()
+                .enumerate()
+                .take_while(|(at, byte)| byte.is_ascii_digit() || *at == 0 && *byte == b'-');
+            let (number, rest) = part.split_at_checked(len_number.count()).unwrap_or(("", part));
+            if number.ends_with(|last: char| last.is_ascii_digit()) {
+                short.extend([number, suffix, rest]);
+            } else {
+                short.extend([cast, part]);
+            }
+        }
+        name = short;
+    }
+    name
 }
 
 /// `operator"" _km` for user-defined literals, which the demangler writes as `operator_km::operator ""`.
@@ -148,6 +237,17 @@ mod tests {
             ("_Zli3_kmy", "operator\"\" _km(unsigned long long)"),
             ("_RNvCs1234_7mycrate3foo", "mycrate::foo"),
             ("_Z3foov@plt", "foo()@plt"),
+            // Empty parameter packs, as V8's and LLVM's classes have them.
+            ("_ZN8Pipeline3RunI5PhaseJEEEvDpOT0_", "Pipeline::Run<Phase>()"),
+            ("_ZN8Pipeline3RunI5PhaseJiEEEvDpOT0_", "Pipeline::Run<Phase, int>(int&&)"),
+            ("_ZN8Pipeline3RunI5PhaseJEEEviDpOT0_", "Pipeline::Run<Phase>(int)"),
+            ("_ZN8Pipeline4EachIJEEEvDpRKT_", "Pipeline::Each<>()"),
+            ("_ZN5ProxyI7ManagerI8FunctionJEE4LoopE3runEv", "Proxy<Manager<Function>, Loop>::run()"),
+            ("_ZThn16_N7Derived4workEv", "non-virtual thunk to Derived::work()"),
+            ("_ZTv0_n24_N7Derived4workEv", "virtual thunk to Derived::work()"),
+            ("_ZTch0_h16_N7Derived5cloneEv", "covariant return thunk to Derived::clone()"),
+            ("_ZN3MapIiLj9ELm10ELin1EE6insertEv", "Map<int, 9u, 10ul, -1>::insert()"),
+            ("_Z1fIXadL_ZltRK1AS2_EELi3EEvv", "f<&operator<(A const&, A const&), 3>()"),
         ] {
             assert_eq!(demangle(raw).as_deref(), Some(shown), "{raw}");
         }
