@@ -121,7 +121,7 @@ def test_stacks_have_the_depth_of_the_source(compiled: Compiled, how: str) -> No
 def test_stacks_are_those_of_perf(compiled: Compiled, how: str, dump_bytes: int) -> None:
     """perf follows neither `.debug_frame` here nor, into libc, frame pointers.
 
-    perf 6.1 does not read the last word of a copy (`access_mem`: `addr + sizeof(unw_word_t) >= end`), though it is whole.
+    perf 6.1 does not read the last word of a copy, though it is whole (`access_mem`: `addr + sizeof(word) >= end`).
     """
     perf_data = record(compiled(how), "./recursion", dump_bytes=dump_bytes)
     profile = pf.fuse(perf_data)

@@ -171,8 +171,8 @@ impl IndexBuilder {
         id
     }
 
-    /// Pairs code that is loaded now with its record of an inline dialect: one that contains its address, else one for the
-    /// next load, else the first that contains an address within the code.
+    /// Pairs code that is loaded now with its records of inline dialects. The result is the one that is used: one that
+    /// contains its address, else the last one for the next load, else the first that contains an address within the code.
     fn pair_inline(&mut self, id: u32, start: u64, size: u64) -> u32 {
         let mut inline = self.pending_inline.remove(&start);
         let (mut next, mut within) = (None, None);
@@ -182,7 +182,13 @@ impl IndexBuilder {
                     self.pair(debug, id, Pairing::Next);
                     within = within.or(Some(debug));
                 }
-                RecordSubject::Next => next = Some(debug),
+                RecordSubject::Next => {
+                    if let Some(replaced) = next.replace(debug) {
+                        self.pair(replaced, id, Pairing::Replaced);
+                    }
+                    // A function may be described in several dialects: each record has its code.
+                    self.pair(debug, id, Pairing::Next);
+                }
                 RecordSubject::Within(_) | RecordSubject::Code(_) => {}
             }
         }

@@ -2,7 +2,7 @@
 
 use perfuse_wire::{Diagnostics, Rule};
 
-use super::consts::RecordType;
+use super::consts::{MAGIC_BIG, MAGIC_LITTLE, RecordType};
 use super::perf_data::PerfData;
 use super::perf_file::PerfFile;
 use super::record::RecordsEnd;
@@ -17,6 +17,7 @@ pub fn check(perf: &PerfData, sink: &mut Diagnostics) {
     check_header(perf, sink);
     file.survey().record_findings.rows().iter().cloned().for_each(|row| sink.push_row(row));
     check_end(file, sink);
+    check_trailing(file, sink);
     check_survey(file, sink);
 }
 
@@ -70,6 +71,21 @@ fn check_end(file: &PerfFile, sink: &mut Diagnostics) {
         RecordsEnd::BadSize { offset, size } => sink.push(&BAD_SIZE, offset, index, "size", || {
             format!("the record's size is {size}; its header alone is 8").into()
         }),
+    }
+}
+
+/// Checks that the file ends with its last section.
+fn check_trailing(file: &PerfFile, sink: &mut Diagnostics) {
+    let end = file.sections_end;
+    let trailing = usize::try_from(end).ok().and_then(|end| file.source.get(end..)).unwrap_or_default();
+    // Without the size of the records, or with sections that are missing, the end is unknown.
+    let is_known = file.findings.iter().all(|finding| finding.rule != &SECTION_OUTSIDE);
+    if is_known && !trailing.is_empty() {
+        let is_recording = [MAGIC_LITTLE, MAGIC_BIG].iter().any(|magic| trailing.starts_with(*magic));
+        let what = if is_recording { "another recording begins there" } else { "no section contains them" };
+        sink.push(&TRAILING, end, None, "size", || {
+            format!("{} bytes follow the last section; {what}", trailing.len()).into()
+        });
     }
 }
 

@@ -54,6 +54,8 @@ pub struct Preamble {
     pub features: Features,
     /// Departures in header, attributes and features.
     pub findings: Vec<PreambleFinding>,
+    /// End of the last section, of those that are in the file; in pipe mode everything is records.
+    pub sections_end: u64,
 }
 
 impl Preamble {
@@ -90,6 +92,7 @@ impl Preamble {
             attributes: Attributes::default(),
             features: Features::default(),
             findings: Vec::new(),
+            sections_end: size,
             source,
         };
         read_sections(&mut preamble);
@@ -102,6 +105,7 @@ fn read_sections(file: &mut Preamble) {
     let len = file.source.len() as u64;
     if file.pipe {
         file.records = file.header.size..len;
+        extend_sections(file, len);
         read_stream_start(file);
     } else {
         let start = file.header.data_offset;
@@ -110,6 +114,7 @@ fn read_sections(file: &mut Preamble) {
             size => start.saturating_add(size),
         };
         file.records = start..end.min(len);
+        extend_sections(file, file.records.end);
         read_attributes(file);
         if file.header.data_size != 0 && end <= len {
             read_feature_table(file, end);
@@ -120,6 +125,11 @@ fn read_sections(file: &mut Preamble) {
         let message = "no event attribute can be read, so samples cannot be decoded";
         add_finding(file, &rules::NO_ATTRIBUTES, file.header.attrs_offset, "attrs", message.into());
     }
+}
+
+/// Notes that a section ends at `end`.
+fn extend_sections(file: &mut Preamble, end: u64) {
+    file.sections_end = file.sections_end.max(end.min(file.source.len() as u64));
 }
 
 /// Adds a departure.
@@ -150,6 +160,7 @@ fn read_attributes(file: &mut Preamble) {
     let section = Section { offset: attrs_offset, size: attrs_size };
     let source = file.source.clone();
     let bytes = section_bytes(&source, section);
+    extend_sections(file, section.offset.saturating_add(section.size));
     if (bytes.len() as u64) < attrs_size {
         let message = format!("the attribute section of {attrs_size} bytes ends past the file");
         add_finding(file, &rules::SECTION_OUTSIDE, attrs_offset, "attrs", message.into());
@@ -166,6 +177,7 @@ fn read_attributes(file: &mut Preamble) {
         };
         let Ok(section) = Section::read(&mut Cursor::new(section, 0, file.endian)) else { return };
         let ids = section_bytes(&source, section);
+        extend_sections(file, section.offset.saturating_add(section.size));
         let is_inside = (ids.len() as u64) >= section.size && ids.len() <= budget;
         if !is_inside {
             let message = "the ids of an event are outside the file";
@@ -207,8 +219,10 @@ fn read_feature_table(file: &mut Preamble, table: u64) {
             let message = format!("the section of HEADER_{} is outside the file", Feature(bit));
             add_finding(file, &rules::SECTION_OUTSIDE, section.offset, "features", message.into());
         }
+        extend_sections(file, section.offset.saturating_add(section.size));
         file.features.insert(Feature(bit), section);
     }
+    extend_sections(file, cursor.offset());
 }
 
 /// Reads attributes, features and names of events from the start of a pipe-mode stream, up to the first record of the kernel.

@@ -8,7 +8,7 @@ use perfuse_wire::{Diagnostic, Diagnostics, Severity};
 use super::check;
 use super::consts::RecordType;
 use super::perf_data::PerfData;
-use super::rules::{BAD_BODY, BAD_COMPRESSION, BAD_SIZE, LATE_RECORDS, TRUNCATED, UNFINISHED};
+use super::rules::{BAD_BODY, BAD_COMPRESSION, BAD_SIZE, LATE_RECORDS, TRAILING, TRUNCATED, UNFINISHED};
 use super::writer::{InjectError, inject, not_copied_because};
 use perfuse_recording::{Change, Repaired};
 
@@ -42,6 +42,8 @@ fn change(found: &Diagnostic) -> Option<Change> {
         "sorted by time"
     } else if [&TRUNCATED, &BAD_SIZE, &BAD_COMPRESSION, &BAD_BODY].contains(&rule) {
         "unreadable data was left out"
+    } else if rule == &TRAILING {
+        "the bytes after the last section were left out"
     } else {
         return None;
     };

@@ -24,4 +24,5 @@ rules! {
     UNTERMINATED = "PD019", Warning, "perf_event.h: PERF_RECORD_MMAP";
     AUX_DATA = "PD020", Info, "perf.data-file-format: PERF_RECORD_AUXTRACE";
     DEFERRED = "PD021", Warning, "perf_event.h: PERF_RECORD_CALLCHAIN_DEFERRED";
+    TRAILING = "PD022", Warning, "perf.data-file-format: header";
 }

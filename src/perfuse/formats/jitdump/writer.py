@@ -146,14 +146,16 @@ class Writer:
             inlines: Inlined calls, see `InlineCall`. Needs another dialect than `debug_info`.
             declared: Where the function itself is declared; not representable in dialect `debug_info`.
             unwind: Unwinding information, for code that keeps no frame pointer.
-            tier: Compiler tier. perfuse reads it; other tools skip it.
+            tier: Compiler tier. perfuse reads it; other tools skip it. Not representable in dialect `frames`: the
+                readers of that dialect take the id of the tier's record for one of theirs.
             timestamp: Time of the record; now by default.
 
         Returns:
             The number of this code, for `code_move`.
 
         Raises:
-            UsageError: Neither or both of `code` and `size` are given, or inlined calls in dialect `debug_info`.
+            UsageError: Neither or both of `code` and `size` are given, or inlined calls in dialect `debug_info`, or a
+                tier in dialect `frames`.
             ValueError: A text contains a NUL, or a number does not fit its field.
             OSError: The file cannot be written; no record of the function is in it.
         """
@@ -161,6 +163,11 @@ class Writer:
         rows, calls = list(lines), list(inlines)
         if calls and self._dialect == "debug_info":
             raise UsageError("inlined calls need dialect='debug_info2' or dialect='frames'")
+        if tier is not None and self._dialect == "frames":
+            raise UsageError(
+                "dialect='frames' has no record for a tier: samply takes its id for lines and refuses the dump; "
+                "write the tier with dialect='debug_info2'"
+            )
         with self._appending() as encoder:
             now = self._now() if timestamp is None else timestamp
             _write_lines(encoder, now, address, rows)

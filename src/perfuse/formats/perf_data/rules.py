@@ -140,4 +140,15 @@ RULES: dict[str, Explanation] = {
         meaning="The user part of these call chains is in later records and is not joined with its samples.",
         action="Record without --call-graph ...,defer.",
     ),
+    "PD022": Explanation(
+        title="bytes follow the last section",
+        meaning=(
+            "The file is longer than its sections: another file was appended, or a longer file was not truncated "
+            "before this one was written over it. These bytes are not read."
+        ),
+        action=(
+            "Cut the file at the offset of the message, or use `perfuse repair`. A recording that was appended begins "
+            "at that offset and can be read as a file of its own."
+        ),
+    ),
 }

@@ -107,6 +107,15 @@ pub fn decode(body: &[u8], offset: u64, endian: Endian) -> Result<FramesRecord<'
     Ok(FramesRecord { code_addr: counts.code_addr, code_offsets, source_positions, strings, padding })
 }
 
+/// Whether a body begins with the counts of this dialect: none is larger than the body has bytes, and there are positions
+/// with names.
+pub(super) fn has_plausible_counts(body: &[u8], endian: Endian) -> bool {
+    FramesCounts::read(&mut Cursor::new(body, 0, endian)).is_ok_and(|counts| {
+        let lists = [counts.code_offset_count, counts.source_position_count, counts.string_count];
+        counts.code_addr != 0 && lists.iter().all(|count| (1..=body.len() as u64).contains(count))
+    })
+}
+
 /// Checks that every chain of callers ends within `MAX_DEPTH` positions. Visits each position once.
 fn check_caller_chains(positions: &[SourcePosition], offset: u64) -> Result<(), ParseError> {
     let mut depths = vec![0u16; positions.len()];

@@ -189,11 +189,27 @@ pub fn extension<'a>(record: &RawRecord<'a>) -> Option<Extension<'a>> {
 #[must_use]
 pub fn effective_tag(record: &RawRecord<'_>) -> RecordTag {
     match record.tag() {
-        RecordTag::SAMPLY_JIT_TIER if extension(record).is_some_and(|found| found.subject().is_some()) => {
+        RecordTag::SAMPLY_JIT_TIER
+            if extension(record)
+                .map_or_else(|| is_damaged_frames(record), |found| found.subject().is_some()) =>
+        {
             RecordTag::SAMPLY_JIT_CODE_DEBUG_INFO2
         }
         tag => tag,
     }
+}
+
+/// Whether a record with the id of SAMPLY_JIT_TIER that no layout fits is one of dialect B: its counts are not larger than
+/// the record.
+fn is_damaged_frames(record: &RawRecord<'_>) -> bool {
+    record.tag() == RecordTag::SAMPLY_JIT_TIER
+        && !has_magic(record, tier::TIER_MAGIC)
+        && frames::has_plausible_counts(record.body, record.endian)
+}
+
+/// Whether the body begins with the magic number of a layout of perfuse.
+fn has_magic(record: &RawRecord<'_>, magic: u32) -> bool {
+    record.cursor().u32("magic").is_ok_and(|found| found == magic)
 }
 
 /// The dialect of a body.
@@ -226,10 +242,9 @@ pub fn check(record: &RawRecord<'_>, sink: &mut Diagnostics) {
 
 /// Whether a payload of a kind without a published layout lacks the magic of perfuse's layout.
 fn is_foreign(record: &RawRecord<'_>) -> bool {
-    let magic = record.cursor().u32("magic").ok();
     match record.tag() {
-        RecordTag::SAMPLY_JIT_TIER => magic != Some(tier::TIER_MAGIC),
-        RecordTag::SAMPLY_EMBEDDED_SOURCE_FILE => magic != Some(embedded::EMBEDDED_MAGIC),
+        RecordTag::SAMPLY_JIT_TIER => !has_magic(record, tier::TIER_MAGIC) && !is_damaged_frames(record),
+        RecordTag::SAMPLY_EMBEDDED_SOURCE_FILE => !has_magic(record, embedded::EMBEDDED_MAGIC),
         _ => false,
     }
 }
