@@ -108,3 +108,23 @@ def hostile() -> Any:
             event=HOSTILE[1],
         )
     return profile
+
+
+def narrow_boxes(num: int = 4000) -> Any:
+    """`main` calls `wide`, which has half of the samples, and `num` functions with one sample each."""
+    profile = FakeProfile("narrow")
+    profile.add("processes", process_id=0, pid=100, name="app")
+    profile.add("threads", thread_id=0, process_id=0, tid=100, name="app")
+    names = ["main", "wide", *(f"narrow_{i}" for i in range(num))]
+    profile.add_all("functions", [{"function_id": i, "name": name} for i, name in enumerate(names)])
+    profile.add_all("frames", [{"frame_id": i, "function_id": i, "kind": "native"} for i in range(len(names))])
+    callers = [None, *[0] * (num + 1)]
+    profile.add_all(
+        "stacks", [{"stack_id": i, "parent_stack_id": caller, "frame_id": i} for i, caller in enumerate(callers)]
+    )
+    stacks = [*[1] * num, *range(2, num + 2)]
+    one = {"thread_id": 0, "weight": 1_000_000, "weight_unit": "ns", "event": "cpu-clock"}
+    profile.add_all(
+        "samples", [{"sample_id": i, "ts_ns": i, "stack_id": stack, **one} for i, stack in enumerate(stacks)]
+    )
+    return profile

@@ -5,7 +5,29 @@ import os
 from typing import Any
 
 from perfuse.analysis.flame import FlameTree
+from perfuse.descriptors import COMPRESSED
 from perfuse.errors import UsageError
+
+
+def flame_target(path: str) -> str:
+    """`html` or `svg`, by the suffix of a file name.
+
+    Raises:
+        UsageError: It has another suffix.
+    """
+    from perfuse.exporters import TARGETS
+
+    name = path.lower()
+    for compressed in COMPRESSED:
+        name = name.removesuffix(compressed)
+    for target in TARGETS:
+        if target.name in ("html", "svg") and name.endswith(target.suffixes):
+            return target.name
+    raise UsageError(
+        f"a flame graph is saved as .html or .svg, not as {path!r}",
+        path=path,
+        hint="a page or a picture with another name needs --to; browsers and Inkscape convert SVG to PNG and PDF",
+    )
 
 
 class FlameGraph(FlameTree):
@@ -22,13 +44,9 @@ class FlameGraph(FlameTree):
             UsageError: The name has another suffix.
             ExportError: The file cannot be written.
         """
-        from perfuse.exporters import export, target_for
+        from perfuse.exporters import export
 
-        if target_for(os.fspath(path)).name not in ("html", "svg"):
-            raise UsageError(
-                f"a flame graph is saved as .html or .svg, not as {os.fspath(path)!r}", path=os.fspath(path)
-            )
-        export(self.profile, path, **self._options(), **options)
+        export(self.profile, path, to=flame_target(os.fspath(path)), **self._options(), **options)
 
     def _options(self) -> dict[str, Any]:
         """The options of the exporters that give this flame graph."""

@@ -5,7 +5,7 @@ import time
 import pytest
 from small_profile import small_profile
 
-from profiles import HOSTILE, hostile, many_stacks
+from profiles import HOSTILE, hostile, many_stacks, narrow_boxes
 
 ROW = 20
 
@@ -83,6 +83,25 @@ def test_zoom_in_and_out(page):
     assert crumbs(page) == ["all", "main"]
     page.keyboard.press("Escape")
     assert crumbs(page) == []
+
+
+def test_narrow_boxes_are_one_together(show):
+    """Half of the samples are of 4,000 functions with one sample each, narrower than half a pixel."""
+    page = show(narrow_boxes())
+    at = 0.75 * width(page)
+    tooltip = tooltip_at(page, at, 2)
+    assert tooltip.startswith("4,000 boxes that are too narrow")
+    assert "50.0% · 4 s · 4,000 samples" in tooltip
+    assert "wide" in tooltip_at(page, 0.25 * width(page), 2)
+    assert colour(page, at, 2) == colour(page, at, 0), "it has the colour of the box of everything"
+    click(page, at, 2)
+    assert crumbs(page) == ["all", "main"], "a click shows their caller"
+    page.fill("#search", "^narrow_1$")
+    assert rows(page) == ["narrow_1"]
+    page.fill("#search", "")
+    page.keyboard.press("Escape")
+    page.keyboard.press("i")
+    assert tooltip_at(page, at, 1).startswith("4,000 boxes that are too narrow"), "also of callees at the root"
 
 
 def test_search_highlights_and_sums(page):

@@ -32,6 +32,18 @@ def test_a_perf_data_without_samples_does_not_ask_for_a_perf_data(perfuse: Perfu
     assert "open the perf.data that goes with the dump as well" in dump.err
 
 
+@pytest.mark.parametrize("name", ["x.png", "x.pdf", "x", "x.folded"])
+def test_a_flame_graph_is_not_written_under_another_suffix(perfuse: Perfuse, recordings: Path, name: str) -> None:
+    """A picture viewer could not open a page that is called `.png`."""
+    done = perfuse("flame", "perf.data", "-o", name)
+    assert done.code == 2
+    assert f".html or .svg, not as '{name}'" in done.err
+    assert "--to" in done.err
+    assert not (recordings / name).exists()
+    assert perfuse("flame", "perf.data", "-o", name, "--to", "svg").code == 0
+    assert (recordings / name).read_text(encoding="utf-8").startswith("<svg ")
+
+
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home directory and a PATH with nothing in them."""

@@ -21,7 +21,7 @@ from perfuse.exporters.html import script
 from perfuse.exporters.palette import ORIGINS, hexadecimal
 from perfuse.exporters.svg import visible
 from perfuse.flame_graph import FlameGraph
-from profiles import HOSTILE, hostile
+from profiles import HOSTILE, hostile, narrow_boxes
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -85,6 +85,18 @@ def test_pictures_by_samples_and_of_threads():
     assert boxes(picture(p, width=724))["Entry"][1] == pytest.approx(657, abs=1)
     assert boxes(picture(p, width=724, weight="samples"))["Entry"][1] == pytest.approx(174, abs=1)
     assert "main" not in boxes(picture(p, threads=(1,)))
+
+
+@pytest.mark.parametrize("weight", ["weight", "samples"])
+def test_narrow_boxes_of_a_picture_are_one_together(weight):
+    """Half of the samples are of 4,000 functions, a sixth of a pixel each: that half is drawn, and stated."""
+    found = boxes(picture(narrow_boxes(), width=1200, weight=weight))
+    assert set(found) == {"all", "main", "wide", "boxes too narrow to be drawn one by one"}
+    left, width, facts = found["boxes too narrow to be drawn one by one"]
+    assert (left, width) == (pytest.approx(600, abs=1), pytest.approx(587, abs=1))
+    assert facts == ["50.00% · 4 s · 4,000 samples"]
+    few = boxes(picture(narrow_boxes(20), width=1200, weight=weight))
+    assert len(few) == 23, "all of them are drawn"
 
 
 def test_names_cannot_break_out_of_a_picture():
@@ -152,6 +164,9 @@ def test_a_flame_graph_saves_and_shows_itself(tmp_path):
     assert data((tmp_path / "flame.html").read_text())[0]["inverted"]
     with pytest.raises(UsageError, match=r"\.html or \.svg"):
         flame.save(tmp_path / "flame.folded")
+    with pytest.raises(UsageError, match=r"\.html or \.svg"):
+        flame.save(tmp_path / "flame.png")
+    assert not (tmp_path / "flame.png").exists()
     assert flame._repr_html_().startswith("<iframe srcdoc=")
     assert flame._repr_html_().count("<") == 2
 

@@ -12,6 +12,7 @@ from perfuse.cli.options import FILES, ProfileOptions, note_data_loss, open_prof
 from perfuse.cli.verbs import verb
 from perfuse.exporters import export
 from perfuse.exporters.source import no_samples_error
+from perfuse.flame_graph import flame_target
 
 if TYPE_CHECKING:
     from perfuse.analysis.profiles import SampleProfile
@@ -58,13 +59,12 @@ def command(
 
     It shows samples; without samples, recorded calls, else allocations, else the last heap snapshot.
     """
-    if to is None:
-        to = "svg" if output.lower().endswith((".svg", ".svg.gz")) else "html"
+    target = to or ("html" if output == "-" else flame_target(output))
     profile = open_profile(console, files, how)
     options: dict[str, Any] = {"inverted": True} if inverted else {}
     if weight in EVENTS:
         options["event"] = EVENTS[weight]
-    export(_weighted(profile, weight), output, to=to, **options)
+    export(_weighted(profile, weight), output, to=target, **options)
     if output != "-":
         console.note(f"wrote {output}")
     return note_data_loss(console, profile.diagnostics)

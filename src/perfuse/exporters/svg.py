@@ -42,7 +42,8 @@ class Box:
         depth: Row, 0 for the roots.
         left: Left edge.
         width: Width.
-        symbol: Row of the table of symbols; None for the box of everything.
+        symbol: Row of the table of symbols; None for the box of everything, and for callees that are too narrow to be
+            drawn one by one.
         weight: Weight of its samples.
         samples: Number of samples.
     """
@@ -73,7 +74,7 @@ def write(
         profile: The profile.
         out: A binary file object.
         inverted: Whether roots are the innermost functions and children their callers.
-        width: Width in pixels, from 300 on. Boxes narrower than 0.4 pixels are left out.
+        width: Width in pixels, from 300 on. Boxes narrower than 0.4 pixels are one box together.
         weight: Meaning of widths: `weight` or `samples`.
         event: Name of an event; by default the one with the most samples.
         threads: Keys (`thread_id`) of threads; all by default.
@@ -97,8 +98,9 @@ def picture(flame: FlameTree, width: int = 1200) -> str:
     tree = flame.tree(inverted=flame.inverted, min_share=0.0 if by_samples else NARROWEST / inner)
     symbols = _symbols(Table.from_arrow(tree.symbols()))
     whole = tree.total_samples if by_samples else tree.total_weight
-    rows = _rows(Table.from_arrow(tree.nodes()), by_samples)
-    boxes = [Box(0, MARGIN, inner, None, tree.total_weight, tree.total_samples), *_boxes(rows, whole, inner)]
+    rows = _rows(Table.from_arrow(tree.nodes()))
+    everything = Box(0, MARGIN, inner, None, tree.total_weight, tree.total_samples)
+    boxes = [everything, *_boxes(rows, everything, inner / whole if whole else 0.0, by_samples)]
     depth = max(box.depth for box in boxes) + 1
     height = HEAD + depth * ROW + FOOT
     unit = flame.event.unit
@@ -130,31 +132,44 @@ def _symbols(table: Table) -> list[dict[str, Any]]:
     ]
 
 
-def _rows(table: Table, by_samples: bool) -> Iterator[tuple[int | None, int, int, int, int]]:
-    """Each node's parent, symbol, value, weight and samples."""
-    value = "total_samples" if by_samples else "total_weight"
-    columns = ("parent_node_id", "symbol_id", value, "total_weight", "total_samples")
+@dataclass(slots=True)
+class _Open:
+    """What is not drawn so far of the callees of a box."""
+
+    depth: int
+    left: float
+    weight: int
+    samples: int
+
+
+def _rows(table: Table) -> Iterator[tuple[int | None, int, int, int, int, int]]:
+    """Each node's parent, symbol, weight, samples, and both without those of its callees."""
+    columns = ("parent_node_id", "symbol_id", "total_weight", "total_samples", "self_weight", "self_samples")
     return zip(*(table[name].to_pylist() for name in columns), strict=True)
 
 
-def _boxes(rows: Iterator[tuple[int | None, int, int, int, int]], whole: int, inner: int) -> Iterator[Box]:
-    """Boxes of nodes in preorder: each starts at the end of its preceding sibling."""
-    depths: list[int] = []
-    next_left: list[float] = []
-    roots_end = float(MARGIN)
-    scale = inner / whole if whole else 0.0
-    for parent, symbol, value, weight, samples in rows:
-        depth = 1 if parent is None else depths[parent] + 1
-        left = roots_end if parent is None else next_left[parent]
-        width = value * scale
-        depths.append(depth)
-        next_left.append(left)
-        if parent is None:
-            roots_end += width
-        else:
-            next_left[parent] += width
-        if width >= NARROWEST:
-            yield Box(depth, left, width, symbol, weight, samples)
+def _boxes(
+    rows: Iterator[tuple[int | None, int, int, int, int, int]], everything: Box, scale: float, by_samples: bool
+) -> Iterator[Box]:
+    """Boxes of nodes in preorder: each starts at the end of its preceding sibling; the remainder is the last one."""
+    roots = _Open(1, everything.left, everything.weight, everything.samples)
+    nodes: list[_Open | None] = []
+    for parent, symbol, weight, samples, self_weight, self_samples in rows:
+        caller = roots if parent is None else nodes[parent]
+        width = (samples if by_samples else weight) * scale
+        if caller is None or width < NARROWEST:
+            nodes.append(None)
+            continue
+        yield Box(caller.depth, caller.left, width, symbol, weight, samples)
+        nodes.append(_Open(caller.depth + 1, caller.left, weight - self_weight, samples - self_samples))
+        caller.left += width
+        caller.weight -= weight
+        caller.samples -= samples
+    for caller in (roots, *nodes):
+        if caller is not None:
+            width = (caller.samples if by_samples else caller.weight) * scale
+            if width >= NARROWEST:
+                yield Box(caller.depth, caller.left, width, None, caller.weight, caller.samples)
 
 
 def _draw(box: Box, symbols: list[dict[str, Any]], whole: int, unit: str, by_samples: bool, counted: bool) -> str:
@@ -164,7 +179,8 @@ def _draw(box: Box, symbols: list[dict[str, Any]], whole: int, unit: str, by_sam
     share = f"{100 * value / whole if whole else 0:.2f}%"
     facts = [f"{share} · {weight_text(box.weight, unit)}" + (f" · {box.samples:,} samples" if counted else "")]
     if box.symbol is None:
-        name, short, style = "all", "all", "all"
+        name = "boxes too narrow to be drawn one by one" if box.depth else "all"
+        short, style = "narrower" if box.depth else "all", "all"
     else:
         symbol = symbols[box.symbol]
         name, short = visible(symbol["name"]), visible(symbol["short_name"])

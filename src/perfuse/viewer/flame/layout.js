@@ -1,4 +1,6 @@
-// The layout of boxes: rows of [left, right) in pixels, without boxes too narrow to see.
+// The layout of boxes: rows of [left, right) in pixels. Boxes too narrow to see are one box together.
+
+import { Remainder } from "./view.js";
 
 const NARROWEST = 0.5;
 
@@ -15,11 +17,15 @@ export function layout(zoomed, width) {
     const next = [];
     for (const { node, left } of row) {
       let at = left;
-      for (const child of node.children) {
-        const right = at + child.value * scale;
+      const { children } = node;
+      for (let nth = 0; nth < children.length; nth++) {
+        let shown = children[nth];
         // Children come heaviest first: after one too narrow all are.
-        if (right - at < NARROWEST) break;
-        next.push({ node: child, left: at, right });
+        const isRest = shown.value * scale < NARROWEST;
+        if (isRest) shown = new Remainder(node, children.slice(nth));
+        const right = at + shown.value * scale;
+        if (right - at >= NARROWEST) next.push({ node: shown, left: at, right });
+        if (isRest) break;
         at = right;
       }
     }

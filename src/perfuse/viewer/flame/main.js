@@ -11,7 +11,7 @@ import { unpack } from "./profile.js";
 import { functionWeights, matchedTotals, matchingSymbols, originWeights } from "./search.js";
 import { FunctionTable } from "./table.js";
 import { Tooltip } from "./tooltip.js";
-import { Callees, Callers } from "./view.js";
+import { Callees, Callers, Remainder } from "./view.js";
 
 const element = (id) => document.getElementById(id);
 /** Parts of the state that change the trees themselves. */
@@ -140,6 +140,7 @@ class App {
 
   label(node) {
     if (node.symbol >= 0) return this.profile.names[node.symbol];
+    if (node instanceof Remainder) return `${node.numNodes.toLocaleString("en")} narrower`;
     return `all · ${this.profile.amount(node.weight, node.samples)}`;
   }
 
@@ -170,7 +171,9 @@ class App {
     return this.weights.get(this.state.focus)?.symbol ?? -1;
   }
 
-  zoomTo(node) {
+  /** Zooms to a node; from boxes that are drawn as one to their caller, where they are wider. */
+  zoomTo(box) {
+    const node = box instanceof Remainder ? box.parent : box;
     if (!node) return;
     this.selected = node;
     if (node.view === this.above) this.zoomedAbove = node;
@@ -202,7 +205,7 @@ class App {
   walk(way) {
     const from = this.selected?.view === this.view ? this.selected : null;
     if (!from) return this.select(this.zoomed);
-    const row = this.graph.rows[from.depth] ?? [];
+    const row = (this.graph.rows[from.depth] ?? []).filter(({ node }) => !(node instanceof Remainder));
     const at = row.findIndex((box) => box.node === from);
     const next = { up: from.parent, down: from.children[0], left: row[at - 1]?.node, right: row[at + 1]?.node }[way];
     if (next) this.select(next);
@@ -260,7 +263,8 @@ class App {
         this.hovered = painter.look.hovered = node;
         painter.paint();
       }
-      if (node && node.symbol >= 0) {
+      if (node instanceof Remainder) this.tooltip.showRemainder(node, this.whole, event.clientX, event.clientY);
+      else if (node && node.symbol >= 0) {
         const row = this.weights.get(this.view.key(node.symbol));
         this.tooltip.show(node, row, this.whole, event.clientX, event.clientY);
       } else this.tooltip.hide();

@@ -43,6 +43,20 @@ export class Tooltip {
     add("module", profile.module[symbol]);
     add("unnamed", profile.unnamed_because[symbol]);
     element.replaceChildren(title, facts);
+    this.place(x, y);
+  }
+
+  /** Shows boxes that are drawn as one. */
+  showRemainder(node, whole, x, y) {
+    const title = document.createElement("strong");
+    title.textContent = `${node.numNodes.toLocaleString("en")} boxes that are too narrow to be drawn one by one`;
+    const amount = this.profile.amount(node.weight, node.samples, { countLast: true });
+    this.element.replaceChildren(title, ` ${shareText(node.value, whole)} · ${amount} · zoom in to see them`);
+    this.place(x, y);
+  }
+
+  place(x, y) {
+    const { element } = this;
     element.hidden = false;
     const { width, height } = element.getBoundingClientRect();
     const left = x + 16 + width > innerWidth ? x - width - 12 : x + 16;

@@ -34,6 +34,22 @@ class ViewNode {
   }
 }
 
+/** Children of a node that are too narrow to be drawn one by one. */
+export class Remainder {
+  constructor(parent, nodes) {
+    Object.assign(this, { view: parent.view, parent, symbol: -1, depth: parent.depth + 1, children: [], weight: 0, samples: 0 });
+    this.numNodes = nodes.length;
+    for (const { weight, samples } of nodes) {
+      this.weight += weight;
+      this.samples += samples;
+    }
+  }
+
+  get value() {
+    return this.view.bySamples ? this.samples : this.weight;
+  }
+}
+
 /** The base of the trees of callees and of callers. The root represents all samples, or one function. */
 class View {
   constructor(profile, { thread, bySamples, mergeTiers, mergeRecursion }, focus) {
