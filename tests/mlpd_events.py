@@ -108,6 +108,7 @@ class _Buffer:
             HEAP: self._heap,
             SAMPLE: self._sample,
             RUNTIME: self._helper,
+            COVERAGE: self._coverage,
             META: self._meta,
             COVERAGE: self._coverage,
         }
@@ -237,21 +238,29 @@ class _Buffer:
         for _ in range(self.uleb()):
             section = self.uleb()
             category = self.text() if self.version >= 7 and section == 0x8000 else None
-            rows.append((category, self.text(), self._number(), self._number(), self._number(), self.uleb()))
+            rows.append((section, category, self.text(), self._number(), self._number(), self._number(), self.uleb()))
         return (rows,)
 
     def _counters(self) -> tuple[Any, ...]:
-        if self.version < 13:
-            self.uleb()
-        while self.uleb():
-            what = self._number()
-            if what == 5:
-                self.at += 8
-            elif what != 6:
-                self.uleb()
-            elif self.byte():
-                self.text()
-        return ()
+        since_first_ms = self.uleb() if self.version < 13 else None
+        rows = []
+        while index := self.uleb():
+            rows.append((index, *self._counter_value()))
+        return rows, since_first_ms
+
+    def _counter_value(self) -> tuple[int, Any]:
+        what = self._number()
+        if what == 5:
+            self.at += 8
+            return what, struct.unpack_from("<d", self.data, self.at - 8)[0]
+        if what == 6:
+            return what, self.text() if self.byte() else None
+        return what, self.uleb() if what in (1, 4) else self.sleb()
+
+    def _coverage(self, sub: int) -> _Fields:
+        num_texts, num_numbers = ((3, 3), (5, 3), (0, 5), (2, 3))[sub]
+        texts = [self.text() for _ in range(num_texts)]
+        return (*texts, *(self.uleb() for _ in range(num_numbers))), []
 
 
 def read_events(path: Path) -> Iterator[Event]:

@@ -71,12 +71,14 @@ class Recording:
         """
         from importlib import import_module
 
+        from perfuse.analysis.recorded import OTHER_RECORDERS
+
         module = import_module(f"perfuse.formats.{self.format}")
         if hasattr(module, "recorded_subjects"):
             subjects = module.recorded_subjects(self.summary)
             if subject in subjects:
                 return None if subjects[subject] else str(module.how_to_record(subject))
-        return None if set(tables) & set(self.fills) else "other recorders contain it"
+        return None if set(tables) & set(self.fills) else OTHER_RECORDERS
 
     @property
     def size_bytes(self) -> int:

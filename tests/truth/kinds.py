@@ -212,7 +212,7 @@ KINDS = {
             "object_moves",
             "gc_handles",
         ),
-        _mono("mono_coverage", "coverage, by hand", "crafted/crafted-v17", "coverage"),
+        _mono("mono_coverage", "coverage, by hand", "crafted/crafted-v15", "coverage"),
         Kind(
             "perf_mono",
             "perf.data with a Mono log",

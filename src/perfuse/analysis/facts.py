@@ -173,7 +173,7 @@ def _gc(profile: Profile) -> dict[str, Fact]:
     return {
         **found,
         "gc.pauses.share": lambda: 100 * analysis().pauses.sum / max(_duration(profile), 1),
-        "gc.moves": lambda: analysis().num_moves,
+        "gc.moves": lambda: analysis().num_moves or 0,
         "heap.bytes": lambda: _heap_bytes(analysis().max_heap_bytes),
         "finalizers.sum": lambda: sum(one.durations.sum for one in analysis().finalizers),
         "finalizers.max": lambda: max((one.durations.max for one in analysis().finalizers), default=0),

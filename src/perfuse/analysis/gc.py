@@ -6,6 +6,7 @@ from typing import Any
 from perfuse.analysis.distribution import Distribution, distribution_of, sum_by_bin
 from perfuse.analysis.objects import Objects, object_address
 from perfuse.analysis.profiles import RuntimeProfile, read_selected, sort_by_time
+from perfuse.analysis.recorded import not_recorded
 
 BINS = 60
 """Number of parts of a timeline."""
@@ -65,7 +66,7 @@ class GcActivity:
         num_open: Pauses that were open at the end of the recording.
         num_resizes: Number of times the heap was resized.
         max_heap_bytes: Largest heap size; None where that was not recorded.
-        num_moves: Object moves.
+        num_moves: Object moves; None where those were not recorded.
         finalizers: By type, those with the longest total time first.
         finalizer_rounds: Durations of the rounds in which finalizers ran.
     """
@@ -76,7 +77,7 @@ class GcActivity:
     num_open: int
     num_resizes: int
     max_heap_bytes: int | None
-    num_moves: int
+    num_moves: int | None
     finalizers: list[Finalizers]
     finalizer_rounds: Distribution
 
@@ -127,10 +128,16 @@ def gc_activity(profile: RuntimeProfile, objects: Objects) -> GcActivity:
         num_open=sum(1 for _, _, name, end, _ in slices if name.endswith(" pause") and end != "exit"),
         num_resizes=resizes,
         max_heap_bytes=largest,
-        num_moves=profile.count_rows("object_moves", thread=None) if profile.has("object_moves") else 0,
+        num_moves=_num_moves(profile),
         finalizers=sorted(finalizers, key=lambda one: (-one.durations.sum, one.type_name or "")),
         finalizer_rounds=distribution_of(ended.get("finalizers", [])),
     )
+
+
+def _num_moves(profile: RuntimeProfile) -> int | None:
+    if profile.has("object_moves"):
+        return profile.count_rows("object_moves", thread=None)
+    return 0 if not_recorded(profile, "moves", ["object_moves"]) is None else None
 
 
 def _resizes(profile: RuntimeProfile) -> tuple[int, int | None]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from perfuse import _core
+from perfuse.analysis.recorded import RecordedProfile
 from perfuse.selection import Selection
 from perfuse.table import Columns
 
@@ -48,7 +49,7 @@ class CallProfile(TableProfile, Protocol):
         ...
 
 
-class RuntimeProfile(TableProfile, Protocol):
+class RuntimeProfile(TableProfile, RecordedProfile, Protocol):
     """A profile of a program on a managed runtime."""
 
     @property

@@ -128,4 +128,6 @@ def program(profile: RuntimeProfile) -> Program:
             alive[kind, native] = item
     loaded += alive.values()
     loaded.sort(key=lambda one: (_KINDS.index(one.kind), one.loaded_ns or 0, one.native_address or 0))
-    return Program(len(profile.tables["types"]), profile.count_rows("functions", time=None, thread=None), loaded)
+    described = read_selected(profile, "functions", "native_id", **UNSELECTED)
+    num_functions = sum(native_id is not None for (native_id,) in described)
+    return Program(len(profile.tables["types"]), num_functions, loaded)

@@ -3,6 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+OTHER_RECORDERS = "other recorders contain it"
+"""Of a format that does not contain a kind of data."""
+
 
 class RecordedFile(Protocol):
     """An open file; `perfuse.Recording` is one."""
@@ -31,4 +34,6 @@ def not_recorded(profile: RecordedProfile, subject: str, tables: Iterable[str]) 
     """
     tables = tuple(tables)
     reasons = [recording.not_recorded(subject, tables) for recording in profile.recordings]
-    return None if None in reasons else next((reason for reason in reasons), "no file was given")
+    if None in reasons:
+        return None
+    return next((reason for reason in reasons if reason != OTHER_RECORDERS), OTHER_RECORDERS)

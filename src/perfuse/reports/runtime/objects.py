@@ -8,6 +8,7 @@ from typing import Any
 
 from perfuse.analysis.functions import Backtrace, stack_backtraces
 from perfuse.analysis.object_history import ObjectHistory, find_objects, histories_of, object_histories
+from perfuse.errors import UsageError
 from perfuse.reports.grid import Cell, Column, grid, section
 from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext, as_plain, backtrace_lines, backtrace_text
 from perfuse.reports.text import Role, Style
@@ -24,17 +25,21 @@ class ObjectData:
     threads: dict[int, str]
 
 
-def collect(context: SectionContext) -> ObjectData | None:
-    """The requested objects; None where none were requested."""
+def collect(context: SectionContext) -> ObjectData:
+    """The requested objects.
+
+    Raises:
+        UsageError: None are requested.
+    """
     request = context.request
+    if not (request.track or request.find_bytes is not None or request.find_type is not None):
+        raise UsageError("which objects?", field="section", hint="--track ADDRESS, --find S:SIZE or --find T:TYPE")
     objects = object_histories(context.profile, request.track)
     if request.find_bytes is not None or request.find_type is not None:
         found = find_objects(
             context.profile, min_bytes=request.find_bytes, type_part=request.find_type, limit=request.limit
         )
         objects += histories_of(context.profile, found)
-    if not (request.track or request.find_bytes is not None or request.find_type is not None):
-        return None
     stacks = stack_backtraces(context.profile, [event.stack_id for history in objects for event in history.events])
     return ObjectData(context.start_ns, objects, stacks, context.thread_labels)
 

@@ -171,10 +171,9 @@ def runtime_report(profile: Profile, request: RuntimeRequest | None = None) -> R
     for section in _requested_sections(request):
         has_rows = any(profile.has(table) for table in section.tables)
         facts = section.load().collect(context) if has_rows else None
-        how = None if has_rows else not_recorded(profile, section.name, section.tables)
         if facts is not None:
             sections[section.name] = facts
-        elif how is not None:
+        elif (how := not_recorded(profile, section.name, section.tables)) is not None:
             missing[section.name] = how
         else:
             empty.append(section.name)
