@@ -110,7 +110,6 @@ class _Buffer:
             RUNTIME: self._helper,
             COVERAGE: self._coverage,
             META: self._meta,
-            COVERAGE: self._coverage,
         }
         if kind not in readers:
             raise ValueError(f"event {byte:#x}")
@@ -256,11 +255,6 @@ class _Buffer:
         if what == 6:
             return what, self.text() if self.byte() else None
         return what, self.uleb() if what in (1, 4) else self.sleb()
-
-    def _coverage(self, sub: int) -> _Fields:
-        num_texts, num_numbers = ((3, 3), (5, 3), (0, 5), (2, 3))[sub]
-        texts = [self.text() for _ in range(num_texts)]
-        return (*texts, *(self.uleb() for _ in range(num_numbers))), []
 
 
 def read_events(path: Path) -> Iterator[Event]:

@@ -372,7 +372,7 @@ def test_heap_snapshots(kind: Kind, profile: Profile, path: str) -> None:
         found = [profile.heap(key) for key in keys]
         assert [(one.num_objects, one.size_bytes) for one in found] == expected
     else:
-        shots = json_of("report", *kind.paths, "--section", "heap")["heap"]["shots"]
+        shots = json_of("report", *kind.paths, "--section", "heap")["heap"]["snapshots"]
         assert [(one["num_objects"], one["size_bytes"]) for one in shots] == expected
 
 
