@@ -2,6 +2,8 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import IO, Any, Literal, Self, TypeAlias, TypedDict, final
 
+from perfuse.errors import UnreadableInput
+
 __all__ = [
     "ArrowStream",
     "CallStatistics",
@@ -57,6 +59,7 @@ __all__ = [
     "sframe_unwind",
     "sniff",
     "tables",
+    "take_cut",
     "take_panic",
     "write_arrow",
     "write_images",
@@ -136,6 +139,7 @@ def directory_format(path: str | PathLike[str]) -> str | None: ...
 def elf_dependencies(path: str | PathLike[str]) -> tuple[str | None, list[str], list[str]] | None: ...
 def sniff(head: bytes) -> list[tuple[str, Literal["likely", "certain"]]]: ...
 def read_early(path: str) -> None: ...
+def take_cut() -> UnreadableInput | None: ...
 def take_panic() -> tuple[str, str | None] | None: ...
 def diagnostics_table(
     rows: Sequence[tuple[str, str, str, int | None, int | None, str, int]], paths: Sequence[str]

@@ -69,15 +69,17 @@ class InternalError(PerfuseError):
         self.location = location
 
 
-def panic_error() -> InternalError | None:
-    """The last panic of the core that has not been raised yet, as an exception; None where there is none.
+def core_error() -> PerfuseError | None:
+    """Why the core failed while an Arrow library or DuckDB pulled batches of it; None where it did not.
 
-    A panic while an Arrow library or DuckDB pulls batches reaches Python as an exception of that library.
+    An error there reaches Python as an exception of that library. Each is returned once.
     """
     from perfuse import _core
 
     panic = _core.take_panic()
-    return None if panic is None else InternalError(panic[0], location=panic[1])
+    if panic is not None:
+        return InternalError(panic[0], location=panic[1])
+    return _core.take_cut()
 
 
 _MOST_NAMES = 60

@@ -1,24 +1,69 @@
 """Output files that appear under their name only when they are complete: every output is whole or absent.
 
-Content goes to a temporary file beside the target, which is renamed at the end. An input that is mapped or open keeps
-its content when an output takes its name.
+Content goes to a temporary file beside the target, which is renamed at the end. A file that is there is replaced where
+it is not an input, may be written, and has content of the same kind; `replacing_any` lifts the last condition.
 """
 
+import errno
 import gzip
+import os
 import secrets
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from io import BufferedIOBase, BufferedWriter, RawIOBase
 from pathlib import Path
 from typing import IO, cast
 
 from perfuse import _core
 from perfuse.descriptors import COMPRESSED
+from perfuse.errors import UsageError
+from perfuse.file_kinds import kind_of
+from perfuse.recording import input_at
 
 _COPY_BYTES = 1 << 20
+_any_kind: ContextVar[bool] = ContextVar("any_kind", default=False)
+
+
+@contextmanager
+def replacing_any() -> Iterator[None]:
+    """Outputs in this block replace files with content of any kind, but never an input."""
+    token = _any_kind.set(True)
+    try:
+        yield
+    finally:
+        _any_kind.reset(token)
+
+
+def check_target(path: Path, *inputs: Path) -> None:
+    """Whether an output may have this name, as far as that is known before its content.
+
+    Args:
+        path: File to write.
+        inputs: Files that are read, besides those of open recordings.
+
+    Raises:
+        UsageError: A file of that name is an input.
+        OSError: It may not be written, or it is a symbolic link to anything but a regular file of this user.
+    """
+    same = (str(file) for file in inputs if path.exists() and path.samefile(file))
+    source = next(same, None) or input_at(path)
+    if source is not None:
+        known = "" if source == str(path) else f", {source},"
+        raise UsageError(
+            f"{path} is an input{known} and is not overwritten", path=str(path), hint="give the output another name"
+        )
+    if path.is_symlink() and not path.exists():
+        raise OSError(errno.ENOENT, "the symbolic link leads nowhere", str(path))
+    if not path.is_file():
+        return
+    if path.is_symlink() and path.stat().st_uid != os.geteuid():
+        raise PermissionError(errno.EPERM, "the symbolic link leads to a file of another user", str(path))
+    if not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise PermissionError(errno.EACCES, "the file there is read-only", str(path))
 
 
 @contextmanager
@@ -47,6 +92,8 @@ def output_path(path: Path) -> Iterator[Path]:
             unfinished.touch()
             yield unfinished
         return
+    if str(path) != "-":
+        check_target(path)
     with tempfile.TemporaryDirectory() as directory:
         unfinished = Path(directory, "output")
         unfinished.touch()
@@ -63,10 +110,13 @@ def output_path(path: Path) -> Iterator[Path]:
 @contextmanager
 def output_files(path: Path) -> Iterator[Path]:
     """An empty directory; its files move to the directory of `path` when the block ends, the one named `path` last."""
+    check_target(path)
     path = path.resolve()
     with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as name:
         yield Path(name)
-        for file in file_names(Path(name), last=path.name):
+        files = file_names(Path(name), last=path.name)
+        _check_all({path.with_name(file): Path(name, file) for file in files})
+        for file in files:
             Path(name, file).replace(path.with_name(file))
 
 
@@ -78,7 +128,9 @@ def output_directory(path: Path) -> Iterator[Path]:
     try:
         yield unfinished
         path.mkdir(exist_ok=True)
-        for file in file_names(unfinished):
+        files = file_names(unfinished)
+        _check_all({path / file: Path(unfinished, file) for file in files})
+        for file in files:
             Path(unfinished, file).replace(path / file)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -103,13 +155,36 @@ def _is_special(path: Path) -> bool:
     return path.exists() and not path.is_file()
 
 
+def _check_all(new: dict[Path, Path]) -> None:
+    """Whether files may have their names; before the first of them is renamed."""
+    for path, unfinished in new.items():
+        if not path.is_symlink():
+            check_target(path)
+            _check_kind(path, unfinished)
+
+
+def _check_kind(path: Path, unfinished: Path) -> None:
+    """Raises `UsageError` where a file would be replaced by content of another kind."""
+    if _any_kind.get() or not path.is_file() or not path.stat().st_size:
+        return
+    old, new = kind_of(path), kind_of(unfinished)
+    if old != new:
+        raise UsageError(
+            f"{path} exists and has {old}; it is not replaced by {new}",
+            path=str(path),
+            hint="give the output another name, delete that file, or use --force",
+        )
+
+
 @contextmanager
 def _renamed_file(path: Path) -> Iterator[Path]:
     """A new path beside `path`; the file there is renamed to `path` when the block ends."""
+    check_target(path)
     path = path.resolve()
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         yield unfinished
+        _check_kind(path, unfinished)
         if path.exists():
             shutil.copymode(path, unfinished)
         unfinished.replace(path)

@@ -14,7 +14,7 @@ from weakref import WeakSet
 
 import duckdb
 
-from perfuse.errors import QueryError, UsageError, nearest_hint, panic_error
+from perfuse.errors import QueryError, UsageError, core_error, nearest_hint
 from perfuse.memory import memory_bytes, resident_bytes
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ def query_errors(hint_for: Callable[[str], str | None] = lambda _message: None) 
     try:
         yield
     except duckdb.Error as error:
-        panic = panic_error()
-        if panic is not None:
-            raise panic from error
+        failure = core_error()
+        if failure is not None:
+            raise failure from error
         # The first line is the message; the second has the position, or a suggestion.
         message, *more = [line.rstrip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         hint = hint_for(message) or (more[0] if more else None)

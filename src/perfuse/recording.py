@@ -11,6 +11,7 @@ from functools import cached_property
 from os import PathLike, fspath
 from stat import S_ISREG
 from typing import IO, TYPE_CHECKING, Any, Literal
+from weakref import WeakKeyDictionary
 
 import perfuse
 from perfuse import _core
@@ -28,13 +29,19 @@ Input = str | PathLike[str] | bytes | IO[bytes]
 """An input that can be opened: a path, `-` for standard input, bytes, or a binary file object."""
 
 
+_inputs: "WeakKeyDictionary[Recording, tuple[int, int]]" = WeakKeyDictionary()
+"""Device and inode of the file of each open recording."""
+
+
 class Recording:
     """An open file of any format; `perfuse.open` returns one."""
 
-    def __init__(self, core: _core.Recording, path: str, file_size: int | None = None) -> None:
+    def __init__(self, core: _core.Recording, path: str, status: os.stat_result | None = None) -> None:
         self._core = core
         self.path = path
-        self._file_size = file_size
+        self._file_size = None if status is None else status.st_size
+        if status is not None:
+            _inputs[self] = (status.st_dev, status.st_ino)
 
     @property
     def format(self) -> str:
@@ -299,6 +306,15 @@ def check(source: Input, *, limit: int = 1000) -> list["Diagnostic"]:
     return open(source).check(limit)
 
 
+def input_at(path: str | PathLike[str]) -> str | None:
+    """The path by which a recording is open that is in the file at `path`, which may be another name of that file."""
+    status = _status(fspath(path))
+    if status is None:
+        return None
+    file = (status.st_dev, status.st_ino)
+    return next((recording.path for recording, its_file in list(_inputs.items()) if its_file == file), None)
+
+
 def _open(source: Input) -> Recording:
     if isinstance(source, bytes | bytearray | memoryview):
         return Recording(_core.Recording.from_bytes("<bytes>", bytes(source)), "<bytes>")
@@ -308,18 +324,18 @@ def _open(source: Input) -> Recording:
             import sys
 
             return Recording(_core.Recording.from_bytes("-", sys.stdin.buffer.read()), "-")
-        size = _file_size(path)
-        return Recording(_core.Recording.open(path), path, size)
+        status = _status(path)
+        return Recording(_core.Recording.open(path), path, status)
     if isinstance(source, io.IOBase) or hasattr(source, "read"):
         path = str(getattr(source, "name", "<file>"))
         return Recording(_core.Recording.from_bytes(path, source.read()), path)
     raise TypeError(f"cannot open a {type(source).__name__}")
 
 
-def _file_size(path: str) -> int | None:
-    """The size of a file before it is opened; None for anything else, such as a pipe."""
+def _status(path: str) -> os.stat_result | None:
+    """The status of a file before it is opened; None for anything else, such as a pipe."""
     try:
         found = os.stat(path)  # noqa: PTH116 - pathlib is slow to load
     except OSError:
         return None
-    return found.st_size if S_ISREG(found.st_mode) else None
+    return found if S_ISREG(found.st_mode) else None

@@ -7,7 +7,7 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
 from perfuse import _core
-from perfuse.errors import UsageError, nearest_hint, panic_error
+from perfuse.errors import UsageError, core_error, nearest_hint
 
 if TYPE_CHECKING:
     from arro3.core import RecordBatchReader
@@ -53,7 +53,7 @@ class Table:
             try:
                 self._arrow = ArrowTable.from_arrow(built)
             except Exception as error:
-                raise panic_error() or error from error
+                raise core_error() or error from error
         return self._arrow
 
     def stream(self) -> "RecordBatchReader":

@@ -13,12 +13,13 @@ FORMATS = {f"perfuse-{name.replace('_', '-')}" for name in FOLDERS if name != "r
 OWN: dict[str, set[str]] = {
     "perfuse-corpus": set(),  # for tests only
     "perfuse-workers": set(),
+    "perfuse-mapped": set(),
     "perfuse-wire": set(),
     "perfuse-tables": set(),
-    "perfuse-recording": {"perfuse-wire", "perfuse-tables"},
+    "perfuse-recording": {"perfuse-wire", "perfuse-tables", "perfuse-mapped"},
     **dict.fromkeys(FORMATS, BYTES),
     "perfuse-formats": {"perfuse-wire", "perfuse-recording", *FORMATS},
-    "perfuse-binaries": {"perfuse-tables"},
+    "perfuse-binaries": {"perfuse-tables", "perfuse-mapped"},
     "perfuse-engine": {"perfuse-tables", "perfuse-binaries", "perfuse-workers"},
     "perfuse-writers": {"perfuse-tables", "perfuse-engine"},
     "perfuse-profile": {

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use crate::arrow::ArrowStream;
 use crate::calls::{choice, selection};
 use crate::errors::table_error;
+use crate::inputs::ReadInputs;
 use crate::profile::PyProfile;
 
 /// Sums of allocations by thread, type and stack, or `by` one of them, which is faster without `stacks`; of some threads
@@ -23,7 +24,7 @@ pub fn allocation_sums(
 ) -> PyResult<ArrowStream> {
     let by = by.map(|name| choice("by", name, &AllocationGrouping::ALL)).transpose()?;
     let query = AllocationQuery { selection: selection(threads, time_ns), by, with_stacks: stacks };
-    let batch = py.detach(|| profile.inner.allocation_sums(&query));
+    let batch = profile.inputs.read(py, || profile.inner.allocation_sums(&query))?;
     batch.map(ArrowStream::of).map_err(table_error)
 }
 
@@ -39,5 +40,9 @@ pub fn object_origins(
         return Err(PyValueError::new_err("an address has one time"));
     }
     let objects: Vec<_> = addresses.into_iter().zip(times_ns).collect();
-    py.detach(|| profile.inner.object_origins(&objects)).map(ArrowStream::of).map_err(table_error)
+    profile
+        .inputs
+        .read(py, || profile.inner.object_origins(&objects))?
+        .map(ArrowStream::of)
+        .map_err(table_error)
 }

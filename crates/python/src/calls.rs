@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 
 use crate::arrow::ArrowStream;
 use crate::errors::table_error;
+use crate::inputs::ReadInputs;
 use crate::profile::PyProfile;
 
 /// Table `samples` of some threads (`thread_id`) and a time range. Rows of call traces are the time that threads spent in each
@@ -22,7 +23,7 @@ pub fn selected_samples(
     time_ns: Option<(i64, i64)>,
 ) -> PyResult<ArrowStream> {
     let selection = selection(threads, time_ns);
-    let batches = py.detach(|| profile.inner.selected_samples(&selection));
+    let batches = profile.inputs.read(py, || profile.inner.selected_samples(&selection))?;
     Ok(ArrowStream::new(samples::SPEC.schema(), batches.map_err(table_error)?.into_iter()))
 }
 
@@ -154,7 +155,7 @@ pub fn call_statistics(
     });
     let selection = selection(threads, time_ns);
     let options = Options { selection, by, rank, functions, recursive_only, edges };
-    let costs = py.detach(|| profile.inner.call_costs(&options, paths));
+    let costs = profile.inputs.read(py, || profile.inner.call_costs(&options, paths))?;
     costs.map(PyCallStatistics).map_err(table_error)
 }
 

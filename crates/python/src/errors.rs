@@ -14,42 +14,25 @@ use pyo3::types::PyDict;
 
 /// A decoder's error as `perfuse.errors.UnreadableInput`.
 pub fn unreadable(py: Python<'_>, path: &str, error: &ParseError, hint: &str) -> PyErr {
-    let attributes = || -> PyResult<Bound<'_, PyDict>> {
-        let kwargs = PyDict::new(py);
-        kwargs.set_item("path", path)?;
-        kwargs.set_item("offset", error.offset)?;
-        kwargs.set_item("record_index", error.record_index)?;
-        kwargs.set_item("field", error.field)?;
-        kwargs.set_item("hint", hint)?;
-        Ok(kwargs)
-    };
-    match attributes() {
-        Ok(kwargs) => exception(py, "UnreadableInput", &error.to_string(), &kwargs),
-        Err(error) => error,
-    }
+    let ParseError { offset, record_index, field, .. } = error;
+    let attributes =
+        dict!(py, path: path, offset: offset, record_index: record_index, field: field, hint: hint);
+    exception(py, "UnreadableInput", &error.to_string(), attributes)
 }
 
 /// An error of the operating system as `perfuse.errors.UnreadableInput`.
 pub fn io_error(py: Python<'_>, path: &str, error: &io::Error) -> PyErr {
-    let kwargs = PyDict::new(py);
-    match kwargs.set_item("path", path) {
-        Ok(()) => exception(py, "UnreadableInput", &format!("cannot read {path}: {error}"), &kwargs),
-        Err(error) => error,
-    }
+    exception(py, "UnreadableInput", &format!("cannot read {path}: {error}"), dict!(py, path: path))
 }
 
 /// A file that lacks a part that was asked for, as `perfuse.errors.UnreadableInput`.
 pub fn lacking(py: Python<'_>, path: &str, what: impl Display, hint: &str) -> PyErr {
-    let kwargs = PyDict::new(py);
-    match kwargs.set_item("path", path).and_then(|()| kwargs.set_item("hint", hint)) {
-        Ok(()) => exception(py, "UnreadableInput", &format!("{path}: {what}"), &kwargs),
-        Err(error) => error,
-    }
+    exception(py, "UnreadableInput", &format!("{path}: {what}"), dict!(py, path: path, hint: hint))
 }
 
 /// Content that the target format cannot represent, as `perfuse.errors.ExportError`.
 pub fn export_error(py: Python<'_>, error: impl Display) -> PyErr {
-    exception(py, "ExportError", &error.to_string(), &PyDict::new(py))
+    exception(py, "ExportError", &error.to_string(), dict!(py))
 }
 
 /// A table without the columns or types that it must have: a defect of the caller, not of a file.
@@ -58,8 +41,8 @@ pub fn table_error(error: impl Display) -> PyErr {
 }
 
 /// Instantiates a class of `perfuse.errors`.
-fn exception(py: Python<'_>, class: &str, message: &str, kwargs: &Bound<'_, PyDict>) -> PyErr {
-    match instance(py, class, message, kwargs) {
+fn exception(py: Python<'_>, class: &str, message: &str, kwargs: PyResult<Bound<'_, PyDict>>) -> PyErr {
+    match kwargs.and_then(|kwargs| instance(py, class, message, &kwargs)) {
         Ok(value) => PyErr::from_value(value),
         Err(error) => error,
     }
@@ -129,8 +112,7 @@ pub fn internal_error<'py>(
     if message.is_instance_of::<PyBaseException>() {
         return Ok(message.clone());
     }
-    let kwargs = PyDict::new(py);
-    kwargs.set_item("location", take_panic().and_then(|(_, location)| location))?;
+    let kwargs = dict!(py, location: take_panic().and_then(|(_, location)| location))?;
     instance(py, "InternalError", &message.to_string(), &kwargs)
 }
 

@@ -9,11 +9,15 @@ use pyo3::prelude::*;
 
 use crate::arrow::ArrowStream;
 use crate::errors::table_error;
+use crate::inputs::{Inputs, ReadInputs};
 use crate::profile::PyProfile;
 
 /// A heap snapshot, with its dominator tree.
 #[pyclass(frozen, name = "HeapSnapshot", module = "perfuse._core")]
-pub struct PyHeapSnapshot(HeapSnapshot);
+pub struct PyHeapSnapshot {
+    inner: HeapSnapshot,
+    inputs: Inputs,
+}
 
 /// `(kind, name, slot_address, owner_type_id, owner_thread_id)` of a root.
 type RootRow = (String, Option<String>, Option<u64>, Option<u32>, Option<u32>);
@@ -23,14 +27,16 @@ impl PyHeapSnapshot {
     /// Reads the snapshot with that key.
     #[new]
     fn new(py: Python<'_>, profile: &PyProfile, snapshot: u32) -> PyResult<Self> {
-        let found = py.detach(|| profile.inner.heap_snapshot(snapshot)).map_err(table_error)?;
-        found.map(Self).ok_or_else(|| PyKeyError::new_err(format!("no heap snapshot {snapshot}")))
+        let found =
+            profile.inputs.read(py, || profile.inner.heap_snapshot(snapshot))?.map_err(table_error)?;
+        let of = |inner| Self { inner, inputs: profile.inputs.clone() };
+        found.map(of).ok_or_else(|| PyKeyError::new_err(format!("no heap snapshot {snapshot}")))
     }
 
     /// Key of the snapshot.
     #[getter]
     fn snapshot_id(&self) -> u32 {
-        self.0.id()
+        self.inner.id()
     }
 
     /// Objects.
@@ -95,7 +101,7 @@ impl PyHeapSnapshot {
 
     /// Rows of `heap_classes`.
     fn classes(&self, py: Python<'_>) -> ArrowStream {
-        ArrowStream::of(py.detach(|| self.heap().class_rows(self.0.id())))
+        ArrowStream::of(py.detach(|| self.heap().class_rows(self.inner.id())))
     }
 
     /// A row for the object at an address.
@@ -141,13 +147,13 @@ impl PyHeapSnapshot {
 
     /// Sums by type and the stack that allocated the objects, as far as recorded.
     fn sites(&self, py: Python<'_>) -> PyResult<ArrowStream> {
-        py.detach(|| self.0.site_sums()).map(ArrowStream::of).map_err(table_error)
+        self.inputs.read(py, || self.inner.site_sums())?.map(ArrowStream::of).map_err(table_error)
     }
 
     /// Addresses in the snapshot of objects given by earlier addresses, `(ts_ns, address)` in time order. None for objects that
     /// were not recorded or are not in the snapshot.
     fn whereabouts(&self, py: Python<'_>, known: Vec<(i64, u64)>) -> PyResult<Vec<Option<u64>>> {
-        py.detach(|| self.0.follow_objects(&known)).map_err(table_error)
+        self.inputs.read(py, || self.inner.follow_objects(&known))?.map_err(table_error)
     }
 
     /// The snapshot as stacks and samples, in tables by name; `types` are the names of its types.
@@ -159,7 +165,7 @@ impl PyHeapSnapshot {
 
     /// Objects created and freed since an earlier snapshot, by type: `(type_id, num_new, new_bytes, num_gone, gone_bytes)`.
     fn changes(&self, py: Python<'_>, earlier: u32) -> PyResult<Vec<ClassChangeRow>> {
-        let changes = py.detach(|| self.0.changes(earlier)).map_err(table_error)?;
+        let changes = self.inputs.read(py, || self.inner.changes(earlier))?.map_err(table_error)?;
         let row = |(of, it): (_, ClassChange)| (of, it.num_new, it.new_bytes, it.num_gone, it.gone_bytes);
         Ok(changes.into_iter().map(row).collect())
     }
@@ -167,7 +173,10 @@ impl PyHeapSnapshot {
     /// Objects that an earlier snapshot does not contain, largest retained size first.
     #[pyo3(signature = (earlier, limit=None))]
     fn new_objects(&self, py: Python<'_>, earlier: u32, limit: Option<usize>) -> PyResult<ArrowStream> {
-        py.detach(|| self.0.new_objects(earlier, limit)).map(ArrowStream::of).map_err(table_error)
+        self.inputs
+            .read(py, || self.inner.new_objects(earlier, limit))?
+            .map(ArrowStream::of)
+            .map_err(table_error)
     }
 }
 
@@ -175,11 +184,11 @@ type ClassChangeRow = (Option<u32>, u64, u64, u64, u64);
 
 impl PyHeapSnapshot {
     fn heap(&self) -> &Heap {
-        self.0.heap()
+        self.inner.heap()
     }
 
     fn find(&self, address: u64) -> PyResult<u32> {
-        let found = self.0.find(address);
+        let found = self.inner.find(address);
         found.ok_or_else(|| PyKeyError::new_err(format!("no object at {address:#x}")))
     }
 }
@@ -192,7 +201,7 @@ type SumRows = (Vec<SumRow>, Vec<(u32, u64)>);
 /// Sums of heap snapshots: rows by snapshot and type, and `(snapshot_id, num_references)` of each snapshot.
 #[pyfunction]
 pub fn heap_sums(py: Python<'_>, profile: &PyProfile) -> PyResult<SumRows> {
-    let sums = py.detach(|| profile.inner.snapshot_sums()).map_err(table_error)?;
+    let sums = profile.inputs.read(py, || profile.inner.snapshot_sums())?.map_err(table_error)?;
     let row = |((snapshot, of), sum): ((u32, Option<u32>), SnapshotSum)| {
         (snapshot, of, sum.num_objects, sum.size_bytes)
     };

@@ -10,6 +10,7 @@ use perfuse_profile::code_images::{CodeImages, InjectImagesError};
 use pyo3::prelude::*;
 
 use crate::errors::{export_error, table_error};
+use crate::inputs::ReadInputs;
 use crate::output::duplicate;
 use crate::profile::PyProfile;
 
@@ -34,7 +35,7 @@ impl Images {
 /// Pids of the processes that have JIT code.
 #[pyfunction]
 pub fn code_pids(py: Python<'_>, profile: &PyProfile) -> PyResult<Vec<i32>> {
-    py.detach(|| profile.inner.code_pids()).map_err(table_error)
+    profile.inputs.read(py, || profile.inner.code_pids())?.map_err(table_error)
 }
 
 /// Writes the code of each process in `files` to a new file, given by its descriptor. `machine` is the ELF `e_machine` of
@@ -47,7 +48,7 @@ pub fn write_images(
     machine: u16,
 ) -> PyResult<Images> {
     let open = |pid| files.get(&pid).map(|&descriptor| duplicate(descriptor)).transpose();
-    let written = py.detach(|| profile.inner.write_code_images(machine, open));
+    let written = profile.inputs.read(py, || profile.inner.write_code_images(machine, open))?;
     written.map(Images).map_err(|error| match error {
         Error::Io(error) => error.into(),
         Error::TooLarge(_) => export_error(py, error),
@@ -66,7 +67,8 @@ pub fn inject_images(
     out: RawFd,
 ) -> PyResult<Option<(u64, u64, u64)>> {
     let mut out = BufWriter::with_capacity(1 << 20, duplicate(out)?);
-    let injected = py.detach(|| profile.inner.inject_code_images(&images.0, &paths, &mut out));
+    let injected =
+        profile.inputs.read(py, || profile.inner.inject_code_images(&images.0, &paths, &mut out))?;
     let counts = |Injection { num_copied, num_added, num_dropped }| (num_copied, num_added, num_dropped);
     injected.map(|injection| injection.map(counts)).map_err(|error| match error {
         InjectImagesError::Column(error) => table_error(error),

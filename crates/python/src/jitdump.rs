@@ -232,30 +232,18 @@ impl JitdumpEncoder {
         entries: Vec<InlineCallEntry>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         no_nul(entries.iter().flat_map(|entry| [&entry.6, &entry.7]))?;
+        let entry = |e: &'_ InlineCallEntry| {
+            let (start_addr, end_addr, call_file, call_line, call_column, inline_depth) =
+                (e.0, e.1, e.2, e.3, e.4, e.5);
+            InlineEntry1Fixed { start_addr, end_addr, call_file, call_line, call_column, inline_depth }
+        };
         let entries = entries
             .iter()
-            .map(
-                |&(
-                    start_addr,
-                    end_addr,
-                    call_file,
-                    call_line,
-                    call_column,
-                    inline_depth,
-                    ref func,
-                    ref file,
-                )| {
-                    let fixed = InlineEntry1Fixed {
-                        start_addr,
-                        end_addr,
-                        call_file,
-                        call_line,
-                        call_column,
-                        inline_depth,
-                    };
-                    InlineEntry1 { fixed, func_name: func.as_bytes(), call_file_name: file.as_bytes() }
-                },
-            )
+            .map(|e| InlineEntry1 {
+                fixed: entry(e),
+                func_name: e.6.as_bytes(),
+                call_file_name: e.7.as_bytes(),
+            })
             .collect();
         let info = InlineInfo1 { code_addr, entries, padding: &[] };
         Ok(PyBytes::new(py, &inline_info1::encode(&info, self.lock()?.endian())))
@@ -309,17 +297,13 @@ fn tree<'a>(
         line,
         column,
     };
+    let line = |&(code_offset, ref path, line, column): &'a LineFields| {
+        let path = path.as_bytes();
+        SourceLine { code_offset, path, line, column }
+    };
     InlineTree {
         outer: declaration(&outer.0, &outer.1, outer.2, outer.3),
-        lines: lines
-            .iter()
-            .map(|(code_offset, path, line, column)| SourceLine {
-                code_offset: *code_offset,
-                path: path.as_bytes(),
-                line: *line,
-                column: *column,
-            })
-            .collect(),
+        lines: lines.iter().map(line).collect(),
         calls: calls
             .iter()
             .map(|call| InlineCall {

@@ -3,12 +3,16 @@
 //! Tables are passed as Arrow streams through PyCapsules, single values as plain Python objects; work runs with the GIL
 //! released.
 
+#[macro_use]
+mod dict;
+
 mod allocations;
 mod arrow;
 mod calls;
 mod errors;
 mod heap;
 mod images;
+mod inputs;
 mod jitdump;
 mod mono_logs;
 mod output;
@@ -62,6 +66,8 @@ mod _core {
     use super::heap::{PyHeapSnapshot, heap_sums};
     #[pymodule_export]
     use super::images::{Images, code_pids, inject_images, write_images};
+    #[pymodule_export]
+    use super::inputs::take_cut;
     #[pymodule_export]
     use super::jitdump::JitdumpEncoder;
     #[pymodule_export]

@@ -20,6 +20,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrow::{batches, reader};
 use crate::errors::{export_error, table_error};
+use crate::inputs::{Inputs, ReadInputs};
 use crate::output::Target;
 use crate::recording::PyRecording;
 
@@ -69,11 +70,12 @@ pub fn convert_mono(
         recordings.iter().map(|recording| recording.inner.as_any().downcast_ref::<MonoLog>()).collect();
     let logs = logs.ok_or_else(|| PyTypeError::new_err("not a Mono log"))?;
     let first = *logs.first().ok_or_else(|| PyValueError::new_err("no log to convert"))?;
-    let (clock, zero) = py.detach(|| {
+    let inputs = Inputs::of(recordings.iter().map(|recording| &recording.inner));
+    let (clock, zero) = inputs.read(py, || {
         let clock = first.clock(Rate::Auto).map;
         let starts = logs.iter().filter_map(|log| log.span()).map(|(start, _)| clock.ns(start));
         (clock, starts.min().unwrap_or(0))
-    });
+    })?;
     let zero = if options.is_relative { zero } else { 0 };
     let time = |ns: i64| clock.ticks(ns.saturating_add(zero));
     let threads = options.threads.map(|all| {
@@ -91,10 +93,10 @@ pub fn convert_mono(
     };
     let options = Options { version: options.version, selection, any_run: options.any_run };
     let out = out.open()?;
-    let written = py.detach(|| {
+    let written = inputs.read(py, || {
         let mut out = BufWriter::with_capacity(1 << 20, out);
         convert(&logs, &options, &mut out)
-    });
+    })?;
     match written {
         Ok(written) => Ok(facts(&written)),
         Err(LogConvertError::Output(error)) => Err(error.into()),

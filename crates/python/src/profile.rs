@@ -15,6 +15,7 @@ use pyo3::types::PyDict;
 
 use crate::arrow::ArrowStream;
 use crate::errors::{io_error, lacking, table_error};
+use crate::inputs::{Inputs, ReadInputs};
 use crate::recording::PyRecording;
 
 /// A recording and its clock, as an input of `Profile`.
@@ -71,8 +72,10 @@ type NamingFindingRow = (String, &'static str, String, Option<u64>, u64);
 
 /// Recordings on one clock, and their tables.
 #[pyclass(frozen, name = "Profile", module = "perfuse._core")]
+#[derive(Clone)]
 pub struct PyProfile {
     pub inner: Arc<perfuse_profile::Profile>,
+    pub inputs: Inputs,
 }
 
 #[pymethods]
@@ -91,7 +94,9 @@ impl PyProfile {
         let options = ProfileOptions { symbol_dirs, debug_info, recorded_on, xray_maps };
         let inputs = placed.iter().map(|placed| placed.0.clone()).collect();
         let inner = py.detach(|| Arc::new(perfuse_profile::Profile::new(inputs, options)));
-        Ok(Self { inner })
+        let inputs = Inputs::of(inner.recordings());
+        inputs.read(py, || ())?;
+        Ok(Self { inner, inputs })
     }
 
     /// One of the common tables; None for an unknown name. With `stacks_of`, frames and stacks of that table's events only.
@@ -105,16 +110,16 @@ impl PyProfile {
     ) -> PyResult<Option<ArrowStream>> {
         let Some(spec) = perfuse_tables::table(name) else { return Ok(None) };
         let schema: SchemaRef = spec.schema();
-        let stream = py.detach(|| match stacks_of {
+        let stream = self.inputs.read(py, || match stacks_of {
             Some(of) => {
                 let batches = self.inner.stacks_of(name, of)?;
                 Ok(Some(ArrowStream::new(schema, batches.into_iter())))
             }
             None => {
                 let batches = self.inner.table(name, with_bytes)?;
-                Ok(batches.map(|batches| ArrowStream::trying(schema, batches)))
+                Ok(batches.map(|batches| ArrowStream::trying(schema, self.inputs.batches(batches))))
             }
-        });
+        })?;
         stream.map_err(|error: perfuse_tables::access::ColumnError| table_error(error))
     }
 
@@ -124,26 +129,26 @@ impl PyProfile {
     }
 
     /// Time from the first to the last event of the call traces among the recordings.
-    fn trace_span(&self, py: Python<'_>) -> Option<(i64, i64)> {
-        py.detach(|| self.inner.trace_span())
+    fn trace_span(&self, py: Python<'_>) -> PyResult<Option<(i64, i64)>> {
+        self.inputs.read(py, || self.inner.trace_span())
     }
 
     /// Problems of instrumentation maps, and of how they fit: `(path, code, message, offset, count)`.
     fn naming_findings(&self, py: Python<'_>) -> PyResult<Vec<NamingFindingRow>> {
-        let findings = py.detach(|| self.inner.naming_findings()).map_err(table_error)?;
+        let findings = self.inputs.read(py, || self.inner.naming_findings())?.map_err(table_error)?;
         let row = |it: NamingFinding| (it.path, it.code, it.message, it.offset, it.count);
         Ok(findings.into_iter().map(row).collect())
     }
 
     /// Counts of unwound stacks and frames: see `perfuse.profile.Unwinding`. None where there were none to unwind.
     fn unwinding<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let totals = py.detach(|| self.inner.unwind_totals()).map_err(table_error)?;
+        let totals = self.inputs.read(py, || self.inner.unwind_totals())?.map_err(table_error)?;
         totals.map(|totals| totals_dict(py, totals)).transpose()
     }
 
     /// `(created, sampled)` of code objects: code of one recording, samples of another, each on its own clock as placed.
     fn first_uses(&self, py: Python<'_>, samples: usize, code: usize) -> PyResult<Vec<(i64, i64)>> {
-        let uses = py.detach(|| self.inner.first_uses(samples, code)).map_err(table_error)?;
+        let uses = self.inputs.read(py, || self.inner.first_uses(samples, code))?.map_err(table_error)?;
         Ok(uses.into_iter().map(|found| (found.created, found.sampled)).collect())
     }
 }
@@ -179,10 +184,9 @@ fn totals_dict<'py>(py: Python<'py>, totals: &UnwindTotals) -> PyResult<Bound<'p
     for (stop, count) in Stop::ALL.into_iter().zip(totals.stops).filter(|(_, count)| *count != 0) {
         stops.set_item(stop.name(), count)?;
     }
-    let fields = PyDict::new(py);
-    fields.set_item("num_stacks", totals.num_stacks)?;
-    fields.set_item("frames", frames)?;
-    fields.set_item("stops", stops)?;
-    fields.set_item("cut_bytes", (totals.cut_bytes != 0).then_some(totals.cut_bytes))?;
+    let fields = dict!(py,
+        num_stacks: totals.num_stacks, frames: frames, stops: stops,
+        cut_bytes: (totals.cut_bytes != 0).then_some(totals.cut_bytes),
+    )?;
     Ok(fields)
 }

@@ -1,6 +1,7 @@
 //! One open file: what it is, its records, its departures, its tables.
 
 use std::collections::HashSet;
+use std::convert::Infallible;
 use std::fs::File;
 use std::sync::{Arc, Mutex};
 
@@ -12,16 +13,18 @@ use perfuse_tables::Choices;
 use perfuse_wire::{Diagnostic, Diagnostics, Endian, RecordView, Value};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyList, PyString};
 
 use crate::arrow::ArrowStream;
 use crate::errors::{io_error, unreadable};
+use crate::inputs::{Inputs, ReadInputs};
 use crate::output::{Target, WaitingPython};
 
 /// An open file of any format.
 #[pyclass(frozen, name = "Recording", module = "perfuse._core")]
 pub struct PyRecording {
     pub inner: Arc<dyn Recording>,
+    pub inputs: Inputs,
 }
 
 #[pymethods]
@@ -30,7 +33,7 @@ impl PyRecording {
     #[staticmethod]
     fn open(py: Python<'_>, path: &str) -> PyResult<Self> {
         if let Some(inner) = py.detach(|| take_opened(path)) {
-            return Ok(Self { inner });
+            return Self::whole(py, inner);
         }
         let source = py.detach(|| registry::read(path)).map_err(|error| io_error(py, path, &error))?;
         Self::of(py, path, source)
@@ -75,60 +78,42 @@ impl PyRecording {
     #[pyo3(signature = (hz=None, header=false))]
     fn clock<'py>(&self, py: Python<'py>, hz: Option<u64>, header: bool) -> PyResult<Bound<'py, PyDict>> {
         let rate = hz.map_or(if header { Rate::Header } else { Rate::Auto }, Rate::Hz);
-        let clock = py.detach(|| self.inner.clock(rate));
-        let out = PyDict::new(py);
-        out.set_item("kind", clock.kind)?;
-        out.set_item("numerator", clock.map.numerator)?;
-        out.set_item("denominator", clock.map.denominator)?;
-        out.set_item("offset_ns", clock.map.offset_ns)?;
-        out.set_item("how", clock.alignment.name())?;
-        out.set_item("hz", clock.hz)?;
-        out.set_item("hz_source", clock.hz_source)?;
-        out.set_item("stated_hz", clock.stated_hz)?;
-        out.set_item("uncertainty_ns", clock.uncertainty_ns)?;
+        let clock = self.inputs.read(py, || self.inner.clock(rate))?;
+        let out = dict!(py,
+            kind: clock.kind, numerator: clock.map.numerator, denominator: clock.map.denominator,
+            offset_ns: clock.map.offset_ns, how: clock.alignment.name(), hz: clock.hz,
+            hz_source: clock.hz_source, stated_hz: clock.stated_hz, uncertainty_ns: clock.uncertainty_ns,
+        )?;
         Ok(out)
     }
 
     /// Facts about the sampled machine and processes, as in `perfuse.fusing.facts.SamplingFacts`; None where its format has none.
     fn sampling_facts<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let Some(facts) = py.detach(|| self.inner.sampling_facts()) else { return Ok(None) };
+        let Some(facts) = self.inputs.read(py, || self.inner.sampling_facts())? else { return Ok(None) };
         let markers = facts.markers.into_iter().map(|m| (m.pid, m.tid, m.ts, m.path, m.record_offset));
-        let out = PyDict::new(py);
-        out.set_item("command_line", facts.command_line)?;
-        out.set_item("hostname", facts.hostname)?;
-        out.set_item("os_release", facts.os_release)?;
-        out.set_item("cpu", facts.cpu)?;
-        out.set_item("markers", markers.collect::<Vec<_>>())?;
-        out.set_item("pids", facts.pids)?;
-        out.set_item("time_conversion", facts.time_conversion)?;
-        Ok(Some(out))
+        dict!(py,
+            command_line: facts.command_line, hostname: facts.hostname, os_release: facts.os_release,
+            cpu: facts.cpu, markers: markers.collect::<Vec<_>>(), pids: facts.pids,
+            time_conversion: facts.time_conversion,
+        )
+        .map(Some)
     }
 
     /// Version, producer, counts: one pass over the record headers.
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let summary = py.detach(|| self.inner.summary());
-        let out = PyDict::new(py);
-        out.set_item("version", summary.version)?;
-        out.set_item("endian", summary.endian.name())?;
-        out.set_item("pointer_bytes", summary.pointer_bytes)?;
-        out.set_item("arch", summary.arch)?;
-        out.set_item("producer", summary.producer)?;
-        out.set_item("clock", summary.clock)?;
-        out.set_item("span", summary.span)?;
-        let records = PyDict::new(py);
-        for (name, count) in summary.counts {
-            records.set_item(name, count)?;
-        }
-        out.set_item("records", records)?;
-        out.set_item("header", fields(py, summary.header)?)?;
-        Ok(out)
+        let summary = self.inputs.read(py, || self.inner.summary())?;
+        dict!(py,
+            version: summary.version, endian: summary.endian.name(), pointer_bytes: summary.pointer_bytes,
+            arch: summary.arch, producer: summary.producer, clock: summary.clock, span: summary.span,
+            records: summary.counts.into_py_dict(py)?, header: fields(py, summary.header)?,
+        )
     }
 
     /// Records of these kinds in a range.
     #[pyo3(signature = (kinds, range))]
     fn records(&self, kinds: Option<HashSet<String>>, range: RecordSpan) -> RecordIterator {
         let cursor = Mutex::new(RecordCursor::new(range.into(), kinds));
-        RecordIterator { inner: Arc::clone(&self.inner), cursor }
+        RecordIterator { inner: Arc::clone(&self.inner), inputs: self.inputs.clone(), cursor }
     }
 
     /// Writes such records, at most `limit`, as JSON or as text with `(colour, width, with bytes)`; returns how many were written
@@ -148,7 +133,7 @@ impl PyRecording {
             }
             None => RecordForm::Json,
         };
-        py.detach(|| {
+        self.inputs.read(py, || {
             let mut waiting = WaitingPython::new(None, None);
             let mut cursor = RecordCursor::new(range.into(), kinds);
             let mut out = out.open()?;
@@ -156,14 +141,14 @@ impl PyRecording {
                 write_records(&*self.inner, &mut cursor, limit, form, &mut out, |num| waiting.go_on(num));
             let num = waiting.settle(done.map_err(perfuse_writers::Error::Io))?;
             Ok((num, if num < limit { 0 } else { cursor.count_rest(&*self.inner) }))
-        })
+        })?
     }
 
     /// Every departure: `(code, message, offset, record_index, field, code_section, count)`; at most `limit` rows of a code.
     /// Without `whole` only what reading the file for its tables finds.
     #[pyo3(signature = (limit, whole=true))]
-    fn check(&self, py: Python<'_>, limit: usize, whole: bool) -> Vec<FindingFields> {
-        let rows = py.detach(|| {
+    fn check(&self, py: Python<'_>, limit: usize, whole: bool) -> PyResult<Vec<FindingFields>> {
+        let rows = self.inputs.read(py, || {
             let mut sink = Diagnostics::with_limit(limit);
             match whole {
                 true => {
@@ -173,23 +158,23 @@ impl PyRecording {
                 false => self.inner.findings(&mut sink),
             }
             sink.into_rows()
-        });
-        diagnostic_rows(rows)
+        })?;
+        Ok(diagnostic_rows(rows))
     }
 
     /// Writes the longest valid file that can be saved to a file that is there: `(changes, lost, kinds of records in another form)`.
     fn repair(&self, py: Python<'_>, path: &str) -> PyResult<RepairFacts> {
-        let done = py.detach(|| {
+        let done = self.inputs.read(py, || {
             let mut out = File::options().write(true).truncate(true).open(path)?;
             self.inner.repair(&mut out)
-        })?;
+        })??;
         let changes = done.changes.into_iter().map(|c| (c.rule.code, c.message, c.offset)).collect();
         Ok((changes, diagnostic_rows(done.lost), done.rewritten))
     }
 
     /// Whether a table has rows of this file, as far as that is known without making it.
-    fn has(&self, py: Python<'_>, table: &str) -> bool {
-        py.detach(|| self.inner.fills(table))
+    fn has(&self, py: Python<'_>, table: &str) -> PyResult<bool> {
+        self.inputs.read(py, || self.inner.fills(table))
     }
 
     /// One of the tables its format fills, alone on its own clock; None for one it does not fill.
@@ -199,12 +184,14 @@ impl PyRecording {
         let request = TableRequest { with_bytes, ..TableRequest::default() };
         let placement = Placement::alone(&*self.inner);
         let stream = py.detach(|| table_of(&self.inner, name, &placement, &request))?;
-        Some(ArrowStream::new(spec.schema(), stream))
+        let batches = self.inputs.batches(stream.map(Ok::<_, Infallible>));
+        Some(ArrowStream::trying(spec.schema(), batches))
     }
 
     /// Bytes of the (unpacked) file; fewer where it ends.
-    fn read_bytes<'py>(&self, py: Python<'py>, offset: u64, size: u64) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, self.inner.source().get_range(offset, size))
+    fn read_bytes<'py>(&self, py: Python<'py>, offset: u64, size: u64) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.inputs.read(py, || self.inner.source().get_range(offset, size).to_vec())?;
+        Ok(PyBytes::new(py, &bytes))
     }
 }
 
@@ -234,9 +221,19 @@ impl PyRecording {
         let inner = py
             .detach(|| registry::open(Arc::new(source)))
             .map_err(|error| unreadable(py, path, &error, &hint()))?;
-        Ok(Self { inner })
+        Self::whole(py, inner)
+    }
+
+    /// An open recording, unless its file became shorter meanwhile.
+    pub fn whole(py: Python<'_>, inner: Arc<dyn Recording>) -> PyResult<Self> {
+        let inputs = Inputs::of([&inner]);
+        inputs.read(py, || ())?;
+        Ok(Self { inner, inputs })
     }
 }
+
+/// Number of records after which the file's size is compared again.
+const CHECKED_RECORDS: u64 = 256;
 
 /// A half-open range of records as Python gives it: whether of offsets, its start, and its end.
 #[derive(FromPyObject)]
@@ -253,6 +250,7 @@ impl From<RecordSpan> for RecordRange {
 #[pyclass(frozen, module = "perfuse._core")]
 pub struct RecordIterator {
     inner: Arc<dyn Recording>,
+    inputs: Inputs,
     cursor: Mutex<RecordCursor>,
 }
 
@@ -268,7 +266,11 @@ impl RecordIterator {
         py: Python<'py>,
     ) -> PyResult<Option<(String, u64, u64, u64, Option<u64>, Bound<'py, PyDict>)>> {
         let mut cursor = self.cursor.lock().map_err(crate::errors::table_error)?;
-        let Some(record) = cursor.next(&*self.inner) else { return Ok(None) };
+        let next = cursor.next(&*self.inner);
+        if next.as_ref().is_none_or(|record| record.index.is_multiple_of(CHECKED_RECORDS)) {
+            self.inputs.read(py, || ())?;
+        }
+        let Some(record) = next else { return Ok(None) };
         let RecordView { index, offset, size, name, timestamp, fields: all } = record;
         Ok(Some((name.into_owned(), index, offset, size, timestamp, fields(py, all)?)))
     }

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use perfuse_formats::Format;
 use perfuse_formats::registry::{self, FORMATS};
-use perfuse_tables::{Alignment, Choices, TABLES};
+use perfuse_tables::{Alignment, Choices, TABLES, TableSpec};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -12,12 +13,7 @@ use pyo3::types::PyDict;
 pub fn rules(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     registry::rules()
         .map(|(format, rule)| {
-            let row = PyDict::new(py);
-            row.set_item("code", rule.code)?;
-            row.set_item("severity", rule.severity.name())?;
-            row.set_item("section", rule.section)?;
-            row.set_item("format", format)?;
-            Ok(row)
+            dict!(py, code: rule.code, severity: rule.severity.name(), section: rule.section, format: format)
         })
         .collect()
 }
@@ -26,67 +22,44 @@ pub fn rules(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
 /// `perfuse.descriptors.Format`.
 #[pyfunction]
 pub fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    FORMATS
-        .iter()
-        .map(|format| {
-            let row = PyDict::new(py);
-            row.set_item("name", format.name)?;
-            row.set_item("title", format.title)?;
-            row.set_item("about", format.about)?;
-            row.set_item("role", format.role.name())?;
-            row.set_item("report", format.report)?;
-            let clock = PyDict::new(py);
-            clock.set_item("kinds", format.clock.kinds)?;
-            let alignments = format.clock.alignments.iter().map(|alignment| alignment.name());
-            clock.set_item("alignments", alignments.collect::<Vec<_>>())?;
-            clock.set_item("start_field", format.clock.start_field)?;
-            row.set_item("clock", clock)?;
-            row.set_item("process_field", format.process_field)?;
-            row.set_item("patterns", format.files)?;
-            let parts = [
-                ("writer", format.capabilities.writer),
-                ("repair", format.capabilities.repair),
-                ("layout", !format.layouts.is_empty()),
-            ];
-            let capabilities = parts.into_iter().filter(|(_, has)| *has).map(|(name, _)| name);
-            row.set_item("capabilities", capabilities.collect::<Vec<_>>())?;
-            row.set_item("tables", format.tables)?;
-            let layouts = format
-                .layouts
-                .iter()
-                .map(|layout| {
-                    let entry = PyDict::new(py);
-                    entry.set_item("name", layout.name)?;
-                    entry.set_item("section", layout.section)?;
-                    entry.set_item("doc", layout.doc.trim())?;
-                    entry.set_item("fixed_bytes", layout.fixed_bytes)?;
-                    let fields = layout.fields.iter().map(|f| (f.name, f.ty.name(), f.doc.trim()));
-                    entry.set_item("fields", fields.collect::<Vec<_>>())?;
-                    Ok(entry)
-                })
-                .collect::<PyResult<Vec<_>>>()?;
-            row.set_item("layouts", layouts)?;
-            Ok(row)
-        })
-        .collect()
+    let format = |format: &&Format| {
+        let alignments: Vec<_> = format.clock.alignments.iter().map(|alignment| alignment.name()).collect();
+        let clock = dict!(py,
+            kinds: format.clock.kinds, alignments: alignments, start_field: format.clock.start_field,
+        )?;
+        let parts = [
+            ("writer", format.capabilities.writer),
+            ("repair", format.capabilities.repair),
+            ("layout", !format.layouts.is_empty()),
+        ];
+        let capabilities: Vec<_> = parts.into_iter().filter(|(_, has)| *has).map(|(name, _)| name).collect();
+        let layouts = format.layouts.iter().map(|layout| {
+            let fields: Vec<_> = layout.fields.iter().map(|f| (f.name, f.ty.name(), f.doc.trim())).collect();
+            dict!(py,
+                name: layout.name, section: layout.section, doc: layout.doc.trim(),
+                fixed_bytes: layout.fixed_bytes, fields: fields,
+            )
+        });
+        dict!(py,
+            name: format.name, title: format.title, about: format.about, role: format.role.name(),
+            report: format.report, clock: clock, process_field: format.process_field, patterns: format.files,
+            capabilities: capabilities, tables: format.tables, layouts: layouts.collect::<PyResult<Vec<_>>>()?,
+        )
+    };
+    FORMATS.iter().map(format).collect()
 }
 
 /// Every common table: `name, doc, columns` as `(name, Arrow type, nullable, doc)`.
 #[pyfunction]
 pub fn tables(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    TABLES
-        .iter()
-        .map(|table| {
-            let row = PyDict::new(py);
-            row.set_item("name", table.name)?;
-            row.set_item("doc", table.doc.trim())?;
-            let columns = table.columns.iter().map(|column| {
-                (column.name, (column.data_type)().to_string(), column.nullable, column.meaning())
-            });
-            row.set_item("columns", columns.collect::<Vec<_>>())?;
-            Ok(row)
-        })
-        .collect()
+    let table = |table: &&TableSpec| {
+        let columns = table
+            .columns
+            .iter()
+            .map(|column| (column.name, (column.data_type)().to_string(), column.nullable, column.meaning()));
+        dict!(py, name: table.name, doc: table.doc.trim(), columns: columns.collect::<Vec<_>>())
+    };
+    TABLES.iter().map(table).collect()
 }
 
 /// Every value of column `clocks.alignment`, with its meaning.

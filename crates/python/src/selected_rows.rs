@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use crate::arrow::{ArrowStream, batches};
 use crate::calls::selection;
 use crate::errors::table_error;
+use crate::inputs::ReadInputs;
 use crate::profile::PyProfile;
 
 /// Condition on the rows of a table.
@@ -47,8 +48,9 @@ pub fn selected_rows(
     let indexes = columns.iter().map(|name| Ok(rows.column(name)?.0)).collect::<Result<Vec<_>, _>>();
     let indexes = indexes.map_err(PyValueError::new_err::<String>)?;
     let schema = rows.table.schema().project(&indexes).map_err(table_error)?;
-    let batches = py.detach(|| profile.inner.selected_rows(rows, indexes)).map_err(table_error)?;
-    Ok(ArrowStream::trying(schema.into(), batches))
+    let batches =
+        profile.inputs.read(py, || profile.inner.selected_rows(rows, indexes))?.map_err(table_error)?;
+    Ok(ArrowStream::trying(schema.into(), profile.inputs.batches(batches)))
 }
 
 /// Number of selected rows of a table.
@@ -60,7 +62,7 @@ pub fn count_rows(
     selection: RowSelection,
 ) -> PyResult<u64> {
     let rows = selection.rows(table)?;
-    py.detach(|| profile.inner.count_rows(&rows)).map_err(table_error)
+    profile.inputs.read(py, || profile.inner.count_rows(&rows))?.map_err(table_error)
 }
 
 /// Number of selected rows of a table by the values of two columns: `(word, key, count)`.
@@ -75,7 +77,7 @@ pub fn row_counts(
     let rows = selection.rows(table)?;
     let name = |column: &str| rows.column(column).map_err(PyValueError::new_err);
     let (word, key) = (name(&columns.0)?.1, name(&columns.1)?.1);
-    py.detach(|| profile.inner.row_counts(&rows, word, key)).map_err(table_error)
+    profile.inputs.read(py, || profile.inner.row_counts(&rows, word, key))?.map_err(table_error)
 }
 
 /// `(kind, created, destroyed, left, most alive)`
@@ -94,7 +96,8 @@ pub fn handle_sums(
     time_ns: Option<(i64, i64)>,
 ) -> PyResult<(Vec<KindRow>, Vec<SiteRow>)> {
     let selection = selection(threads, time_ns);
-    let (kinds, sites) = py.detach(|| profile.inner.handle_sums(&selection, stacks)).map_err(table_error)?;
+    let (kinds, sites) =
+        profile.inputs.read(py, || profile.inner.handle_sums(&selection, stacks))?.map_err(table_error)?;
     let kind = |it: HandleKind| (it.name, it.num_created, it.num_destroyed, it.num_left, it.max_alive);
     let site = |it: HandleSite| (it.kind, it.stack_id, it.num_created, it.num_left);
     Ok((kinds.into_iter().map(kind).collect(), sites.into_iter().map(site).collect()))

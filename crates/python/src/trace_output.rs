@@ -7,6 +7,7 @@ use perfuse_writers::{Error, Trace, TraceSurvey, Tracks, chrome, perfetto, speed
 use pyo3::prelude::*;
 
 use crate::calls::selection;
+use crate::inputs::{Inputs, ReadInputs};
 use crate::output::{Output, Progress, Target, WaitingPython};
 use crate::profile::PyProfile;
 
@@ -14,6 +15,7 @@ use crate::profile::PyProfile;
 #[pyclass(frozen, module = "perfuse._core")]
 pub struct CallTrace {
     profile: Arc<perfuse_profile::Profile>,
+    inputs: Inputs,
     selection: Selection,
     survey: TraceSurvey,
     tracks: Tracks,
@@ -31,16 +33,16 @@ impl CallTrace {
         progress: Progress,
     ) -> PyResult<Self> {
         let selection = selection(threads, time_ns);
-        let profile = Arc::clone(&profile.inner);
+        let PyProfile { inner: profile, inputs } = profile.clone();
         let mut waiting = WaitingPython::new(progress, None);
-        let surveyed = py.detach(|| -> Result<_, Error> {
+        let surveyed = inputs.read(py, || -> Result<_, Error> {
             let survey = profile.with_trace_tables(&[], |tables| {
                 TraceSurvey::of(tables, &selection, &mut |done| waiting.go_on(done))
             })?;
             Ok((survey, profile.tracks()?))
-        });
+        })?;
         let (survey, tracks) = waiting.settle(surveyed)?;
-        Ok(Self { profile, selection, survey, tracks })
+        Ok(Self { profile, inputs, selection, survey, tracks })
     }
 
     /// Rows of `call_events`.
@@ -120,14 +122,14 @@ impl CallTrace {
     ) -> PyResult<()> {
         let out = out.open()?;
         let mut waiting = WaitingPython::new(progress, Some(self.survey.num_events));
-        let written = py.detach(|| {
-            let Self { profile, selection, survey, tracks } = self;
+        let written = self.inputs.read(py, || {
+            let Self { profile, selection, survey, tracks, .. } = self;
             let functions = profile.recorded_functions()?;
             profile.with_trace_tables(&functions, |tables| {
                 let trace = Trace { tables, selection, survey, tracks };
                 write(&trace, out, &mut |done| waiting.go_on(done))
             })
-        });
+        })?;
         waiting.settle(written)
     }
 }

@@ -21,6 +21,7 @@ use pyo3::types::PyBytes;
 
 use crate::calls::choice;
 use crate::errors::{export_error, table_error};
+use crate::inputs::{Inputs, ReadInputs};
 use crate::output::duplicate;
 use crate::profile::PyProfile;
 use crate::recording::{PyRecording, parse_endian};
@@ -93,19 +94,20 @@ pub fn convert_xray(
         recordings.iter().map(|recording| recording.inner.as_any().downcast_ref::<XRay>()).collect();
     let logs = logs.ok_or_else(|| PyTypeError::new_err("not an XRay log"))?;
     let first = *logs.first().ok_or_else(|| PyValueError::new_err("no log to convert"))?;
-    let (clock, zero) = py.detach(|| {
+    let inputs = Inputs::of(recordings.iter().map(|recording| &recording.inner));
+    let (clock, zero) = inputs.read(py, || {
         let clock = first.clock(Rate::Auto).map;
         let starts = logs.iter().filter_map(|log| log.span()).map(|(start, _)| clock.ns(start));
         (clock, starts.min().unwrap_or(0))
-    });
+    })?;
     let options = options.resolve(Options::like(first), &clock, zero)?;
-    let written = py.detach(|| {
+    let written = inputs.read(py, || {
         let mut out = BufWriter::with_capacity(1 << 20, duplicate(out).map_err(WriteError::from)?);
         match yaml_names {
             Some(names) => to_yaml(&logs, &options, names.into_iter().collect(), &mut out),
             None => convert(&logs, &options, &mut out),
         }
-    });
+    })?;
     match written {
         Ok(written) => Ok(facts(&written)),
         Err(ConvertError::Write(error)) => Err(refused(error)),
@@ -133,7 +135,8 @@ pub fn write_xray(
     let Options { mode, version, endian, selection, .. } = options.resolve(like, &ClockMap::default(), 0)?;
     let spec = LogSpec::new(mode, version, endian, NANOSECONDS);
     let out = BufWriter::with_capacity(1 << 20, duplicate(out)?);
-    let written = py.detach(|| write_call_log(&profile.inner, spec, &selection, is_monotonic, out));
+    let written =
+        profile.inputs.read(py, || write_call_log(&profile.inner, spec, &selection, is_monotonic, out))?;
     match written {
         Ok(log) => Ok((facts(&log.written), log.num_renumbered_functions, log.num_renumbered_threads)),
         Err(TablesError::Write(error)) => Err(refused(error)),

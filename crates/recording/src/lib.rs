@@ -22,6 +22,7 @@ mod sums;
 
 pub use format::{Capabilities, ClockPolicy, Format, Open, RecordingDirectory, Role, Sniff};
 pub use machine::{machine_endian, machine_name, machine_pointer_bytes};
+pub use perfuse_mapped::CUT;
 pub use record_rows::table_of;
 pub use recording::{
     BatchStream, CallStream, Change, Clock, ClockMap, Placement, Position, Rate, Recording, Repaired, Scale,

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::ops::{Deref, Range};
 
-use memmap2::{Advice, Mmap, UncheckedAdvice};
+use perfuse_mapped::{CUT, MappedFile};
 
 /// Unpacked data above this size goes to an unlinked temporary file instead of memory.
 const SPILL_BYTES: usize = 64 << 20;
@@ -21,7 +21,7 @@ pub struct Source {
 
 #[derive(Debug)]
 enum Bytes {
-    Mapped(Mmap),
+    Mapped(MappedFile),
     Owned(Vec<u8>),
 }
 
@@ -37,9 +37,10 @@ impl Source {
             (&file).read_to_end(&mut bytes)?;
             return Self::from_bytes(path, bytes);
         }
-        let map = map(&file)?;
+        let map = MappedFile::new(file)?;
         if let Some(unpacker) = unpacker(&map) {
-            return unpack(path, unpacker);
+            let unpacked = unpack(path, unpacker)?;
+            return if map.is_cut() { Err(io::Error::other(CUT)) } else { Ok(unpacked) };
         }
         Ok(Self { path: path.to_owned(), unpack_error: None, bytes: Bytes::Mapped(map) })
     }
@@ -62,12 +63,16 @@ impl Source {
         self.get(clip(offset)..clip(offset.saturating_add(size))).unwrap_or_default()
     }
 
+    /// Whether the file became shorter since it was opened, so that what was read of it may be wrong.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        matches!(&self.bytes, Bytes::Mapped(map) if map.is_cut())
+    }
+
     /// Asks the operating system to map the pages of a range at once, before a pass: cheaper than a page fault every few pages.
     pub fn prepare(&self, range: Range<usize>) {
-        if let Bytes::Mapped(map) = &self.bytes
-            && let Some(len) = range.end.min(map.len()).checked_sub(range.start)
-        {
-            let _ = map.advise_range(Advice::PopulateRead, range.start, len);
+        if let Bytes::Mapped(map) = &self.bytes {
+            map.prepare(range);
         }
     }
 
@@ -80,11 +85,8 @@ impl Source {
     /// Returns the pages of a range to the operating system after a pass, so that resident memory stays small for a file of
     /// any size. They are read again on access.
     pub fn release(&self, range: Range<usize>) {
-        if let Bytes::Mapped(map) = &self.bytes
-            && let Some(len) = range.end.min(map.len()).checked_sub(range.start)
-        {
-            // SAFETY: the mapping is a read-only view of a file, so dropped pages come back with the same content.
-            let _ = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, range.start, len) };
+        if let Bytes::Mapped(map) = &self.bytes {
+            map.release(range);
         }
     }
 }
@@ -98,12 +100,6 @@ impl Deref for Source {
             Bytes::Owned(bytes) => bytes,
         }
     }
-}
-
-fn map(file: &File) -> io::Result<Mmap> {
-    // SAFETY: read-only and private; another process may still change the file, which decoders survive because they
-    // check every length where they use it.
-    unsafe { Mmap::map(file) }
 }
 
 fn unpacker(bytes: &[u8]) -> Option<Box<dyn Read + '_>> {
@@ -183,7 +179,7 @@ impl Spill {
             Some(mut file) => {
                 file.write_all(&self.buffer)?;
                 file.rewind()?;
-                Bytes::Mapped(map(&file)?)
+                Bytes::Mapped(MappedFile::closing(&file)?)
             }
         };
         Ok(Source { path: path.to_owned(), unpack_error: None, bytes })

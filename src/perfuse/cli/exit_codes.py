@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from perfuse import __version__
-from perfuse.errors import ExportError, InternalError, PerfuseError, QueryError, UsageError, panic_error
+from perfuse.errors import ExportError, InternalError, PerfuseError, QueryError, UsageError, core_error
 
 CLEAN = 0
 """Done, without findings."""
@@ -57,9 +57,9 @@ def describe_failure(error: Exception) -> Failure:
         path = error.filename if isinstance(error.filename, str) else None
         hint = (_near_files(path) if path else None) or _os_hint(error)
         return Failure(_with_path(what[:1].lower() + what[1:], path), hint, UNREADABLE)
-    panic = panic_error()
-    if panic is not None:
-        return Failure(str(panic), panic.hint, DEFECT)
+    failure = core_error()
+    if failure is not None:
+        return describe_failure(failure)
     message = f"internal error: {type(error).__name__}: {error} (perfuse {__version__})"
     hint = "this is a defect in perfuse: please report the traceback with the command, and the file if you can share it"
     return Failure(message, hint, DEFECT, traceback=True)

@@ -38,8 +38,8 @@ def limit(default: int | None, what: str) -> Callable[[F], F]:
 
 
 def output(what: str, *, required: bool = False) -> Callable[[F], F]:
-    """`-o OUT`, whose folder is checked before any long work; `-` is standard output."""
-    return click.option(
+    """`-o OUT`, whose folder is checked before any long work; `-` is standard output. With it `--force`."""
+    out = click.option(
         "-o",
         "--output",
         required=required,
@@ -47,6 +47,14 @@ def output(what: str, *, required: bool = False) -> Callable[[F], F]:
         callback=_writable,
         help=f"{what}; - is standard output.",
     )
+    force = click.option(
+        "--force",
+        is_flag=True,
+        expose_value=False,
+        callback=_replacing,
+        help="Replace a file OUT with content of another kind; never an input.",
+    )
+    return lambda function: out(force(function))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +195,13 @@ def _not_negative(ctx: click.Context, param: click.Parameter, value: int | None)
     if value is not None and value < 0:
         raise click.BadParameter(f"{value} is less than 0", ctx, param)
     return value
+
+
+def _replacing(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value:
+        from perfuse.output_file import replacing_any
+
+        ctx.with_resource(replacing_any())
 
 
 def _writable(ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:

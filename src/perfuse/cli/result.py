@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, TextIO
 from perfuse import _core
 from perfuse.cli.console import Console
 from perfuse.descriptors import COMPRESSED
-from perfuse.errors import ExportError, QueryError, UsageError, panic_error
+from perfuse.errors import ExportError, QueryError, UsageError, core_error
 from perfuse.output_file import output_file, output_path
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.json_text import address_value, is_address, json_text
@@ -136,7 +136,7 @@ def _write_arrow(relation: DuckDBRelation, out: IO[bytes], form: str) -> None:
         _core.write_arrow(out, relation, form == "arrow-stream")
     except ValueError as error:
         # An Arrow stream passes on errors of the query as text.
-        raise panic_error() or QueryError(str(error)) from error
+        raise core_error() or QueryError(str(error)) from error
 
 
 def _write_text(relation: DuckDBRelation, form: str, out: TextIO, style: Style) -> None:

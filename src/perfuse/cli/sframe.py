@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -106,8 +107,10 @@ def command(
     else:
         data = section.encode(address)
         size = len(data)
-        with click.open_file(output, "wb") as out:
-            out.write(data)
+        from perfuse.output_file import output_path
+
+        with output_path(Path(output)) as path:
+            path.write_bytes(data)
     left_out = len({item.function for item in made.unsupported if item.left_out})
     if as_json and output != "-":
         from dataclasses import asdict

@@ -44,6 +44,11 @@ pub(crate) struct CoveringSymbol<'a> {
 }
 
 impl ElfModule {
+    /// Whether its file or its debug file became shorter while it was read.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.image.is_cut() || self.debug_image.as_ref().is_some_and(|image| image.is_cut())
+    }
+
     /// Reads the symbols of an image, or of its debug file where it has been stripped.
     ///
     /// # Errors

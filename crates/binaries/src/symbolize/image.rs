@@ -6,9 +6,9 @@ use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use memmap2::Mmap;
 use object::read::elf::{ElfFile32, ElfFile64};
 use object::{FileKind, Object};
+use perfuse_mapped::MappedFile;
 
 /// The bytes of an ELF file, with its path.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct Image {
 
 #[derive(Debug)]
 enum ImageBytes {
-    Mapped(Mmap),
+    Mapped(MappedFile),
     Owned(Vec<u8>),
 }
 
@@ -31,10 +31,13 @@ impl Image {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
         let file = File::open(path)?;
-        // SAFETY: read-only and private. Readers check every length where they use it, so that a file that is
-        // written to meanwhile gives wrong names at worst.
-        let map = unsafe { Mmap::map(&file) }?;
+        let map = MappedFile::closing(&file)?;
         Ok(Self { path: path.to_owned(), bytes: ImageBytes::Mapped(map) })
+    }
+
+    /// Whether the file became shorter while it was read, so that what was read of it may be wrong.
+    pub fn is_cut(&self) -> bool {
+        matches!(&self.bytes, ImageBytes::Mapped(map) if map.is_cut())
     }
 
     /// An image that is not backed by a file: the vdso.

@@ -43,6 +43,13 @@ pub struct Resolved {
     pub unnamed_because: Option<Arc<str>>,
 }
 
+impl Resolved {
+    /// Nothing, for a reason.
+    fn unnamed(reason: Arc<str>) -> Self {
+        Self { unnamed_because: Some(reason), ..Self::default() }
+    }
+}
+
 /// A function at an address, and the position in its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymbolFrame {
@@ -154,17 +161,21 @@ impl Module {
         match &self.symbols {
             SymbolSource::Elf(elf) => {
                 let dwarf = self.dwarf(elf).map(|dwarf| dwarf.lock().unwrap_or_else(PoisonError::into_inner));
-                positions
-                    .iter()
-                    .map(|&position| resolve_elf(elf, dwarf.as_deref(), position, &mut names))
-                    .collect()
+                let resolve = |&position: &u64| resolve_elf(elf, dwarf.as_deref(), position, &mut names);
+                let found = positions.iter().map(resolve).collect();
+                match elf.is_cut() {
+                    false => found,
+                    true => {
+                        let reason = names.text("the module's file became shorter while it was read");
+                        vec![Resolved::unnamed(reason); positions.len()]
+                    }
+                }
             }
             SymbolSource::Kallsyms(kallsyms) => {
                 positions.iter().map(|&position| resolve_kallsyms(kallsyms, position, &mut names)).collect()
             }
             SymbolSource::None(reason) => {
-                let unknown = Resolved { unnamed_because: Some(Arc::clone(reason)), ..Resolved::default() };
-                vec![unknown; positions.len()]
+                vec![Resolved::unnamed(Arc::clone(reason)); positions.len()]
             }
         }
     }
@@ -196,8 +207,7 @@ impl Module {
 
 fn resolve_elf(elf: &ElfModule, dwarf: Option<&Dwarf>, position: u64, names: &mut NameCache) -> Resolved {
     let Some(address) = elf.space.address(position) else {
-        let unnamed_because = Some(names.text("the module's file has no code at this offset"));
-        return Resolved { unnamed_because, ..Resolved::default() };
+        return Resolved::unnamed(names.text("the module's file has no code at this offset"));
     };
     let symbol = elf.symbol(address);
     let mut found = FrameStack { frames: Vec::new(), names, nameless: None };

@@ -1,12 +1,14 @@
 //! Files with an instrumentation map: reads the map, and the names of its functions.
 
 use std::env::consts::ARCH;
+use std::io;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use object::read::macho::{FatArch, MachOFatFile32, MachOFatFile64};
 use object::{Endianness, FileKind, elf, macho};
+use perfuse_mapped::CUT;
 
 use super::decode::decode;
 use super::findings::{Error, MapFinding, MapFindings, SEVERAL_SLICES, UNNAMED, UNREADABLE_SLICE};
@@ -52,7 +54,11 @@ impl MapFile {
     /// When it cannot be read, is not an object file, or has no map. See [`InstrumentationMap::read`] for `architecture`.
     pub fn open(path: &Path, architecture: Option<&str>) -> Result<Self, Error> {
         let image = Image::open(path)?;
-        let map = InstrumentationMap::read(&image, architecture)?;
+        let map = InstrumentationMap::read(&image, architecture);
+        if image.is_cut() {
+            return Err(io::Error::other(CUT).into());
+        }
+        let map = map?;
         Ok(Self { image, map })
     }
 

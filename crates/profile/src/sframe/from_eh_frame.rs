@@ -54,14 +54,14 @@ impl fmt::Display for FromEhFrameError {
 /// # Errors
 /// [`FromEhFrameError`]
 pub fn section_from_eh_frame(
-    source: Source,
+    source: &Arc<Source>,
     version: u8,
 ) -> Result<(SectionContents, Vec<OmittedFunction>), FromEhFrameError> {
-    if (jitdump::FORMAT.sniff)(source.get(..NUM_SNIFFED_BYTES).unwrap_or(&source)) == Sniff::Certain {
-        let dump = JitDump::open(Arc::new(source)).map_err(FromEhFrameError::Dump)?;
+    if (jitdump::FORMAT.sniff)(source.get(..NUM_SNIFFED_BYTES).unwrap_or(source)) == Sniff::Certain {
+        let dump = JitDump::open(Arc::clone(source)).map_err(FromEhFrameError::Dump)?;
         return section_of_dump(&dump, version).ok_or(FromEhFrameError::EhFrame(Error::Machine));
     }
-    let eh_frame = EhFrame::of_elf(&source).map_err(FromEhFrameError::EhFrame)?;
+    let eh_frame = EhFrame::of_elf(source).map_err(FromEhFrameError::EhFrame)?;
     let (contents, mut omitted) = section_of_table(&eh_frame.table, eh_frame.arch, version);
     omitted.extend(eh_frame.unread.iter().map(|unread| OmittedFunction {
         start: unread.function.map(|(start, _)| start),

@@ -17,10 +17,11 @@ use perfuse_profile::sframe::{
 use perfuse_writers::Error;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrow::ArrowStream;
 use crate::errors::{export_error, io_error, lacking, unreadable};
+use crate::inputs::{Inputs, ReadInputs};
 use crate::output::{Target, WaitingPython};
 use crate::recording::PyRecording;
 
@@ -42,7 +43,7 @@ pub fn sframe_at(py: Python<'_>, path: &str, data: Option<Vec<u8>>, address: u64
     let file = py.detach(|| SFrame::open_at(Arc::new(source), Some(address)));
     let file =
         file.map_err(|error| unreadable(py, path, &error, "an SFrame section begins with the magic 0xdee2"))?;
-    Ok(PyRecording { inner: Arc::new(file) })
+    PyRecording::whole(py, Arc::new(file))
 }
 
 /// Looks addresses up: an array of native 64-bit numbers.
@@ -51,7 +52,7 @@ pub fn sframe_find(py: Python<'_>, recording: &PyRecording, addresses: &[u8]) ->
     let file = sframe(recording)?;
     let addresses: Vec<u64> =
         addresses.chunks_exact(8).map(|bytes| bytes.try_into().map_or(0, u64::from_ne_bytes)).collect();
-    let batches = py.detach(|| sframe::look_up(file, &addresses));
+    let batches = recording.inputs.read(py, || sframe::look_up(file, &addresses))?;
     Ok(ArrowStream::new(perfuse_tables::unwind_lookups::SPEC.schema(), batches.into_iter()))
 }
 
@@ -63,23 +64,15 @@ pub fn sframe_pieces<'py>(py: Python<'py>, recording: &PyRecording) -> PyResult<
         .map(|view| {
             let piece = view.unit;
             let section = file.sections().get(piece.section);
-            let row = PyDict::new(py);
-            row.set_item("section", piece.section)?;
-            row.set_item("member", section.map_or("", |section| &section.member))?;
-            row.set_item("offset", view.offset(piece.at))?;
-            row.set_item("address", view.address.wrapping_add(piece.at as u64))?;
-            row.set_item("version", piece.version())?;
-            row.set_item("abi", piece.abi().arch())?;
-            row.set_item("flags", piece.header.sfp_flags)?;
-            row.set_item("num_functions", piece.header.sfh_num_fdes)?;
-            row.set_item("num_rows", piece.header.sfh_num_fres)?;
-            row.set_item("header_bytes", piece.entries.start - piece.at)?;
-            row.set_item("entries_bytes", piece.entries.len())?;
-            row.set_item("rows_bytes", piece.rows.len())?;
-            row.set_item("size_bytes", piece.end.min(view.data.len()) - piece.at)?;
-            row.set_item("starts", piece.starts.name())?;
-            row.set_item("because", piece.starts.reason())?;
-            Ok(row)
+            dict!(py,
+                section: piece.section, member: section.map_or("", |section| &section.member),
+                offset: view.offset(piece.at), address: view.address.wrapping_add(piece.at as u64),
+                version: piece.version(), abi: piece.abi().arch(), flags: piece.header.sfp_flags,
+                num_functions: piece.header.sfh_num_fdes, num_rows: piece.header.sfh_num_fres,
+                header_bytes: piece.entries.start - piece.at, entries_bytes: piece.entries.len(),
+                rows_bytes: piece.rows.len(), size_bytes: piece.end.min(view.data.len()) - piece.at,
+                starts: piece.starts.name(), because: piece.starts.reason(),
+            )
         })
         .collect()
 }
@@ -88,6 +81,7 @@ pub fn sframe_pieces<'py>(py: Python<'py>, recording: &PyRecording) -> PyResult<
 #[pyclass(frozen, module = "perfuse._core")]
 pub struct SFrameText {
     dump: Mutex<Dump>,
+    inputs: Inputs,
 }
 
 #[pymethods]
@@ -96,7 +90,7 @@ impl SFrameText {
     fn new(recording: &PyRecording, style: &str, section: usize) -> PyResult<Self> {
         let style = Style::named(style).ok_or_else(|| PyValueError::new_err(format!("no style {style}")))?;
         match Dump::of(sframe(recording)?, style, section) {
-            Ok(dump) => Ok(Self { dump: Mutex::new(dump) }),
+            Ok(dump) => Ok(Self { dump: Mutex::new(dump), inputs: recording.inputs.clone() }),
             Err(refused) => {
                 let hint =
                     refused.shown_by.map_or(String::new(), |style| format!("; --style {style} shows it"));
@@ -113,7 +107,7 @@ impl SFrameText {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let Some(block) = py.detach(|| self.block()) else { return Ok(None) };
+        let Some(block) = self.inputs.read(py, || self.block())? else { return Ok(None) };
         let bytes = PyBytes::new(py, &block);
         py.detach(|| self.reuse(block));
         Ok(Some(bytes))
@@ -123,7 +117,7 @@ impl SFrameText {
     fn write(&self, py: Python<'_>, out: Target) -> PyResult<()> {
         let mut out = out.open()?;
         let mut waiting = WaitingPython::new(None, None);
-        let written = py.detach(|| {
+        let written = self.inputs.read(py, || {
             while waiting.go_on(0)
                 && let Some(block) = self.block()
             {
@@ -131,7 +125,7 @@ impl SFrameText {
                 self.reuse(block);
             }
             Ok(())
-        });
+        })?;
         waiting.settle(written.map_err(Error::Io))
     }
 }
@@ -171,13 +165,17 @@ pub fn sframe_into<'py>(
     section: &SFrameSection,
     sort: bool,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let source = py.detach(|| Source::open(path)).map_err(|error| io_error(py, path, &error))?;
+    let source = open_source(py, path)?;
     let mut contents = section.contents()?;
     if sort {
         contents.sort();
     }
-    let bytes = py.detach(|| writer::write_to_elf(Arc::new(source), &contents));
+    let bytes = Inputs::from(&source).read(py, || writer::write_to_elf(Arc::clone(&source), &contents))?;
     Ok(PyBytes::new(py, &bytes.map_err(|error| export_error(py, error))?))
+}
+
+fn open_source(py: Python<'_>, path: &str) -> PyResult<Arc<Source>> {
+    py.detach(|| Source::open(path)).map(Arc::new).map_err(|error| io_error(py, path, &error))
 }
 
 /// `(function, row, reason, whether the function is omitted)`.
@@ -193,8 +191,8 @@ pub fn sframe_from_eh_frame(
     if !(1..=3).contains(&version) {
         return Err(PyValueError::new_err("SFrame has versions 1, 2 and 3"));
     }
-    let source = py.detach(|| Source::open(path)).map_err(|error| io_error(py, path, &error))?;
-    let made = py.detach(|| section_from_eh_frame(source, version));
+    let source = open_source(py, path)?;
+    let made = Inputs::from(&source).read(py, || section_from_eh_frame(&source, version))?;
     let (contents, omitted) = made.map_err(|error| match error {
         FromEhFrameError::Dump(error) => unreadable(py, path, &error, "a JITDUMP begins with JiTD"),
         FromEhFrameError::EhFrame(error) => {
@@ -226,7 +224,7 @@ pub fn sframe_unwind(
     let file = sframe(recording)?;
     let values = registers.iter().map(|(name, value)| (name.as_str(), *value));
     let registers = parse_registers(file, values).map_err(PyValueError::new_err)?;
-    let (frames, stop) = py.detach(|| unwind_by_sframe(file, &registers, stack, bias));
+    let (frames, stop) = recording.inputs.read(py, || unwind_by_sframe(file, &registers, stack, bias))?;
     Ok((frames.iter().map(|frame| (frame.pc, frame.sp)).collect(), stop.name()))
 }
 
@@ -235,38 +233,21 @@ pub fn sframe_unwind(
 #[pyfunction]
 pub fn sframe_coverage<'py>(py: Python<'py>, recording: &PyRecording) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let file = sframe(recording)?;
-    let sections = py.detach(|| section_coverage(file));
+    let sections = recording.inputs.read(py, || section_coverage(file))?;
     sections.iter().map(|section| coverage_dict(py, section)).collect()
 }
 
 fn coverage_dict<'py>(py: Python<'py>, section: &SectionCoverage) -> PyResult<Bound<'py, PyDict>> {
     let (coverage, checked) = (&section.coverage, &section.cross_check);
-    let row = PyDict::new(py);
-    row.set_item("section", section.section)?;
-    row.set_item("eh_frame_bytes", section.eh_frame_bytes)?;
-    row.set_item("eh_frame_functions", section.num_eh_frame_functions)?;
-    row.set_item("num_functions", coverage.num_functions)?;
-    row.set_item("compared_functions", checked.num_functions)?;
-    row.set_item("compared_stretches", checked.num_stretches)?;
-    row.set_item("compared_bytes", checked.num_bytes)?;
-    row.set_item("unmatched_bytes", checked.num_bytes_alone)?;
-    row.set_item("num_disagreements", checked.disagreements.len())?;
-    row.set_item("is_complete", checked.is_complete)?;
-    let code = PyList::empty(py);
-    for code_section in &coverage.sections {
-        code.append((
-            &code_section.name,
-            code_section.start,
-            code_section.size,
-            code_section.covered_bytes,
-            code_section.eh_frame_bytes,
-        ))?;
-    }
-    row.set_item("code", code)?;
-    let without = PyList::empty(py);
-    for function in &section.uncovered {
-        without.append((function.start, function.size, function.name.as_deref(), &function.reason))?;
-    }
-    row.set_item("without", without)?;
-    Ok(row)
+    let code =
+        coverage.sections.iter().map(|it| (&it.name, it.start, it.size, it.covered_bytes, it.eh_frame_bytes));
+    let without = section.uncovered.iter().map(|it| (it.start, it.size, it.name.as_deref(), &it.reason));
+    dict!(py,
+        section: section.section, eh_frame_bytes: section.eh_frame_bytes,
+        eh_frame_functions: section.num_eh_frame_functions, num_functions: coverage.num_functions,
+        compared_functions: checked.num_functions, compared_stretches: checked.num_stretches,
+        compared_bytes: checked.num_bytes, unmatched_bytes: checked.num_bytes_alone,
+        num_disagreements: checked.disagreements.len(), is_complete: checked.is_complete,
+        code: code.collect::<Vec<_>>(), without: without.collect::<Vec<_>>(),
+    )
 }

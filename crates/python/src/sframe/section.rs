@@ -11,6 +11,7 @@ use pyo3::types::PyBytes;
 
 use super::sframe;
 use crate::errors::export_error;
+use crate::inputs::ReadInputs;
 use crate::recording::PyRecording;
 
 /// A rule: base, offset, whether memory is read there.
@@ -40,7 +41,7 @@ impl SFrameSection {
     #[staticmethod]
     fn all_of(py: Python<'_>, recording: &PyRecording) -> PyResult<Vec<Self>> {
         let file = sframe(recording)?;
-        Ok(py.detach(|| file.views().map(|view| Self::of(SectionContents::of(view))).collect()))
+        recording.inputs.read(py, || file.views().map(|view| Self::of(SectionContents::of(view))).collect())
     }
 
     /// One sorted section of several.

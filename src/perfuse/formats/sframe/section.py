@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 
 from perfuse import _core
 from perfuse.errors import UsageError
-from perfuse.output_file import output_file
+from perfuse.output_file import check_target, output_file
 
 
 class UnwindRule(NamedTuple):
@@ -173,8 +173,9 @@ class Section:
             UnreadableInput: The program cannot be read.
             ExportError: It is an object file, or code is more than 2 GiB away (versions 1 and 2).
         """
-        data = _core.sframe_into(fspath(program), self._core, True)
         target = Path(path)
+        check_target(target, Path(program))
+        data = _core.sframe_into(fspath(program), self._core, True)
         with output_file(target) as out:
             out.write(data)
         if target.is_file():

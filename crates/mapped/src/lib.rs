@@ -1,0 +1,92 @@
+//! Files mapped into memory that may become shorter while they are read.
+//!
+//! A read beyond the end of a mapped file is the signal SIGBUS, which ends the process. A handler replaces the pages that
+//! are gone by zeros and notes it in the mapping: decoders check all that they read, and come to an end; their caller
+//! then asks [`MappedFile::is_cut`], and reports that the file was cut instead of a result. Signals that come from other
+//! memory go to the handler that was there before.
+
+mod fault;
+
+use std::fs::File;
+use std::io;
+use std::ops::{Deref, Range};
+
+use memmap2::{Advice, Mmap, UncheckedAdvice};
+
+use fault::Watch;
+
+/// What is wrong with a file that [`MappedFile::is_cut`].
+pub const CUT: &str = "the file became shorter while it was read";
+
+/// The bytes of a file, mapped read-only; those that the file loses while it is mapped become zeros.
+#[derive(Debug)]
+pub struct MappedFile {
+    // Before the mapping: the handler must not know a mapping that is gone.
+    watch: Watch,
+    map: Mmap,
+    /// For its size; `None` where a caller holds too many files open for one more.
+    file: Option<File>,
+}
+
+impl MappedFile {
+    /// Maps a whole file, and keeps it open to learn whether it becomes shorter.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn new(file: File) -> io::Result<Self> {
+        let mut mapped = Self::closing(&file)?;
+        mapped.file = Some(file);
+        Ok(mapped)
+    }
+
+    /// Maps a whole file and does not keep it open, for callers that map many files: that it became shorter is noticed only
+    /// where a page that is gone is read.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn closing(file: &File) -> io::Result<Self> {
+        // SAFETY: read-only and private. Another process may change the file: readers check every length where they use it,
+        // and what a shorter file lacks is replaced by zeros.
+        let map = unsafe { Mmap::map(file) }?;
+        let watch = Watch::new(map.as_ptr() as usize, map.len());
+        Ok(Self { watch, map, file: None })
+    }
+
+    /// Whether the file became shorter than it was when it was mapped. What was read since may be zeros.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        let is_shorter = |file: &File| file.metadata().is_ok_and(|now| now.len() < self.map.len() as u64);
+        if self.file.as_ref().is_some_and(is_shorter) {
+            self.watch.note_cut();
+        }
+        self.watch.is_cut()
+    }
+
+    /// Asks the operating system to map the pages of a range at once, before a pass: cheaper than a page fault every few
+    /// pages.
+    pub fn prepare(&self, range: Range<usize>) {
+        if let Some(len) = range.end.min(self.map.len()).checked_sub(range.start) {
+            let _ = self.map.advise_range(Advice::PopulateRead, range.start, len);
+        }
+    }
+
+    /// Returns the pages of a range to the operating system; they are read again on access.
+    pub fn release(&self, range: Range<usize>) {
+        if let Some(len) = range.end.min(self.map.len()).checked_sub(range.start) {
+            // SAFETY: the mapping is a read-only view of a file, so dropped pages come back with its content, or as the
+            // zeros that replaced it.
+            let _ = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, range.start, len) };
+        }
+    }
+}
+
+impl Deref for MappedFile {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.map
+    }
+}
+
+#[cfg(test)]
+mod tests;
