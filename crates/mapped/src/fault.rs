@@ -129,7 +129,7 @@ fn install() {
     }
 }
 
-/// Replaces the pages from a fault to the end of its mapping by zeros, so that the read that failed goes on; a signal from
+/// Replaces the pages from a fault to the end of its mapping by zeros, so that the read that failed continues; a signal from
 /// other memory is the previous handler's.
 extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the kernel passes a valid structure to a handler with SA_SIGINFO. What follows is safe in a handler: atomic
