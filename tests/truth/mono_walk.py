@@ -51,6 +51,21 @@ class Lifetime:
     end_ns: int | None = None
 
 
+@dataclass
+class Call:
+    """A call: its method, times and caller."""
+
+    name: str
+    start_ns: int
+    caller: Call | None
+    end_ns: int = 0
+
+    @property
+    def duration_ns(self) -> int:
+        """From entry to exit."""
+        return self.end_ns - self.start_ns
+
+
 def header(path: Path) -> dict[str, Any]:
     """The fields of a log's header, by the specification's names."""
     data = unpacked(path)
@@ -202,6 +217,49 @@ class MonoWalk:
                         value = last[index] = _wrapped(last[index] + read, BITS[kind], kind in (1, 4))
                     found.setdefault(described[index], []).append((event.time, value))
         return found
+
+    def instants(self) -> list[tuple[str, Event]]:
+        """What is named, loaded and unloaded, synchronization points and sizes of the heap: a kind and the event."""
+        what = {IMAGE: "image", ASSEMBLY: "assembly", DOMAIN: "domain", THREAD: "thread", CONTEXT: "context"}
+        verbs = {LOAD: "load", UNLOAD: "unload", NAME: "name"}
+        found = []
+        for event in self.ordered:
+            if event.byte in verbs and event.values[0] in what:
+                # Loads and unloads of threads are their start and end.
+                if event.values[0] != THREAD or event.byte == NAME:
+                    found.append((f"{what[event.values[0]]}_{verbs[event.byte]}", event))
+            elif event.byte in (0x0A, 0x21):
+                found.append(("sync_point" if event.byte == 0x0A else "gc_resize", event))
+        return found
+
+    def calls(self) -> list[Call]:
+        """The calls of all threads, in the order of their entries; a thread's exits are those of its entries."""
+        names, found = self.methods(), []
+        stacks: dict[int, list[Call]] = defaultdict(list)
+        for event in self.of(0x13, 0x23, 0x33):
+            stack = stacks[event.thread]
+            if event.byte == 0x23:
+                stack.append(Call(names[event.values[0]], event.time, stack[-1] if stack else None))
+                found.append(stack[-1])
+            else:
+                one = stack.pop()
+                assert one.name == names[event.values[0]]
+                one.end_ns = event.time
+        assert not any(stacks.values()), "every call of the example has an end"
+        return found
+
+    def allocation_at(self, address: int, time: int) -> Event | None:
+        """The allocation of the object that is at an address at a time; moves are undone."""
+        origin: dict[int, Event | None] = {}
+        for event in self.ordered:
+            if event.time > time:
+                break
+            if event.byte in (0x00, 0x10):
+                origin[event.values[1]] = event
+            elif event.byte == 0x31:
+                moved = [(new, origin.pop(old, None)) for old, new in event.pairs]
+                origin.update(moved)
+        return origin.get(address)
 
     def thrown(self) -> Iterator[tuple[str | None, tuple[str, ...]]]:
         """Type and backtrace, innermost method first, of each exception."""

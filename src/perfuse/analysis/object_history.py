@@ -1,11 +1,12 @@
-"""The history of an object: its allocation, moves by the collector, handles, locks, exceptions and heap snapshots."""
+"""The history of an object: its allocation, moves by the collector, handles, locks, exceptions, heap snapshots and its
+finalizer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from perfuse.analysis.objects import type_names
-from perfuse.analysis.profiles import RuntimeProfile
+from perfuse.analysis.objects import object_address, type_names
+from perfuse.analysis.profiles import UNSELECTED, RuntimeProfile, read_selected
 
 MAX_MOVES = 1000
 """Largest number of moves of one object that are followed."""
@@ -17,7 +18,8 @@ class ObjectEvent:
 
     Attributes:
         ts_ns: Its time.
-        what: Its kind: `allocated`, `moved`, `handle`, `lock`, `exception` or `in heap snapshot`.
+        what: Its kind: `allocated`, `moved`, `handle`, `lock`, `exception`, `in heap snapshot` or `finalizer`, at its
+            start.
         object_address: Address of the object after the event.
         detail: Further facts.
         thread_id: Thread of the event; None where that was not recorded.
@@ -59,12 +61,13 @@ class _AddressRange:
 def object_histories(profile: RuntimeProfile, addresses: Sequence[int]) -> list[ObjectHistory]:
     """The histories of all objects that were ever at one of these addresses."""
     histories = []
+    finalizers = _finalizers(profile)
     seen: set[tuple[int, int]] = set()
     for address in addresses:
         for first in _first_addresses(profile, address):
             if (first.address, first.start_ns) not in seen:
                 seen.add((first.address, first.start_ns))
-                histories.append(_history(profile, first))
+                histories.append(_history(profile, first, finalizers))
     return histories
 
 
@@ -84,7 +87,8 @@ def find_objects(
 
 def histories_of(profile: RuntimeProfile, allocated: Sequence[tuple[int, int]]) -> list[ObjectHistory]:
     """The histories of some allocations, `(address, time)` each."""
-    return [_history(profile, _AddressRange(address, ts_ns, _LAST)) for address, ts_ns in allocated]
+    finalizers = _finalizers(profile)
+    return [_history(profile, _AddressRange(address, ts_ns, _LAST), finalizers) for address, ts_ns in allocated]
 
 
 _LAST = 2**63 - 1
@@ -126,7 +130,20 @@ def _origin(profile: RuntimeProfile, address: int, before_ns: int) -> tuple[int,
     return address, before_ns
 
 
-def _history(profile: RuntimeProfile, first: _AddressRange) -> ObjectHistory:
+_Finalizers = dict[int, list[tuple[int, int]]]
+"""Start and thread of each finalizer, by the address of its object."""
+
+
+def _finalizers(profile: RuntimeProfile) -> _Finalizers:
+    found: _Finalizers = {}
+    columns = ("name", "args", "start_ns", "thread_id")
+    for name, args, start, thread in read_selected(profile, "slices", *columns, kinds=["gc"], **UNSELECTED):
+        if name == "finalizer":
+            found.setdefault(object_address(args), []).append((start, thread))
+    return found
+
+
+def _history(profile: RuntimeProfile, first: _AddressRange, finalizers: _Finalizers) -> ObjectHistory:
     addresses = _addresses(profile, first)
     events = [
         ObjectEvent(at.start_ns, "moved", at.address, f"from {before.address:#x}", None, None)
@@ -141,6 +158,11 @@ def _history(profile: RuntimeProfile, first: _AddressRange) -> ObjectHistory:
             events.append(ObjectEvent(ts_ns, "allocated", first.address, f"{size:,} bytes", thread, stack))
     for at in addresses:
         events += _events_at(profile, at)
+        events += [
+            ObjectEvent(start, "finalizer", at.address, "", thread, None)
+            for start, thread in finalizers.get(at.address, [])
+            if at.start_ns <= start < at.end_ns
+        ]
     if facts[0] is None:
         facts = next(((m.detail.split(": ")[-1], facts[1]) for m in events if m.what == "in heap snapshot"), facts)
     return ObjectHistory(*facts, sorted(events, key=lambda event: event.ts_ns))
