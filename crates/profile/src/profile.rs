@@ -198,8 +198,9 @@ impl Profile {
         let span = |placed: &PlacedRecording| {
             let logs_events = placed.recording.format().role.logs_events();
             let (first, last) = if logs_events { placed.recording.span() } else { None }?;
-            let clock = placed.placement.clock;
-            Some((clock.ns(first), clock.ns(last)))
+            // As the times of events are converted: far from zero, other conversions saturate.
+            let scale = placed.placement.clock.around(first);
+            Some((scale.ns(first), scale.ns(last)))
         };
         self.placed.iter().filter_map(span).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }

@@ -3,6 +3,7 @@
 use perfuse_wire::{Cursor, Endian};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::block::joined;
 use super::consts::{BASIC_BYTES, HEADER_BYTES};
 use super::header::Header;
 use super::ids::FunctionIds;
@@ -179,8 +180,7 @@ impl BasicSurvey {
         if kind_index == 4 {
             let _ = self.first_unknown_kind.get_or_insert(offset);
         }
-        let (low, high) = self.span.unwrap_or((record.tsc, record.tsc));
-        self.span = Some((low.min(record.tsc), high.max(record.tsc)));
+        self.span = Some(joined(self.span, (record.tsc, record.tsc)));
     }
 
     /// Computes the order of the records in time, without duplicates.

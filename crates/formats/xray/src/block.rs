@@ -54,6 +54,15 @@ impl RecordCounts {
     }
 }
 
+/// A span of counters that contains another too. Of two counters that one is later that follows the other by less than half
+/// of all counters: a counter that wraps around does not become early.
+#[must_use]
+pub fn joined(span: Option<(u64, u64)>, (first, last): (u64, u64)) -> (u64, u64) {
+    let Some((low, high)) = span else { return (first, last) };
+    let is_before = |a: u64, b: u64| a.wrapping_sub(b).cast_signed() < 0;
+    (if is_before(first, low) { first } else { low }, if is_before(high, last) { last } else { high })
+}
+
 /// The counter and the processor at a position in a buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TscState {
@@ -283,8 +292,7 @@ impl<'a, 'b> BlockBuilder<'a, 'b> {
 
     /// Extends the span of a block by two counters.
     fn extend_span(&self, block: &mut FdrBlock, first: u64, last: u64) {
-        let (low, high) = block.span.unwrap_or((first, last));
-        block.span = Some((low.min(first), high.max(last)));
+        block.span = Some(joined(block.span, (first, last)));
     }
 
     /// Reads a metadata record; returns whether it ends the buffer.

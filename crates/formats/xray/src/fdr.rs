@@ -6,7 +6,7 @@ use perfuse_workers::install;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rustc_hash::FxHashMap;
 
-use super::block::{FdrBlock, RecordCounts, TscState, read_blocks};
+use super::block::{FdrBlock, RecordCounts, TscState, joined, read_blocks};
 use super::header::Header;
 use super::ids::FunctionIds;
 use super::reader::{BufferExtent, FileRegion, Reader};
@@ -168,10 +168,7 @@ impl FdrSurvey {
                 }
             }
             last.insert(thread_ids(block), before.map_or(block.last, |before| block.last.after(before)));
-            if let Some((low, high)) = span {
-                let (first, latest) = self.span.unwrap_or((low, high));
-                self.span = Some((first.min(low), latest.max(high)));
-            }
+            self.span = span.map(|span| joined(self.span, span)).or(self.span);
         }
     }
 
