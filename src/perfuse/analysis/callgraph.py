@@ -131,7 +131,7 @@ class CallPaths:
             raise UsageError(f"order is one of {', '.join(get_args(StackOrder))}, not {order!r}", field="order")
         nodes = self._nodes
         values = {"self": nodes.self_ns, "total": nodes.total_ns, "count": nodes.num_calls}[order]
-        rows: Iterable[int] = (row for row, value in enumerate(values) if value)
+        rows: Iterable[int] = range(len(values))
         if pattern is not None:
             matches, functions = matcher(pattern), nodes.functions
             matching = {key for key in {*functions} if matches(self._names.name(key))}
