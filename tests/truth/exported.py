@@ -127,11 +127,14 @@ def firefox(path: Path) -> Sums:
         if not samples["length"]:
             continue
         match = re.search(r" \(([\w-]+)\)$", thread["name"])
-        tid = int(re.sub(r"\D.*", "", str(thread["tid"])))
+        tid = int(str(thread["tid"]).partition(".")[0])
         weights = samples.get("weight") or [1] * samples["length"]
         kind = samples.get("weightType") or "samples"
         event = match[1] if match else ""
-        found[f"{event}-samples" if kind == "samples" else event][tid] += sum(weights)
+        if kind == "tracing-ms":
+            found[event][tid] += sum(round(weight * 10**6) for weight in weights)
+        else:
+            found[f"{event}-samples" if kind == "samples" else event][tid] += sum(weights)
     return found
 
 
