@@ -279,6 +279,11 @@ def event_ranges(data: bytes) -> Iterator[tuple[int, int, int]]:
             yield start + at, start + buffer.at, event.byte
 
 
+def buffer_starts(data: bytes) -> list[int]:
+    """The offset of the first event of each buffer."""
+    return [start for start, _ in _buffers(data)]
+
+
 HEADER_BYTES = 48
 
 
