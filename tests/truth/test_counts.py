@@ -11,7 +11,8 @@ import pytest
 from perfuse.profile import Profile
 
 from .command import command_line, json_of
-from .kinds import Kind
+from .conftest import fused
+from .kinds import KINDS, Kind
 from .outside import num_records, num_rows, outside
 
 
@@ -98,6 +99,18 @@ def test_count_rows_of_samples(kind: Kind, profile: Profile) -> None:
     (weight, *_) = outside(kind.name).weights.values()
     expected = len(kind.paths[0].read_text().splitlines()) if kind.name == "collapsed" else weight.num_samples
     assert profile.count_rows(table) == expected
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_examples_have_what_their_kind_is_about(name: str) -> None:
+    """An example without rows of a table would make tests of its cells compare nothing."""
+    kind, empty = KINDS[name], []
+    if all(path.exists() for path in kind.paths):
+        profile = fused(name)
+        for table in kind.contents - {"stack_copies"}:
+            if not profile.tables[table].num_rows:
+                empty.append(table)
+    assert not empty
 
 
 def test_every_example_exists_where_the_corpus_is(jitdump_corpus: Path, kind_paths: list[Path]) -> None:
