@@ -13,6 +13,7 @@ use super::index::{
 };
 use super::inline::{self, Extension, RecordSubject};
 use super::layout::Move;
+use super::names::is_java_method;
 use super::producer::Producer;
 use super::reader::{FileStart, RawRecord, Reader, ReaderStep};
 use super::records::{DebugInfoRecord, LoadRecord, UnwindingInfoRecord};
@@ -288,6 +289,9 @@ impl IndexBuilder {
             &source.path,
             names.zip(vma_is_zero.into_iter().chain(std::iter::repeat(false))),
         );
+        if index.producer == Producer::OpenJdk {
+            mark_stubs_of_the_jvm(index);
+        }
         index.skew = detect_skew(index, source);
         retire_overwritten_code(index);
         self.index
@@ -323,6 +327,18 @@ impl IndexBuilder {
                 debug.code = id;
                 debug.pairing = pairing;
             }
+        }
+    }
+}
+
+/// Code of a JVM that is not a compiled method becomes a stub.
+fn mark_stubs_of_the_jvm(index: &mut DumpIndex) {
+    let tier = index.functions.intern_tier("stub");
+    for code in &mut index.codes {
+        let function = index.functions.get(code.name.function);
+        if !code.name.stub && function.is_some_and(|function| !is_java_method(&function.linkage_name)) {
+            code.name.stub = true;
+            code.name.tier = tier;
         }
     }
 }

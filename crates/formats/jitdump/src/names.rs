@@ -208,7 +208,15 @@ fn java_primitive(code: char) -> Option<&'static str> {
     })
 }
 
-/// Helper code: PHP's `JIT$$…`, Erlang's `global::…`, stubs and interpreter of the JVM, trampolines.
+/// Whether a name is that of a method in the JVM's notation. perf's JVMTI agent writes it for every compiled method; its
+/// other names are those of the JVM's own code: adapters, intrinsics, handlers, the interpreter.
+#[must_use]
+pub fn is_java_method(raw: &str) -> bool {
+    java(raw).is_some()
+}
+
+/// Helper code: PHP's `JIT$$…`, Erlang's `global::…` and the data around its modules and functions, stubs and
+/// interpreter of the JVM, trampolines.
 fn stub(raw: &str) -> Option<ParsedName<'_>> {
     if raw == "Interpreter" {
         return Some(ParsedName {
@@ -220,6 +228,8 @@ fn stub(raw: &str) -> Option<ParsedName<'_>> {
     }
     let is_stub = raw.starts_with("JIT$$")
         || raw.starts_with("global::")
+        || raw.ends_with("-CodeInfoPrologue")
+        || raw.starts_with("erts_beamasm::")
         || raw.starts_with("StubRoutines")
         || raw.ends_with("_stub")
         || raw.contains("_trampoline");

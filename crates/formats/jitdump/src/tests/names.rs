@@ -40,6 +40,7 @@ fn names_of_every_runtime() {
             ("java.util.Arrays.copyOf(int[][], a.B, long)", None, false, None),
         ),
         ("lists:map/2", ("lists:map/2", None, false, None)),
+        ("lists:map/2-CodeInfoPrologue", ("lists:map/2-CodeInfoPrologue", tier("stub"), true, None)),
         ("", ("", None, false, None)),
         ("JS:", ("(anonymous)", None, false, None)),
     ] {
