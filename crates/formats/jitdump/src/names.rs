@@ -229,7 +229,8 @@ fn stub(raw: &str) -> Option<ParsedName<'_>> {
     let is_stub = raw.starts_with("JIT$$")
         || raw.starts_with("global::")
         || raw.ends_with("-CodeInfoPrologue")
-        || raw.starts_with("erts_beamasm::")
+        || raw.ends_with("::codeHeader")
+        || raw.ends_with("::codeFooter")
         || raw.starts_with("StubRoutines")
         || raw.ends_with("_stub")
         || raw.contains("_trampoline");
