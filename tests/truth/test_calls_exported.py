@@ -139,7 +139,7 @@ def test_paths_and_edges(kind: Kind, profile: Profile, path: str) -> None:
 
 
 @pytest.mark.truth(
-    recording=["xray_fdr", "xray_basic", "xray_shared_objects"],
+    recording=["xray_fdr", "xray_basic", "xray_shared_objects", "perf_xray"],
     path="report:llvm-compat",
     source="llvm-xray account of LLVM 22, to the digits that it prints",
 )
@@ -147,7 +147,7 @@ def test_statistics_are_those_of_llvm_xray(kind: Kind, llvm_xray: str, tmp_path:
     options = ["--llvm-compat", "--format", "csv", "--limit", "0"]
     ours = command_line("report", *kind.paths, *kind.map_options, *options)
     # LLVM accounts logs of one thread and several buffers right only from YAML of version 1.
-    text = output_of(llvm_xray, "convert", "-f", "yaml", kind.paths[0])
+    text = output_of(llvm_xray, "convert", "-f", "yaml", kind.paths[-1])
     yaml = tmp_path / "log.yaml"
     yaml.write_text(re.sub(r"version: +\d+", "version: 1", text, count=1))
     theirs = output_of(llvm_xray, "account", "-d", "-k", "-f", "csv", yaml)

@@ -13,7 +13,7 @@ from perfuse.analysis.gc import gc_activity
 from perfuse.analysis.handles import Handles
 from perfuse.analysis.heap import Heap, snapshots
 from perfuse.analysis.heap_rows import HeapClass
-from perfuse.analysis.latency import CallAccount
+from perfuse.analysis.latency import CallAccount, Latency
 from perfuse.analysis.locks import contention
 from perfuse.analysis.objects import Objects, type_names
 from perfuse.analysis.profiles import UNSELECTED, read_selected
@@ -72,8 +72,11 @@ def _recorded(profile: Profile, subject: str, tables: Iterable[str], fact: Fact)
 
 
 def _duration(profile: Profile) -> float:
-    first, last = profile.span_ns or (0, 0)
-    return last - first
+    span = profile.span_ns
+    # Samples of files without times are at 0.
+    if span is None or all(recording.summary.span_ns is None for recording in profile.recordings):
+        raise NotRecorded("not recorded (no sample, call or event has a time)")
+    return span[1] - span[0]
 
 
 def _type_names(profile: Profile) -> set[str]:
@@ -245,27 +248,29 @@ def _calls(profile: Profile) -> dict[str, Fact]:
         return set(Columns(profile.tables["functions"])["name"]) - _type_names(profile) | set(named())
 
     @cache
-    def named() -> dict[str, dict[str, int | None]]:
-        found: dict[str, dict[str, int | None]] = {}
+    def named() -> dict[str, list[Latency]]:
+        found: dict[str, list[Latency]] = {}
         for one in account().functions():
-            latency = one.latency
-            values = {name: getattr(latency, f"{name}_ns") for name in _LATENCY[1:]}
-            found.setdefault(one.function.name, {"count": latency.num_calls, **values})
+            found.setdefault(one.function.name, []).append(one.latency)
         return found
 
     def count_of(name: str) -> float:
-        return named().get(_known(functions(), name, "function"), {}).get("count") or 0
+        return sum(one.num_calls for one in named().get(_known(functions(), name, "function"), ()))
 
     def time_of(name: str, what: str) -> float:
         if not count_of(name):
             return 0
-        value = named()[name][what]
+        values: list[int | None] = [getattr(one, f"{what}_ns") for one in named()[name]]
+        if len(values) > 1 and what not in ("self", "sum"):
+            hint = "count, self and sum are those of all of them; rename one, or use perfuse query"
+            raise UsageError(f"{len(values)} functions have the name {name!r}", field="assert", hint=hint)
+        known = [value for value in values if value is not None]
         if account().unit != "ns":
             raise UsageError("times are ticks of an unknown rate", field="assert", hint="give it with --tsc-hz")
-        if value is None:
+        if len(known) < len(values):
             hint = "a recording of sums has calls, self, sum and total"
             raise UsageError(f"no durations of single calls of {name!r} were recorded", field="assert", hint=hint)
-        return value
+        return sum(known)
 
     def of(what: str) -> Fact:
         return lambda name: time_of(name, what)

@@ -146,6 +146,9 @@ class CallAccount:
         recursive_only: Only durations of calls made while their function was on the stack already.
         edges: Whether to compute edges, for `CallGraph`.
         paths: Whether to compute stacks, for `CallPaths`.
+
+    Raises:
+        UsageError: `by` or `rank` is unknown, or `rank` is `llvm` and the recording has sums of calls.
     """
 
     def __init__(
@@ -161,6 +164,9 @@ class CallAccount:
         for option, value, known in (("by", by, get_args(Grouping)), ("rank", rank, get_args(Rank))):
             if value not in known:
                 raise UsageError(f"{option} is one of {', '.join(known)}, not {value!r}", field=option)
+        if rank == "llvm" and profile.tables["call_sums"].num_rows:
+            hint = "llvm-xray reads no recordings of sums; leave out --llvm-compat"
+            raise UsageError("the statistics of llvm-xray need each call, and sums were recorded", hint=hint)
         self.names = FunctionNames(profile.tables)
         self.by: Grouping = by
         self.statistics = profile.call_statistics(
