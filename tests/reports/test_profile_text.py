@@ -73,7 +73,7 @@ REPORT = ProfileReport(
         UnnamedFrames("module file not found", "/opt/app/native.node", 5, 8),
         UnnamedFrames("no mapping", "", 1, 0),
     ],
-    diagnostics=[DiagnosticCount("JD010", "data_loss", 1, 1), DiagnosticCount("JD007", "info", 2, 2)],
+    diagnostics=[DiagnosticCount("JD010", "data_loss", 1, 1, []), DiagnosticCount("JD007", "info", 2, 2, [])],
 )
 
 

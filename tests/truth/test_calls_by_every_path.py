@@ -153,7 +153,7 @@ def test_a_call_trace(kind: Kind, profile: Profile, tmp_path: Path) -> None:
 @pytest.mark.truth(
     recording=["xray_fdr", "xray_basic", "xray_profiling", "xray_shared_objects"],
     path="api:Profile.diagnostics",
-    source="the known defect of a copy: bytes that are no record, at an offset that a walk finds",
+    source="the last record of a copy is cut",
 )
 def test_findings_of_a_profile(kind: Kind, tmp_path: Path) -> None:
     """The last record of a copy is cut: the profile reports the loss, that of the whole file reports none."""

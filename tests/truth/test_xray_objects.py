@@ -167,3 +167,67 @@ def test_eighteen_libraries_of_the_corpus_have_their_names() -> None:
     for name, known in zip(called, expected, strict=True):
         assert known in name.split(" | "), (name, known)
     assert sum(" | " in name for name in called) <= 3 * 3 * 2
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    """A program that opens library `b`, then `a` with `dlopen`: `b` has more functions than `a`."""
+    need("clang-22", "clang++-22")
+    directory = tmp_path_factory.mktemp("dlopen")
+    sources = {
+        "a": f"{TRACED} a_one(void) {{ s++; }}\n{TRACED} a_two(void) {{ a_one(); a_one(); a_one(); s++; }}\n",
+        "b": "".join(f"{TRACED} b_{n}(void) {{ s++; }}\n" for n in range(4))
+        + f"{TRACED} b_two(void) {{ b_0(); b_0(); b_1(); b_2(); b_3(); s++; }}\n",
+    }
+    for name, text in sources.items():
+        (directory / f"{name}.c").write_text(f"volatile long s;\n{text}")
+        shared = ["-fPIC", "-fxray-shared", "-shared", f"{name}.c", "-o", f"libx{name}.so"]
+        run_tool(["clang-22", *FLAGS, *shared], directory)
+    (directory / "main.c").write_text(
+        f"""#include <dlfcn.h>
+        extern int __xray_patch(void);
+        volatile long s;
+        {TRACED} in_main(void) {{ s++; }}
+        static void call(void* library, const char* name) {{ ((void (*)(void))dlsym(library, name))(); }}
+        int main(void) {{
+            in_main();
+            void *b = dlopen("./libxb.so", RTLD_NOW), *a = dlopen("./libxa.so", RTLD_NOW);
+            if (!a || !b) return 1;
+            __xray_patch();
+            call(a, "a_two");
+            call(b, "b_two");
+            return 0;
+        }}"""
+    )
+    run_tool(["clang-22", *FLAGS, "-c", "main.c"], directory)
+    run_tool(["clang++-22", "-O1", "-c", PROGRAMS / "xray_recorder.cpp", "-o", "recorder.o"], directory)
+    program = directory / "main"
+    linked = ["main.o", "recorder.o", "-Wl,--wrap=main", "-rdynamic", "-ldl", "-o", program]
+    run_tool(
+        ["clang++-22", "-fxray-instrument", "-fxray-shared", f"-fxray-modes={MODES['xray_fdr']}", *linked], directory
+    )
+    environment = {"XRAY_MODE": MODES["xray_fdr"], "XRAY_MODE_OPTIONS": "func_duration_threshold_us=0"}
+    subprocess.run([program], cwd=directory, env=environment, check=True, capture_output=True)
+    (log,) = directory.glob("xray-log.*")
+    return Recorded(program, log)
+
+
+@pytest.mark.truth(
+    recording="xray_shared_objects",
+    path=["report", "report:calls"],
+    source="each function of the program is called a number of times of its own",
+)
+def test_opened_libraries_are_numbered_by_the_functions_in_the_log(opened: Recorded) -> None:
+    """No file states the order of `dlopen`: the log has five functions of one library, and the other has two."""
+    known = {"in_main": 1, "a_one": 3, "a_two": 1, "b_0": 2, "b_1": 1, "b_2": 1, "b_3": 1, "b_two": 1}
+    program = ["--map", str(opened.program)]
+    for order in ("ab", "ba"):
+        files = [word for name in order for word in ("--map", opened.library(name))]
+        assert opened.counts(*program, *files) == (known, [])
+    numbered = [word for n, name in enumerate("ab", 1) for word in ("--map", f"{n}={opened.library(name)}")]
+    _, codes = opened.counts(*program, *numbered)
+    assert "FU012" in codes
+    words = [sys.executable, "-m", "perfuse", "report", str(opened.log), *program, *numbered]
+    text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    proposed = text.partition("this order fits: ")[2].partition("\n")[0].split()
+    assert opened.counts(*proposed) == (known, [])

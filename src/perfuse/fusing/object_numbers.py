@@ -4,7 +4,7 @@ The order is that of glibc's loader: libraries before those that need them, and 
 first. Libraries that were opened with `dlopen` are numbered when that happens, which no file states.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike, fspath
@@ -106,21 +106,43 @@ def has_map(path: Path) -> bool:
     return True
 
 
-def exchangeable(files: Mapping[int, str], largest_ids: Mapping[int, int]) -> list[tuple[int, int]]:
-    """Pairs of objects whose files could be exchanged: each has at least the functions that the log has of the other.
+class Fit:
+    """Whether the maps of libraries have the functions that logs have of their objects.
 
     Args:
         files: Libraries by number.
-        largest_ids: The largest function number that the log has, by object.
+        largest_ids: The largest function number that the logs have, by object.
     """
-    sizes = {number: len(_core.InstrumentationMap.open(path, [], False)) for number, path in files.items()}
-    seen: Sequence[int] = sorted(number for number in files if number in largest_ids)
-    return [
-        (one, other)
-        for place, one in enumerate(seen)
-        for other in seen[place + 1 :]
-        if largest_ids[one] <= sizes[other] and largest_ids[other] <= sizes[one]
-    ]
+
+    def __init__(self, files: Mapping[int, str], largest_ids: Mapping[int, int]) -> None:
+        self._files = files
+        self._largest = {number: largest_ids.get(number, 0) for number in files}
+        self._sizes = {number: len(_core.InstrumentationMap.open(path, [], False)) for number, path in files.items()}
+
+    @property
+    def numbers(self) -> dict[int, str]:
+        """The files with numbers that fit: those given where they do, or where none do."""
+        by_size = sorted(self._files, key=lambda number: -self._sizes[number])
+        by_largest = sorted(self._files, key=lambda number: -self._largest[number])
+        found = dict(zip(by_largest, by_size, strict=True))
+        is_better = self._fits({number: number for number in self._files}) < self._fits(found) == len(found)
+        return {number: self._files[found[number] if is_better else number] for number in self._files}
+
+    def _fits(self, places: Mapping[int, int]) -> int:
+        return sum(self._largest[number] <= self._sizes[place] for number, place in places.items())
+
+    @property
+    def exchangeable(self) -> list[tuple[int, int]]:
+        """Pairs of numbers that the logs have and whose files could be exchanged."""
+        seen = sorted(number for number in self._files if self._largest[number])
+        largest, sizes = self._largest, self._sizes
+        return [
+            (one, other)
+            for place, one in enumerate(seen)
+            for other in seen[place + 1 :]
+            if largest[one] <= sizes[one] and largest[other] <= sizes[other]
+            if largest[one] <= sizes[other] and largest[other] <= sizes[one]
+        ]
 
 
 def option_text(files: Mapping[int, str]) -> str:

@@ -9,8 +9,8 @@ from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.errors import UsageError
 from perfuse.fusing.object_numbers import (
     FUNCTION_BITS,
+    Fit,
     LoadOrder,
-    exchangeable,
     has_map,
     option_text,
 )
@@ -71,29 +71,37 @@ def _number(
     if not libraries and not any(largest):
         return sorted({**numbers, **({0: program} if program else {})}.items()), []
     order = [] if program is None else LoadOrder(program, libraries, directories).instrumented
+    expected = {path: n for n, path in enumerate(order, 1)}
     if files or not libraries:
-        unplaced = [one for one in libraries if one not in order]
+        unplaced = [one for one in libraries if one not in expected]
         files = [str(program), *order, *unplaced]
         if len(files) > LAST_OBJECT + 1:
             raise UsageError(f"{len(files)} objects are too many: XRay numbers objects from 0 to {LAST_OBJECT}")
         numbers = dict(enumerate(files))
-        uncertain = {n: path for n, path in numbers.items() if path in unplaced} if len(unplaced) > 1 else {}
+        uncertain = Fit({n: path for n, path in numbers.items() if path in unplaced}, largest).numbers
+        numbers |= uncertain
     else:
-        expected = {path: n for n, path in enumerate(order, 1)}
-        placed = {n: path for n, path in numbers.items() if path in expected}
-        if any(expected[path] != n for n, path in placed.items()):
-            proposed = {0: str(program), **dict(enumerate(order, 1))}
-            message = (
-                f"constructors run in another order, by the libraries that the files need: {option_text(proposed)}"
-            )
-            return sorted(numbers.items()), [diagnostic("FU012", trace.path, message) for trace in traces]
+        if any(expected.get(path, n) != n for n, path in numbers.items()):
+            why = "constructors run in another order, by the libraries that the files need"
+            return _other_order(traces, numbers, why, {0: str(program), **dict(enumerate(order, 1))})
         uncertain = {n: path for n, path in numbers.items() if n and path not in expected}
+        fitting = Fit(uncertain, largest).numbers
+        if fitting != uncertain:
+            why = "the log has functions that these libraries do not have, and this order fits"
+            return _other_order(traces, numbers, why, {**numbers, **fitting})
     return sorted(numbers.items()), [
         diagnostic("FU013", trace.path, f"{_names(uncertain, pairs)} fit the log in either order")
         for trace in traces
-        for pairs in [exchangeable(uncertain, largest)]
+        for pairs in [Fit(uncertain, largest).exchangeable]
         if pairs
     ]
+
+
+def _other_order(
+    traces: Sequence[Recording], numbers: Mapping[int, str], why: str, proposed: Mapping[int, str]
+) -> tuple[list[tuple[int, str]], list[Diagnostic]]:
+    message = f"{why}: {option_text(proposed)}"
+    return sorted(numbers.items()), [diagnostic("FU012", trace.path, message) for trace in traces]
 
 
 def _names(files: Mapping[int, str], pairs: Sequence[tuple[int, int]]) -> str:

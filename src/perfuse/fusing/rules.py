@@ -116,11 +116,11 @@ RULES: dict[str, Explanation] = {
         action="No action is needed.",
     ),
     "FU012": Explanation(
-        title="libraries have other numbers than the order of their constructors",
+        title="libraries have other numbers than the program gave them",
         meaning=(
             "XRay numbers shared objects when their constructors run: libraries before those that need them, and "
             "otherwise the last one in link order first. The numbers given with `--map N=FILE` are in another order, "
-            "so that functions have the names of other libraries."
+            "or give libraries to objects of which the log has more functions: functions have the names of others."
         ),
         action=(
             "Give the files without numbers (`--map PROGRAM --map LIBRARY ...`) or with those of the message. Numbers "

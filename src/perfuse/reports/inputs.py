@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -31,12 +30,21 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class DiagnosticCount:
-    """The number of diagnostics of one code, and of files that have them."""
+    """The number of diagnostics of one code, and of files that have them.
+
+    Attributes:
+        code: The rule.
+        severity: Its severity.
+        count: Number of diagnostics.
+        paths: Number of files.
+        messages: Messages of warnings and errors about how files fit together, which `perfuse check` does not list.
+    """
 
     code: str
     severity: str
     count: int
     paths: int
+    messages: list[str]
 
 
 def inputs(profile: Profile) -> list[Input]:
@@ -50,13 +58,28 @@ def inputs(profile: Profile) -> list[Input]:
 
 def diagnostic_counts(profile: Profile) -> list[DiagnosticCount]:
     """The profile's diagnostics by code, the most severe first."""
-    counts: Counter[tuple[str, str]] = Counter()
-    paths: dict[str, set[str]] = {}
+    from perfuse import explain
+
+    by_code: dict[str, list[Diagnostic]] = {}
     for found in profile.diagnostics:
-        counts[found.code, found.severity] += found.count
-        paths.setdefault(found.code, set()).add(found.path)
-    ordered = sorted(counts.items(), key=lambda item: (SEVERITIES_BY_RANK.index(item[0][1]), item[0][0]))
-    return [DiagnosticCount(code, severity, count, len(paths[code])) for (code, severity), count in ordered]
+        by_code.setdefault(found.code, []).append(found)
+    counts = [
+        DiagnosticCount(
+            code,
+            listed[0].severity,
+            sum(found.count for found in listed),
+            len({found.path for found in listed}),
+            list(dict.fromkeys(found.message for found in listed))
+            if listed[0].severity != "info" and explain(code).format in OF_SEVERAL_FILES
+            else [],
+        )
+        for code, listed in by_code.items()
+    ]
+    return sorted(counts, key=lambda one: (SEVERITIES_BY_RANK.index(one.severity), one.code))
+
+
+OF_SEVERAL_FILES = ("fusing", "instrumentation_map")
+"""Groups of rules about how files fit together."""
 
 
 def input_text(one: Input) -> str:
@@ -179,7 +202,9 @@ def summary_lines(counts: Sequence[DiagnosticCount], style: Style) -> Iterator[s
         ]
         for one in counts
     ]
-    yield from grid(columns, rows, style)
+    for one, line in zip(counts, grid(columns, rows, style), strict=True):
+        yield line
+        yield from (f"    {message}" for message in one.messages)
 
 
 def finding_lines(findings: Sequence[Diagnostic], style: Style) -> Iterator[str]:

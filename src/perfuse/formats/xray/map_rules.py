@@ -91,7 +91,7 @@ RULES: dict[str, Explanation] = {
         ),
         action=(
             "Give the program and its libraries: `--map PROGRAM --map LIBRARY ...`. Libraries that were opened with "
-            "`dlopen` need a number, `--map NUMBER=FILE`: objects are numbered in the order their constructors ran."
+            "`dlopen` may need a number, `--map NUMBER=FILE`: objects are numbered as their constructors run."
         ),
     ),
     "XM014": Explanation(
