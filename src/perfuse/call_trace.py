@@ -29,7 +29,7 @@ class CallTrace:
 
     Attributes:
         num_events: Events of calls, of the whole profile.
-        num_instants: Selected instants.
+        num_instants: Selected instants, thrown exceptions included.
         num_slices: Selected slices that are not calls.
         num_counts: Values of counters in the selected time.
         is_empty: Whether there is nothing to write.

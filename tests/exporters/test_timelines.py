@@ -2,12 +2,14 @@
 
 import io
 import json
+import re
 from collections import Counter
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tools import need_module
+from tools import need_module, output_of
 
 import perfuse
 from perfuse.exporters import export
@@ -192,4 +194,20 @@ def _holds_in_firefox(profile: Any, profiler: Any, tmp_path: Path) -> None:
     """).fetchall()
     assert theirs == Counter(ours)
     counters = {one["label"]: one for one in profiler.ask("counter", "list")["counters"]}
-    assert counters.keys() == {name for name, *_ in counts(profile)}
+    snapshots = {"Heap snapshot: bytes", "Heap snapshot: objects"} if profile.heap_sizes() else set()
+    assert counters.keys() == {name for name, *_ in counts(profile)} | snapshots
+
+
+@pytest.mark.truth(recording="mono_heap", path="convert:firefox", source="mprof-report: size and objects of snapshots")
+def test_heap_snapshots_are_graphs_in_firefox(heap_shots: Path, mprof_report: str, tmp_path: Path) -> None:
+    """Its front end adds the steps up."""
+    perfuse.fuse(heap_shots).export(tmp_path / "p.json")
+    listed = re.findall(
+        r"Heap shot \d+ at [^:]*: size: (\d+), object count: (\d+)", output_of(mprof_report, heap_shots)
+    )
+    expected = [(int(size), int(count)) for size, count in listed if int(count)]
+    assert expected
+    counters = {one["name"]: one for one in json.loads((tmp_path / "p.json").read_bytes())["counters"]}
+    graphs = [counters[f"Heap snapshot: {name}"]["samples"]["count"] for name in ("bytes", "objects")]
+    first, *values = zip(*(accumulate(steps) for steps in graphs), strict=True)
+    assert (first, values) == ((0, 0), expected)

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_array::types::Int32Type;
+use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
 use perfuse_formats::{Placement, TableRequest};
-use perfuse_tables::access::{ColumnError, numbers};
+use perfuse_tables::access::{ColumnError, nullable, numbers, text};
+use perfuse_tables::{Choices, ExceptionEvent, instants};
 use perfuse_writers::{Batches, Error, Tables, Tracks};
 
 use crate::prefetch::Prefetch;
@@ -17,8 +18,37 @@ fn repeatable(profile: &Profile, name: &'static str) -> impl Fn() -> Batches {
     move || Box::new(Prefetch::new(profile.stream(name, true)))
 }
 
+/// The thrown exceptions of a batch of `exceptions`, as rows of `instants`.
+fn throws(exceptions: &RecordBatch) -> Result<RecordBatch, ColumnError> {
+    let kinds = text(exceptions, "kind")?;
+    let (times, threads) =
+        (numbers::<Int64Type>(exceptions, "ts_ns")?, numbers::<UInt32Type>(exceptions, "thread_id")?);
+    let objects = numbers::<UInt64Type>(exceptions, "object_address")?;
+    let (sources, offsets) = (
+        numbers::<UInt32Type>(exceptions, "source_id")?,
+        numbers::<UInt64Type>(exceptions, "record_offset")?,
+    );
+    let throw = ExceptionEvent::Throw.name();
+    let mut table = instants::Builder::new();
+    for row in (0..exceptions.num_rows()).filter(|&row| kinds.get(row) == Some(throw)) {
+        table.push(
+            times.value(row),
+            threads.value(row),
+            None,
+            throw,
+            None,
+            None,
+            nullable(objects, row),
+            None,
+            sources.value(row),
+            offsets.value(row),
+        );
+    }
+    Ok(table.finish())
+}
+
 impl Profile {
-    /// Calls `consume` with the tables that timelines are written from.
+    /// Calls `consume` with the tables that timelines are written from. Thrown exceptions are instants.
     ///
     /// # Errors
     /// Those of `consume`, and when a recording's table is not as declared.
@@ -27,7 +57,10 @@ impl Profile {
         functions: &[RecordBatch],
         consume: impl FnOnce(Tables<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let (call_events, instants) = (repeatable(self, "call_events"), repeatable(self, "instants"));
+        let (call_events, recorded) = (repeatable(self, "call_events"), repeatable(self, "instants"));
+        let exceptions = self.collect("exceptions", &TableRequest::default());
+        let throws: Vec<_> = exceptions.iter().map(throws).collect::<Result<_, _>>()?;
+        let instants = || -> Batches { Box::new(recorded().chain(throws.clone())) };
         let (slices, counter_samples) = (repeatable(self, "slices"), repeatable(self, "counter_samples"));
         let counters = self.collect("counters", &TableRequest::default());
         let pids = self.counter_pids()?;

@@ -1,9 +1,11 @@
-"""`profile.counters`: graphs of counters, and of the size of the heap."""
+"""`profile.counters`: graphs of counters, of the size of the heap, and of what heap snapshots contain."""
 
 import json
+from itertools import groupby
 from typing import Any
 
 from perfuse.exporters.firefox.markers import HEAP_SIZE
+from perfuse.exporters.heap_sizes import BYTES, OBJECTS, snapshot_sizes
 from perfuse.exporters.source import EventSource
 from perfuse.exporters.span import selected
 
@@ -35,23 +37,27 @@ def counters_json(profile: EventSource, start_ns: int, tracks: list[tuple[str, b
             GROUP BY source_id ORDER BY source_id
         """)
     rows = [row for query in queries for row in profile.sql(query).fetchall()]
-    if not rows:
-        return None
     pids = dict(
         profile.sql("""
             SELECT source_id, min(pid)::VARCHAR
             FROM instants JOIN threads USING (thread_id) JOIN processes USING (process_id) GROUP BY 1
         """).fetchall()
     )
-    counters = [_counter(row, start_ns, pids, tracks) for row in rows]
+    counters = [_counter(pids.get(source), row, start_ns, tracks) for source, *row in rows]
+    for pid, sizes in groupby(sorted(snapshot_sizes(profile)), key=lambda one: one.pid):
+        times, num_objects, num_bytes = zip(
+            *((one.ts_ns, one.num_objects, one.size_bytes) for one in sizes), strict=True
+        )
+        for name, unit, values in ((BYTES, "bytes", num_bytes), (OBJECTS, None, num_objects)):
+            counters.append(_counter(str(pid), [None, name, unit, times, values], start_ns, tracks))
+    if not counters:
+        return None
     return json.dumps(counters, ensure_ascii=False, separators=(",", ":"))
 
 
-def _counter(
-    row: tuple[Any, ...], start_ns: int, pids: dict[int, str], tracks: list[tuple[str, bool]]
-) -> dict[str, Any]:
-    source, section, name, unit, ts_ns, values = row
-    pid = pids.get(source, tracks[0][0])
+def _counter(pid: str | None, row: list[Any], start_ns: int, tracks: list[tuple[str, bool]]) -> dict[str, Any]:
+    section, name, unit, ts_ns, values = row
+    pid = pid or tracks[0][0]
     of_process = [index for index, (of, _) in enumerate(tracks) if of == pid] or [0]
     label = f"{section}: {name}" if section else name
     # The front end sums differences and ignores the first one, which therefore is 0.
