@@ -20,6 +20,7 @@ from perfuse.cli.app import app
 from perfuse.cli.verbs import VERBS
 from perfuse.diagnostics import rules
 from perfuse.exporters import TARGETS
+from perfuse.exporters.contents import DATA
 
 DOCS = Path(__file__).parent
 NOTICE = "\n\n<!-- Generated from the code by docs/generate.py. -->\n"
@@ -116,7 +117,29 @@ def exporters() -> str:
         for t in TARGETS
     ]
     out.append(_table(("target", "what", "file names", "writes", "for"), rows))
-    return "\n".join(out)
+    return "\n".join(out) + "\n" + _contents()
+
+
+def _contents() -> str:
+    """Which kinds of data each target's files contain, and in which form."""
+    out = [
+        "## What is written\n",
+        "● is written; ○ could be held by the target's format and is not written yet: `perfuse convert` says so on "
+        "standard error, `profile.export` warns with `ExportWarning`; a dot cannot be held. Targets of one event "
+        "(`-O event=NAME`) say which others there are.\n",
+    ]
+    written = {t.name: t.contents for t in TARGETS}
+    rows = [
+        (title, *("●" if name in one.forms else "○" if name in one.not_yet else "·" for one in written.values()))
+        for name, (title, _) in DATA.items()
+    ]
+    out.append(_table(("", *(f"`{name}`" for name in written)), rows))
+    for name, one in written.items():
+        forms: dict[str, list[str]] = {}
+        for kind, form in one.forms.items():
+            forms.setdefault(form, []).append(DATA[kind][0])
+        out.append(f"- `{name}`: " + "; ".join(f"{', '.join(kinds)}: {form}" for form, kinds in forms.items()) + ".")
+    return "\n".join(out) + "\n"
 
 
 PAGES: dict[str, Callable[[], str]] = {

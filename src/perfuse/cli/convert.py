@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from perfuse.cli.console import Console
-from perfuse.cli.options import FILES, ProfileOptions, note_data_loss, open_profile, output, profile_options
+from perfuse.cli.options import (
+    FILES,
+    ProfileOptions,
+    note_data_loss,
+    noted_warnings,
+    open_profile,
+    output,
+    profile_options,
+)
 from perfuse.cli.verbs import verb
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.text import Role
@@ -114,7 +121,6 @@ def command(
     how: ProfileOptions,
 ) -> int:
     """OUT gets its name when it is complete."""
-    from perfuse.errors import ExportWarning
     from perfuse.exporters import target_for, target_named
 
     if to is None and output == "-":
@@ -122,15 +128,8 @@ def command(
     target = target_for(output) if to is None else target_named(to)
     target_options = _parsed(target, options)
     profile = open_profile(console, files, how)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ExportWarning)
-        with console.progress() as progress:
-            *others, _ = profile.export(output, to=target.name, progress=progress, **target_options) or ("",)
-    for warning in caught:
-        if issubclass(warning.category, ExportWarning):
-            console.note(str(warning.message))
-        else:
-            warnings.showwarning(warning.message, warning.category, warning.filename, warning.lineno)
+    with noted_warnings(console), console.progress() as progress:
+        *others, _ = profile.export(output, to=target.name, progress=progress, **target_options) or ("",)
     if output != "-":
         others_text = f", and {', '.join(others)}" if others and "files" in target.outputs else ""
         console.note(f"wrote {output}, {target.name}{others_text}")

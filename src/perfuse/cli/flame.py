@@ -8,7 +8,15 @@ import click
 
 from perfuse.analysis.sampled import events
 from perfuse.cli.console import Console
-from perfuse.cli.options import FILES, ProfileOptions, note_data_loss, open_profile, output, profile_options
+from perfuse.cli.options import (
+    FILES,
+    ProfileOptions,
+    note_data_loss,
+    noted_warnings,
+    open_profile,
+    output,
+    profile_options,
+)
 from perfuse.cli.verbs import verb
 from perfuse.exporters import export
 from perfuse.exporters.source import no_samples_error
@@ -64,7 +72,8 @@ def command(
     options: dict[str, Any] = {"inverted": True} if inverted else {}
     if weight in EVENTS:
         options["event"] = EVENTS[weight]
-    export(_weighted(profile, weight), output, to=target, **options)
+    with noted_warnings(console):
+        export(_weighted(profile, weight), output, to=target, **options)
     if output != "-":
         console.note(f"wrote {output}")
     return note_data_loss(console, profile.diagnostics)

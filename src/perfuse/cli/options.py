@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -14,7 +16,7 @@ import click
 
 import perfuse
 from perfuse.cli import exit_codes
-from perfuse.errors import UsageError
+from perfuse.errors import ExportWarning, UsageError
 
 if TYPE_CHECKING:
     from perfuse import Diagnostic, Profile
@@ -265,6 +267,19 @@ def object_files(maps: Sequence[tuple[int | None, str]]) -> dict[int, str] | lis
         hint = "give --map PROGRAM and --map N=LIBRARY, or all files without numbers"
         raise UsageError(f"{plain[-1]} has no number, and other files of --map have one", hint=hint)
     return {**({0: plain[0]} if plain else {}), **numbered}
+
+
+@contextmanager
+def noted_warnings(console: Console) -> Iterator[None]:
+    """Prints what an exporter warns of as notes."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ExportWarning)
+        yield
+    for warning in caught:
+        if issubclass(warning.category, ExportWarning):
+            console.note(str(warning.message))
+        else:
+            warnings.showwarning(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 def note_data_loss(console: Console, diagnostics: Sequence[Diagnostic]) -> int:

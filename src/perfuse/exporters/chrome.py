@@ -6,6 +6,7 @@ from itertools import chain
 from typing import IO, Any
 
 from perfuse.exporters import cpu_profiles
+from perfuse.exporters.contents import contents
 from perfuse.exporters.heap_sizes import BYTES, OBJECTS, allocated_so_far, snapshot_sizes
 from perfuse.exporters.queries import IS_SUM
 from perfuse.exporters.source import Progress, Source, TraceSource, no_times_error
@@ -15,6 +16,19 @@ _THREADS = f"""
     FROM threads t JOIN processes p USING (process_id)
     WHERE thread_id IN (SELECT thread_id FROM samples WHERE NOT {IS_SUM}) ORDER BY 1, 2
 """
+
+
+CONTENTS = contents(
+    samples="CPU profiles of threads with the time and stack of each",
+    calls="each, with its times and arguments",
+    allocations="counters of what was allocated so far",
+    slices="slices on tracks of threads and processes",
+    instants="instants",
+    exceptions="instants",
+    counters="counters",
+    heap_snapshots="counters of their sizes",
+    not_yet=("handles", "moves"),
+)
 
 
 def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = None) -> None:

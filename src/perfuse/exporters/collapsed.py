@@ -5,6 +5,7 @@ from typing import IO, Literal
 
 from perfuse.analysis.sampled import SampleFilter, Task, call_tree, select_event, tasks
 from perfuse.errors import UsageError
+from perfuse.exporters.contents import contents, note_other_events
 from perfuse.exporters.source import Source, no_samples_error
 from perfuse.table import SUM_EVENTS, Columns
 
@@ -14,6 +15,14 @@ _ROOTS: dict[str, Callable[[Task], str | None]] = {
     "none": lambda _task: None,
 }
 _WEIGHTS = ("samples", "events")
+
+
+CONTENTS = contents(
+    samples="sums by stack, of one event",
+    calls="sums by stack, of one event",
+    call_sums="sums by stack, of one event",
+    allocations="sums by stack, of one event",
+)
 
 
 def write(
@@ -49,6 +58,8 @@ def write(
     selected = select_event(profile, event)
     if not selected.name:
         raise no_samples_error(profile)
+    if event is None:
+        note_other_events(profile, selected.name)
     tree = call_tree(profile, SampleFilter().with_event(selected), split_threads=True)
     symbols = Columns(tree.symbols())
     names = [_one_frame(name) for name in symbols["name"]]

@@ -11,12 +11,16 @@ from perfuse.analysis.latency import LATENCY_COLUMNS, CallAccount, FunctionLaten
 from perfuse.analysis.orders import Grouping, Order
 from perfuse.analysis.profiles import CallProfile
 from perfuse.errors import ExportError, UsageError
+from perfuse.exporters.contents import contents
 from perfuse.table import Columns
 
 _FUNCTION = ("function", "native_id", "module", "path", "line")
 _GROUPED: dict[str, tuple[str, ...]] = {"function": (), "thread": ("pid", "tid", "thread"), "cpu": ("cpu",)}
 _LLVM = ("funcid", "count", "min", "median", "90%ile", "99%ile", "max", "sum", "debug", "function")
 _LLVM_TIMES = ("min_ns", "median_ns", "p90_ns", "p99_ns", "max_ns", "sum_ns")
+
+
+CONTENTS = contents(calls="statistics of functions", call_sums="statistics of functions")
 
 
 def write(

@@ -6,6 +6,7 @@ from typing import IO, Any, Literal
 
 from perfuse.analysis.function_graph import FunctionGraph, GraphFunction, StatisticValues, function_graph
 from perfuse.errors import ExportError, UsageError
+from perfuse.exporters.contents import contents, note_other_events
 from perfuse.exporters.palette import hexadecimal
 from perfuse.reports.measured_text import everything_text, value_text
 from perfuse.reports.names import function_text, where_text
@@ -23,6 +24,14 @@ class GraphStyle:
     node_color: str
     edge_label: str
     edge_color: str
+
+
+CONTENTS = contents(
+    samples="sums of functions, and of who calls whom, of one event",
+    calls="sums of functions, and of who calls whom",
+    call_sums="sums of functions, and of who calls whom",
+    allocations="sums of functions, and of who calls whom, of one event",
+)
 
 
 def write(
@@ -59,6 +68,8 @@ def write(
     graph = function_graph(profile, event, edges=True)
     if not graph.functions:
         raise ExportError("there are neither calls nor samples with a stack")
+    if event is None:
+        note_other_events(profile, graph.event or "wall-time")
     style = GraphStyle(node_label, node_color, edge_label, edge_color)
     for option, value in (("node_label", node_label), ("node_color", node_color), ("edge_label", edge_label),
                          ("edge_color", edge_color)):  # fmt: skip

@@ -5,11 +5,15 @@ from pathlib import Path
 from typing import IO
 
 from perfuse.errors import ExportError
+from perfuse.exporters.contents import contents
 from perfuse.exporters.source import ImageSource
 from perfuse.output_file import seekable_copy
 
 MAX_PROCESSES = 256
 """Largest number of files written at once; only a damaged dump has more processes."""
+
+
+CONTENTS = contents(code="machine code, symbols, lines, inlined calls")
 
 
 def write(profile: ImageSource, out: IO[bytes], *, pid: int | None = None) -> None:

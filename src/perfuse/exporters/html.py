@@ -16,6 +16,7 @@ from perfuse._core import __version__
 from perfuse.analysis.flame import FlameTree, Metric
 from perfuse.analysis.profiles import SampleProfile
 from perfuse.analysis.sampled import thread_labels
+from perfuse.exporters.contents import contents, note_other_events
 from perfuse.exporters.palette import DARK, LIGHT, ORIGINS
 from perfuse.reports.names import module_name
 from perfuse.table import SUM_EVENTS
@@ -40,6 +41,14 @@ MODULES = (
 _SYMBOL_COLUMNS = ("group_id", "name", "short_name", "module", "tier", "origin", "path", "line", "unnamed_because")
 _IMPORT = re.compile(r'^import .*? from "\./\w+\.js";\n', re.MULTILINE | re.DOTALL)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let)\b)", re.MULTILINE)
+
+
+CONTENTS = contents(
+    samples="sums by stack, of one event",
+    calls="sums by stack, of one event",
+    call_sums="sums by stack, of one event",
+    allocations="sums by stack, of one event",
+)
 
 
 def write(
@@ -71,6 +80,8 @@ def write(
     flame = FlameTree.of(
         profile, inverted=inverted, weight=weight, event=event, threads=threads, processes=processes, time_ns=time_ns
     )
+    if event is None:
+        note_other_events(profile, flame.event.name)
     out.write(page(flame).encode())
 
 

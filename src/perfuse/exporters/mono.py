@@ -4,7 +4,24 @@ import warnings
 from typing import IO
 
 from perfuse.errors import ExportWarning
+from perfuse.exporters.contents import contents
 from perfuse.exporters.source import RuntimeSource
+
+_EVENTS = "the events of Mono's logs"
+CONTENTS = contents(
+    samples="each, with its time and stack",
+    calls="each, with its times",
+    allocations="each, with its time and stack",
+    slices=_EVENTS,
+    instants=_EVENTS,
+    exceptions=_EVENTS,
+    counters=_EVENTS,
+    heap_snapshots=_EVENTS,
+    handles=_EVENTS,
+    moves=_EVENTS,
+    code="methods of Mono's logs with their addresses",
+    coverage=_EVENTS,
+)
 
 
 def write(

@@ -3,11 +3,11 @@
 import os
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 from perfuse.errors import ExportError, UsageError
+from perfuse.exporters.contents import note_what_is_missing
 from perfuse.exporters.registry import Output, Target, target_for, target_named
 from perfuse.exporters.source import Progress, Source
 from perfuse.output_file import file_names, output_directory, output_file, output_files
@@ -109,4 +109,10 @@ def _writer(target: Target, output: Output, options: dict[str, Any], progress: P
             raise UsageError(f"{target.name} has no option {option!r}", field=option, hint=takes)
     if target.accepts_progress(output):
         options = {**options, "progress": progress}
-    return partial(target.writer(output), **options)
+    write = target.writer(output)
+
+    def write_and_note(profile: Any, *to: Any) -> None:
+        write(profile, *to, **options)
+        note_what_is_missing(profile, target.title, target.contents)
+
+    return write_and_note

@@ -10,8 +10,14 @@ from pathlib import Path
 
 from perfuse.descriptors import COMPRESSED
 from perfuse.errors import ExportError, UsageError
+from perfuse.exporters.contents import contents
 from perfuse.exporters.elf import MAX_PROCESSES
 from perfuse.exporters.source import ImageSource
+
+CONTENTS = contents(
+    samples="the records of the perf.data",
+    code="an ELF file beside it with machine code, symbols, lines and inlined calls",
+)
 
 
 def write_files(profile: ImageSource, unfinished: Path, path: Path) -> None:

@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import IO
 
 from perfuse.errors import ExportError
+from perfuse.exporters.contents import contents
 from perfuse.exporters.source import Source
+
+CONTENTS = contents(code="addresses, sizes and names")
 
 
 def write(profile: Source, out: IO[bytes], *, at: float | None = None, pid: int | None = None) -> None:

@@ -3,6 +3,7 @@
 from typing import IO
 
 from perfuse import _core
+from perfuse.exporters.contents import contents
 from perfuse.exporters.heap_sizes import snapshot_sizes
 from perfuse.exporters.queries import FRAME_ROWS, IS_SUM, STACK_ROWS
 from perfuse.exporters.source import Progress, Source, TraceSource, no_times_error
@@ -35,6 +36,19 @@ _ALLOCATIONS = """
     WHERE event::VARCHAR IN ('allocated-bytes', 'allocations')
     GROUP BY pid, stack_id ORDER BY pid, stack_id
 """
+
+
+CONTENTS = contents(
+    samples="each, with its time and stack",
+    calls="each, with its times and arguments",
+    allocations="heap profiles of processes with sums by stack",
+    slices="slices on tracks of threads and processes",
+    instants="instants",
+    exceptions="instants",
+    counters="counters",
+    heap_snapshots="counters of their sizes",
+    not_yet=("handles", "moves"),
+)
 
 
 def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = None) -> None:

@@ -3,6 +3,7 @@
 from typing import IO
 
 from perfuse import _core
+from perfuse.exporters.contents import contents
 from perfuse.exporters.queries import FRAME_ROWS, IS_SUM, STACK_ROWS
 from perfuse.exporters.source import EventSource, Progress, no_samples_error
 from perfuse.exporters.span import realtime_ns, span_ns
@@ -39,6 +40,15 @@ _MAIN_MAPPING = r"""
 """
 """The program of the process with the most samples: its file is called like it, else it is mapped first."""
 _MAX_INT64 = 2**63 - 1
+
+
+CONTENTS = contents(
+    samples="sums by stack and thread",
+    calls="sums by stack and thread",
+    call_sums="sums by stack and thread",
+    allocations="sums by stack and thread",
+    not_yet=("exceptions",),
+)
 
 
 def write(profile: EventSource, out: IO[bytes], *, progress: Progress | None = None) -> None:

@@ -5,10 +5,13 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from perfuse.descriptors import COMPRESSED
 from perfuse.errors import UsageError, nearest_hint
+
+if TYPE_CHECKING:
+    from perfuse.exporters.contents import Contents
 
 Output = Literal["file", "directory", "files"]
 """A file or stream, a directory of files, or a file with others beside it."""
@@ -37,6 +40,12 @@ class Target:
     def load(self) -> ModuleType:
         """Its exporter."""
         return importlib.import_module(f"perfuse.exporters.{self.module}")
+
+    @property
+    def contents(self) -> "Contents":
+        """What its files contain."""
+        found: Contents = self.load().CONTENTS
+        return found
 
     def writer(self, output: Output) -> Callable[..., None]:
         """Its exporter's function for an output."""

@@ -1,10 +1,12 @@
 """speedscope's own JSON: https://speedscope.app draws threads in time order, left heavy, or a sandwich."""
 
 import json
+import warnings
 from typing import IO, Any, Literal
 
 from perfuse.analysis.sampled import select_event
-from perfuse.errors import UsageError
+from perfuse.errors import ExportWarning, UsageError
+from perfuse.exporters.contents import contents
 from perfuse.exporters.queries import FRAMES, IS_SUM
 from perfuse.exporters.source import Progress, Source, TraceSource, no_samples_error
 
@@ -15,6 +17,15 @@ _WEIGHTS = {"samples": _COUNTED, "events": "weight"}
 _PARENTS_FIRST = """
     SELECT stack_id, coalesce(parent_stack_id::BIGINT, -1), frame_id FROM stacks ORDER BY stack_id
 """
+
+
+CONTENTS = contents(
+    samples="each, in the order of time",
+    calls="each, with its times, beside samples sums by stack",
+    call_sums="sums by stack",
+    allocations="sums by stack, not beside calls",
+    not_yet=("slices",),
+)
 
 
 def write(
@@ -45,6 +56,10 @@ def write(
     members = {"$schema": _SCHEMA, "exporter": "perfuse", "name": profile.title}
     trace = None if profile.has_samples else profile.call_trace(progress)
     if trace is not None and trace.num_events:
+        if profile.has("allocations"):
+            warnings.warn(
+                "calls are written, allocations are not: firefox and pprof hold both", ExportWarning, stacklevel=4
+            )
         out.write(json.dumps(members, ensure_ascii=False)[:-1].encode() + b", ")
         trace.write_speedscope(out, progress)
         out.write(b"}\n")

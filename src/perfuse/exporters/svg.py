@@ -10,6 +10,7 @@ from arro3.core import Table
 
 from perfuse.analysis.flame import FlameTree, Metric
 from perfuse.analysis.profiles import SampleProfile
+from perfuse.exporters.contents import contents, note_other_events
 from perfuse.exporters.palette import DARK, LIGHT, ORIGINS, hexadecimal
 from perfuse.reports.names import module_name
 from perfuse.reports.units import bytes_text
@@ -56,6 +57,14 @@ class Box:
     samples: int
 
 
+CONTENTS = contents(
+    samples="sums by stack, of one event",
+    calls="sums by stack, of one event",
+    call_sums="sums by stack, of one event",
+    allocations="sums by stack, of one event",
+)
+
+
 def write(
     profile: SampleProfile,
     out: IO[bytes],
@@ -87,6 +96,8 @@ def write(
     flame = FlameTree.of(
         profile, inverted=inverted, weight=weight, event=event, threads=threads, processes=processes, time_ns=time_ns
     )
+    if event is None:
+        note_other_events(profile, flame.event.name)
     out.write(picture(flame, max(int(width), 300)).encode())
 
 

@@ -4,8 +4,11 @@ import warnings
 from typing import IO, Literal
 
 from perfuse.errors import ExportWarning
+from perfuse.exporters.contents import contents
 from perfuse.exporters.source import CallSource
 from perfuse.output_file import seekable_copy
+
+CONTENTS = contents(calls="each, with its times and first argument", instants="custom and typed events")
 
 
 def write(

@@ -4,8 +4,11 @@ import warnings
 from typing import IO
 
 from perfuse.errors import ExportWarning
+from perfuse.exporters.contents import contents
 from perfuse.exporters.source import CallSource
 from perfuse.output_file import seekable_copy
+
+CONTENTS = contents(calls="records of entries and exits", instants="records of custom and typed events")
 
 
 def write(profile: CallSource, out: IO[bytes], *, version: int = 1, hz: int | None = None) -> None:

@@ -9,6 +9,7 @@ import warnings
 from typing import IO, Any, Literal
 
 from perfuse.errors import ExportWarning, UsageError
+from perfuse.exporters.contents import contents
 from perfuse.exporters.firefox.calls import CallSamples, call_samples
 from perfuse.exporters.firefox.counters import counters_json
 from perfuse.exporters.firefox.frames import FRAME_ROWS, categories_json
@@ -23,6 +24,20 @@ from perfuse.exporters.span import realtime_ns, span_ns
 _PROCESSED_VERSION = 70
 # Version of the format Firefox itself writes: unused, but the front end expects a number.
 _GECKO_VERSION = 36
+
+
+CONTENTS = contents(
+    samples="each, with its time and stack",
+    calls="each, with its time and as a marker, of more than `max_calls` sums by stack",
+    call_sums="sums by stack",
+    allocations="sums by stack",
+    slices="markers",
+    instants="markers",
+    exceptions="markers with stacks",
+    counters="graphs",
+    heap_snapshots="graphs of their sizes",
+    not_yet=("handles", "moves"),
+)
 
 
 def write(

@@ -1,0 +1,73 @@
+"""What exporters write: the kinds of data in a profile, and the form that each has in a target's files."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfuse.errors import ExportWarning
+
+if TYPE_CHECKING:
+    from perfuse.analysis.profiles import SampleProfile
+    from perfuse.exporters.source import EventSource
+
+DATA: dict[str, tuple[str, str]] = {
+    "samples": ("samples", "samples"),
+    "calls": ("calls", "call_events"),
+    "call_sums": ("sums of calls", "call_sums"),
+    "allocations": ("allocations", "allocations"),
+    "slices": ("collections, pauses and lock waits", "slices"),
+    "instants": ("instants", "instants"),
+    "exceptions": ("exceptions", "exceptions"),
+    "counters": ("counters", "counter_samples"),
+    "heap_snapshots": ("heap snapshots", "heap_snapshots"),
+    "handles": ("GC handles", "gc_handles"),
+    "moves": ("object moves", "object_moves"),
+    "code": ("JIT code", "code_objects"),
+    "coverage": ("coverage", "coverage"),
+    "unwind_tables": ("unwind tables", "unwind_functions"),
+}
+"""Kinds of data: a title for people, and the table that has rows of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What files of a target contain.
+
+    Attributes:
+        forms: The form of each kind of data that is written.
+        not_yet: Kinds that the target's format could hold, and that are not written yet. Others it cannot hold.
+    """
+
+    forms: Mapping[str, str]
+    not_yet: tuple[str, ...] = ()
+
+
+def contents(*, not_yet: tuple[str, ...] = (), **forms: str) -> Contents:
+    """What files of a target contain: the form of each kind of data, by its name in `DATA`."""
+    assert DATA.keys() >= forms.keys() | set(not_yet), "a kind of data is not in the list"
+    assert not forms.keys() & set(not_yet), "a kind of data is written and is not"
+    return Contents(forms, not_yet)
+
+
+def note_what_is_missing(profile: "EventSource", title: str, written: Contents) -> None:
+    """Warns of data of a profile that a target's format could hold and that is not written."""
+    missing = [DATA[name][0] for name in written.not_yet if profile.has(DATA[name][1])]
+    if missing:
+        warnings.warn(f"not written to {title}: {', '.join(missing)}", ExportWarning, stacklevel=4)
+
+
+_OF_CALLS, _OF_ALLOCATIONS = ("wall-time", "calls"), ("allocated-bytes", "allocations")
+
+
+def note_other_events(profile: "SampleProfile", written: str) -> None:
+    """Warns of the events that a target of one event does not write.
+
+    Time and numbers of calls, and bytes and numbers of allocations, are of the same calls and allocations.
+    """
+    from perfuse.analysis.sampled import events
+
+    same = next((group for group in (_OF_CALLS, _OF_ALLOCATIONS) if written in group), (written,))
+    others = [event.name for event in events(profile) if event.name not in same]
+    if others:
+        warnings.warn(f"only event {written} is written, not {', '.join(others)}", ExportWarning, stacklevel=4)
