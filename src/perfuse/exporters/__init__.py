@@ -7,8 +7,8 @@
 - ``write_files(profile, unfinished, path, **options)``, which fills an empty directory with the files that will be at
   `path` and beside it,
 
-for each output of its `Target`; its ``CONTENTS`` are the kinds of data that it writes. It is imported on first use. Its keyword arguments are its options, except
-``progress``, which slow exporters accept.
+for each output of its `Target`; its ``CONTENTS`` are the kinds of data that it writes. It is imported on first use. Its
+keyword arguments are its options, except ``progress``, which slow exporters accept.
 """
 
 from perfuse.exporters.options import Option, option_named, options_of
