@@ -17,7 +17,7 @@ TITLES = {"Args": "Parameters", "Attributes": "Attributes", "Raises": "Raises", 
 
 CHAPTERS = {
     "Opening": ("open", "fuse", "check", "repair"),
-    "Recordings": ("Recording", "Summary", "Record", "Hex"),
+    "Recordings": ("Recording", "Summary", "Clock", "Record", "Hex"),
     "Profiles": ("Profile", "Table", "Join", "RepairResult"),
     "Diagnostics": ("Diagnostic", "Rule", "rules", "explain"),
     "Errors": ("PerfuseError", "InternalError", "UsageError", "UnreadableInput", "QueryError", "ExportError"),

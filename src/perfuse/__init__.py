@@ -18,6 +18,7 @@ from perfuse._core import __version__
 from perfuse.errors import ExportError, InternalError, PerfuseError, QueryError, UnreadableInput, UsageError
 
 _HOMES = {
+    "Clock": "perfuse.clock",
     "Diagnostic": "perfuse.diagnostics",
     "Hex": "perfuse.records",
     "Join": "perfuse.profile",
@@ -37,6 +38,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Clock",
     "Diagnostic",
     "ExportError",
     "Hex",

@@ -1,6 +1,7 @@
 """The public names of the package, for type checkers; `__init__.py` imports them on first use."""
 
 from perfuse._core import __version__
+from perfuse.clock import Clock
 from perfuse.diagnostics import Diagnostic, Rule, explain, rules
 from perfuse.errors import ExportError, InternalError, PerfuseError, QueryError, UnreadableInput, UsageError
 from perfuse.formats import jitdump, mono, sframe, xray
@@ -13,6 +14,7 @@ from perfuse.summary import Summary
 from perfuse.table import Table
 
 __all__ = [
+    "Clock",
     "Diagnostic",
     "ExportError",
     "Hex",

@@ -70,6 +70,7 @@ __all__ = [
 
 __version__: str
 
+_ClockRow: TypeAlias = tuple[str, int | None, str, int | None, int, int, int, int | None, str]
 _DiagnosticRow: TypeAlias = tuple[str, str, int, int | None, str, str, int]
 
 class _Rule(TypedDict):
@@ -251,7 +252,7 @@ class Recording:
     def unpack_error(self) -> str | None: ...
     def read_ahead(self) -> None: ...
     def has(self, table: str) -> bool: ...
-    def clock(self, hz: int | None = None, header: bool = False) -> dict[str, Any]: ...
+    def clock(self, hz: int | None = None, header: bool = False) -> _ClockRow: ...
     def sampling_facts(self) -> _SamplingFacts | None: ...
     def summary(self) -> _Summary: ...
     def records(self, kinds: set[str] | None, range: tuple[bool, int, int | None]) -> RecordIterator: ...
@@ -275,21 +276,7 @@ class RecordIterator:
 
 @final
 class Placed:
-    def __new__(
-        cls,
-        recording: Recording,
-        *,
-        numerator: int,
-        denominator: int,
-        offset_ns: int,
-        pid: int | None,
-        clock_kind: str,
-        hz: int | None,
-        hz_source: str,
-        stated_hz: int | None,
-        uncertainty_ns: int | None,
-        alignment: str,
-    ) -> Self: ...
+    def __new__(cls, recording: Recording, clock: _ClockRow, pid: int | None) -> Self: ...
 
 @final
 class Profile:

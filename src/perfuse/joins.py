@@ -10,7 +10,7 @@ class Join:
     Attributes:
         path: The dump or log.
         pid: Process of the samples that wrote it; None where none did.
-        how: `marker` (the process mapped the file), `header_pid`, `only_one` (one dump, one process with generated
+        found_by: `marker` (the process mapped the file), `header_pid`, `only_one` (one dump, one process with generated
             code) or `unmatched`.
         alignment: How its times were put on the samples' clock, as in column `clocks.alignment`.
         offset_ns: Nanoseconds that were added to its times.
@@ -19,7 +19,7 @@ class Join:
 
     path: str
     pid: int | None
-    how: str
+    found_by: str
     alignment: str
     offset_ns: int
     uncertainty_ns: int | None

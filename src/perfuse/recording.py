@@ -20,6 +20,7 @@ from perfuse.table import Tables
 
 if TYPE_CHECKING:
     from perfuse._core import ArrowStream
+    from perfuse.clock import Clock
     from perfuse.descriptors import Format, Role
     from perfuse.diagnostics import Diagnostic
     from perfuse.records import Record
@@ -100,15 +101,11 @@ class Recording:
         return Summary(**self._core.summary())
 
     @cached_property
-    def clock(self) -> Mapping[str, Any]:
-        """The clock of its time stamps, as in table `clocks`.
+    def clock(self) -> "Clock":
+        """The clock of its time stamps."""
+        from perfuse.clock import Clock
 
-        `kind`, `hz`, `hz_source` (`defined`, `header`, `unverified` where nothing confirms the header, `estimated` from
-        the records, `unknown`), `stated_hz` (the rate in the header), `uncertainty_ns`.
-        """
-        names = ("kind", "hz", "hz_source", "stated_hz", "uncertainty_ns")
-        clock = self._core.clock()
-        return {name: clock[name] for name in names}
+        return Clock(*self._core.clock())
 
     def read_ahead(self) -> None:
         """Starts the pass over the record headers in the background; methods that need its result wait for it."""

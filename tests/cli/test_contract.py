@@ -327,7 +327,7 @@ def test_sframe_reports_unsupported_items(perfuse: Perfuse) -> None:
     [
         ("optimise", "orders", "0x1", "-o", "x"),
         ("optimise", "orders"),
-        ("optimise", "libsmall.so", "-o", "x"),
+        ("optimise", "libsmall.so", "--pcrel", "--version", "3", "-o", "x"),
         ("convert", "orders", "-o", "x"),
         ("find", "orders"),
         ("find", "orders", "here"),

@@ -121,8 +121,8 @@ def test_clocks_are_those_that_formats_declare(jitdump_corpus: Path, xray_corpus
         for path in sorted(folder.iterdir()):
             if any(one.names_file(path.name) for one in formats()) or path.suffix == ".dump":
                 recording = pf.open(path)
-                clock = recording._core.clock()
+                clock = recording.clock
                 assert recording.summary.clock in recording.entry.clock.kinds, path
-                assert clock["how"] in {*recording.entry.clock.alignments, "same_clock"}, path
+                assert clock.alignment in {*recording.entry.clock.alignments, "same_clock"}, path
                 clocks.add((recording.format, recording.summary.clock))
     assert clocks >= {("jitdump", "monotonic"), ("perf_data", "monotonic"), ("perf_data", "perf"), ("xray", "tsc")}

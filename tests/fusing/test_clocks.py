@@ -85,7 +85,7 @@ def test_recorded_without_k_mono(jitdump_corpus: Path) -> None:
     produced = jitdump_corpus / "produced"
     profile = pf.fuse(produced / "node20-noclock.perf.data", produced / "node20-noclock.dump")
     (join,) = profile.joins
-    assert (join.how, join.alignment, join.pid) == ("marker", "marker", 18494)
+    assert (join.found_by, join.alignment, join.pid) == ("marker", "marker", 18494)
     assert join.uncertainty_ns is not None
     assert 0 < join.uncertainty_ns < 50_000_000
     names = profile.sql(f"SELECT linkage_name, count(*) n FROM ({LEAVES}) GROUP BY 1 ORDER BY n DESC").fetchall()
@@ -96,7 +96,7 @@ def test_recorded_without_k_mono(jitdump_corpus: Path) -> None:
 def test_pid_namespace(jitdump_corpus: Path) -> None:
     produced = jitdump_corpus / "produced"
     profile = pf.fuse(produced / "node20-nsz.perf.data", produced / "node20-nsz.dump")
-    assert [(join.pid, join.how) for join in profile.joins] == [(18443, "marker")]
+    assert [(join.pid, join.found_by) for join in profile.joins] == [(18443, "marker")]
     assert "FU004" in {d.code for d in profile.diagnostics}
     assert len(profile.sql(LEAVES).fetchall()) > 150
 
@@ -145,7 +145,7 @@ def test_dumps_are_found(jitdump_corpus: Path, tmp_path: Path) -> None:
 def test_jsc_names_its_files_by_thread(jitdump_corpus: Path) -> None:
     produced = jitdump_corpus / "produced"
     profile = pf.fuse(produced / "jsc2.52.perf.data", produced / "jsc2.52.dump")
-    assert [(join.pid, join.how) for join in profile.joins] == [(7086, "marker")]
+    assert [(join.pid, join.found_by) for join in profile.joins] == [(7086, "marker")]
     assert any(name.startswith("JSC-FTL: ") for _, name in profile.sql(LEAVES).fetchall())
 
 
@@ -155,5 +155,5 @@ def test_without_a_common_instant_code_has_no_start(jitdump_corpus: Path) -> Non
     facts = SamplingFacts.of(perf)
     found = align(Match(dump, 18494, None, "header_pid"), facts, [])
     assert facts.span is not None
-    assert (found.how, found.numerator, found.uncertainty_ns) == ("none", 0, None)
+    assert (found.alignment, found.numerator, found.uncertainty_ns) == ("none", 0, None)
     assert found.offset_ns < facts.span[0]

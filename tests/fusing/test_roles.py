@@ -44,7 +44,7 @@ def test_a_runtime_log_with_the_pid_of_a_marker_is_reported(jitdump_corpus: Path
     assert report(perf, log)["kind"]
     profile = pf.fuse(perf, log)
     (join,) = profile.joins
-    assert (join.pid, join.how, join.alignment, join.offset_ns) == (NODE20_PID, "header_pid", "same_clock", 0)
+    assert (join.pid, join.found_by, join.alignment, join.offset_ns) == (NODE20_PID, "header_pid", "same_clock", 0)
     assert "FU002" in {d.code for d in profile.diagnostics}, "the log is not the dump that the process announced"
 
 

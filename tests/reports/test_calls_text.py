@@ -22,7 +22,7 @@ from perfuse.reports.call_tables import (
 )
 from perfuse.reports.calls import StackList
 from perfuse.reports.grid import Column, Ranked, fitted
-from perfuse.reports.inputs import Clock, clock_lines
+from perfuse.reports.inputs import InputClock, clock_lines
 from perfuse.reports.text import Style, cell_width
 from perfuse.reports.units import ticks_text
 
@@ -138,7 +138,7 @@ def test_endings() -> None:
     ],
 )
 def test_clocks(facts: tuple[str, int | None, str, int | None, int | None], lines: list[str]) -> None:
-    assert clock_lines(Clock("log", *facts)) == lines
+    assert clock_lines(InputClock("log", *facts)) == lines
 
 
 def test_the_highest_rank_goes_first() -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from perfuse.analysis.sampled import Event
 from perfuse.analysis.weights import FunctionWeight, GroupWeight, UnnamedFrames
+from perfuse.joins import Join, Unwinding
 from perfuse.reports.inputs import DiagnosticCount, Input
-from perfuse.reports.profile import JoinedDump, ProfileReport, Unwound, profile_lines
+from perfuse.reports.profile import ProfileReport, profile_lines
 from perfuse.reports.text import Style
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -38,10 +39,10 @@ REPORT = ProfileReport(
         Input("jit-7.dump", "jitdump", "1", None, None),
     ],
     joins=[
-        JoinedDump("/tmp/jit-2345.dump", 2345, "marker", "marker", -1_500_000_000, 20_000),
-        JoinedDump("jit-7.dump", None, "unmatched", "none", 0, None),
+        Join("/tmp/jit-2345.dump", 2345, "marker", "marker", -1_500_000_000, 20_000),
+        Join("jit-7.dump", None, "unmatched", "none", 0, None),
     ],
-    unwound=Unwound(
+    unwound=Unwinding(
         1234,
         {"sampled": 1234, "sframe": 8100, "eh_frame": 1500, "frame_pointer": 400},
         {"outermost": 1219, "cut": 12, "no_rule": 3},

@@ -9,6 +9,7 @@ mod dict;
 mod allocations;
 mod arrow;
 mod calls;
+mod clock;
 mod errors;
 mod heap;
 mod images;

@@ -6,65 +6,26 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 use perfuse_binaries::xray_map::{Error, MapFile, ObjectMaps};
 use perfuse_engine::unwind::{FrameOrigin, Stop, UnwindTotals};
-use perfuse_formats::{Clock, ClockMap};
 use perfuse_profile::{NamingFinding, ProfileInput, ProfileOptions};
-use perfuse_tables::{Alignment, Choices};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrow::ArrowStream;
+use crate::clock::{ClockRow, clock_of};
 use crate::errors::{io_error, lacking, table_error};
 use crate::inputs::{Inputs, ReadInputs};
 use crate::recording::PyRecording;
 
-/// A recording and its clock, as an input of `Profile`.
+/// A recording, its clock and its process, as an input of `Profile`.
 #[pyclass(frozen, name = "Placed", module = "perfuse._core")]
 pub struct PyPlaced(ProfileInput);
 
 #[pymethods]
 impl PyPlaced {
     #[new]
-    #[pyo3(signature = (
-        recording, *, numerator, denominator, offset_ns, pid, clock_kind, hz, hz_source, stated_hz, uncertainty_ns,
-        alignment
-    ))]
-    #[allow(clippy::too_many_arguments, reason = "one per column of table clocks")]
-    fn new(
-        recording: &PyRecording,
-        numerator: u64,
-        denominator: u64,
-        offset_ns: i64,
-        pid: Option<i32>,
-        clock_kind: &str,
-        hz: Option<u64>,
-        hz_source: &str,
-        stated_hz: Option<u64>,
-        uncertainty_ns: Option<i64>,
-        alignment: &str,
-    ) -> PyResult<Self> {
-        let clock = Clock {
-            kind: known("clock_kind", clock_kind, Clock::KINDS)?,
-            hz,
-            hz_source: known("hz_source", hz_source, Clock::HZ_SOURCES)?,
-            stated_hz,
-            map: ClockMap { numerator, denominator: denominator.max(1), offset_ns },
-            uncertainty_ns,
-            alignment: alignment_named(alignment)?,
-        };
-        Ok(Self(ProfileInput { recording: Arc::clone(&recording.inner), clock, pid }))
+    fn new(recording: &PyRecording, clock: ClockRow, pid: Option<i32>) -> PyResult<Self> {
+        Ok(Self(ProfileInput { recording: Arc::clone(&recording.inner), clock: clock_of(&clock)?, pid }))
     }
-}
-
-fn alignment_named(name: &str) -> PyResult<Alignment> {
-    let found = Alignment::ALL.iter().copied().find(|alignment| alignment.name() == name);
-    found.ok_or_else(|| PyValueError::new_err(format!("not an alignment: {name}")))
-}
-
-/// The value of an option that is one of some words.
-fn known(option: &str, word: &str, all: &[&'static str]) -> PyResult<&'static str> {
-    let found = all.iter().find(|known| **known == word).copied();
-    found.ok_or_else(|| PyValueError::new_err(format!("{option} is one of {}, not {word:?}", all.join(", "))))
 }
 
 /// `(path, code, message, offset, count)`.

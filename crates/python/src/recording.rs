@@ -9,13 +9,13 @@ use perfuse_formats::listing::{RecordCursor, RecordForm, RecordRange, RecordStyl
 use perfuse_formats::{Placement, Rate, Recording, Source, TableRequest, registry, table_of};
 use perfuse_profile::sframe::cross_check_recording;
 use perfuse_profile::{DiagnosticRow, begin_opening, diagnostics_batch, prefetch_summary, take_opened};
-use perfuse_tables::Choices;
 use perfuse_wire::{Diagnostic, Diagnostics, Endian, RecordView, Value};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyList, PyString};
 
 use crate::arrow::ArrowStream;
+use crate::clock::{ClockRow, clock_row};
 use crate::errors::{io_error, unreadable};
 use crate::inputs::{Inputs, ReadInputs};
 use crate::output::{Target, WaitingPython};
@@ -73,18 +73,11 @@ impl PyRecording {
         prefetch_summary(&self.inner);
     }
 
-    /// The clock of its time stamps, as `perfuse.alignment.Alignment` has it: the counter's rate is what the recording shows,
-    /// what its header states, or given.
+    /// The clock of its time stamps: the counter's rate is what the recording shows, what its header states, or given.
     #[pyo3(signature = (hz=None, header=false))]
-    fn clock<'py>(&self, py: Python<'py>, hz: Option<u64>, header: bool) -> PyResult<Bound<'py, PyDict>> {
+    fn clock(&self, py: Python<'_>, hz: Option<u64>, header: bool) -> PyResult<ClockRow> {
         let rate = hz.map_or(if header { Rate::Header } else { Rate::Auto }, Rate::Hz);
-        let clock = self.inputs.read(py, || self.inner.clock(rate))?;
-        let out = dict!(py,
-            kind: clock.kind, numerator: clock.map.numerator, denominator: clock.map.denominator,
-            offset_ns: clock.map.offset_ns, how: clock.alignment.name(), hz: clock.hz,
-            hz_source: clock.hz_source, stated_hz: clock.stated_hz, uncertainty_ns: clock.uncertainty_ns,
-        )?;
-        Ok(out)
+        Ok(clock_row(self.inputs.read(py, || self.inner.clock(rate))?))
     }
 
     /// Facts about the sampled machine and processes, as in `perfuse.fusing.facts.SamplingFacts`; None where its format has none.

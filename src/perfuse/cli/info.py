@@ -12,7 +12,7 @@ from perfuse.cli.exit_codes import Failure, describe_failure
 from perfuse.cli.options import FILES, JSON, LOSS_SEVERITIES, STRICT
 from perfuse.cli.verbs import verb
 from perfuse.reports.grid import Cell, Column, bar, fields, grid, section
-from perfuse.reports.inputs import Clock, clock_lines, counts_text, severity_counts
+from perfuse.reports.inputs import clock_lines, counts_text, severity_counts
 from perfuse.reports.names import format_titles
 from perfuse.reports.text import SEVERITY_ROLES, Role, Style
 from perfuse.reports.units import bytes_text, count_text, duration_text
@@ -122,7 +122,7 @@ def value_text(value: Any) -> str:
 
 
 def _clock_text(recording: Recording) -> list[str]:
-    clock = Clock(recording.path, **recording.clock)
+    clock = recording.clock
     return [recording.summary.clock] if clock.hz_source == "defined" else clock_lines(clock)
 
 

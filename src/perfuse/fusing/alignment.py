@@ -1,8 +1,9 @@
 """How the times of a dump or log are put on the clock of the samples, and how far off they may be."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from perfuse import _core
+from perfuse.clock import Clock
 from perfuse.fusing.facts import SamplingFacts
 from perfuse.fusing.matching import Match
 from perfuse.recording import Recording
@@ -13,30 +14,6 @@ _MILLISECOND = 1_000_000
 
 ALIGNMENTS = dict(_core.alignments())
 """Every value of column `clocks.alignment`, with its meaning."""
-
-
-@dataclass(frozen=True, slots=True)
-class Alignment:
-    """How times are converted, `ns = ticks * numerator / denominator + offset_ns`, and how that was found.
-
-    Attributes:
-        kind: Clock of the recording, as in column `clocks.kind`.
-        how: How the offset was found, one of `ALIGNMENTS`.
-        hz: Ticks a second.
-        hz_source: `defined`, `header`, `unverified`, `estimated`, `given` or `unknown`.
-        stated_hz: Rate that the file itself states; None where it states none.
-        uncertainty_ns: How far off times may be; None where exact or unknown.
-    """
-
-    kind: str = "monotonic"
-    numerator: int = 1
-    denominator: int = 1
-    offset_ns: int = 0
-    how: str = "same_clock"
-    hz: int | None = _SECOND
-    hz_source: str = "defined"
-    stated_hz: int | None = None
-    uncertainty_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +29,7 @@ def needs_first_uses(match: Match, facts: SamplingFacts) -> bool:
     return match.pid is not None and not _on_one_clock(match.dump, facts)
 
 
-def align_log(log: Recording, clock: Alignment, facts: SamplingFacts, first_uses: list[tuple[int, int]]) -> Alignment:
+def align_log(log: Recording, clock: Clock, facts: SamplingFacts, first_uses: list[tuple[int, int]]) -> Clock:
     """Puts a runtime's log on the samples' clock. Its durations are not changed.
 
     Args:
@@ -64,13 +41,13 @@ def align_log(log: Recording, clock: Alignment, facts: SamplingFacts, first_uses
     if facts.clock == clock.kind:
         return clock
     if "first_use" not in log.entry.clock.alignments or not first_uses:
-        return replace(clock, how="none")
+        return clock._replace(alignment="none")
     # Code does not run before it is made, so the offset is at most this; some code runs right after it is made.
     latest = min(sampled - made for made, sampled in first_uses)
-    return replace(clock, offset_ns=clock.offset_ns + latest, how="first_use")
+    return clock._replace(offset_ns=clock.offset_ns + latest, alignment="first_use")
 
 
-def align(match: Match, facts: SamplingFacts, first_uses: list[tuple[int, int]]) -> Alignment:
+def align(match: Match, facts: SamplingFacts, first_uses: list[tuple[int, int]]) -> Clock:
     """Puts a dump on the samples' clock.
 
     Args:
@@ -80,12 +57,12 @@ def align(match: Match, facts: SamplingFacts, first_uses: list[tuple[int, int]])
     """
     dump = match.dump
     if _on_one_clock(dump, facts):
-        return Alignment()
+        return Clock()
     is_tsc = _is_tsc(dump, facts)
     conversion = facts.time_conversion if is_tsc else None
     if conversion is not None and facts.clock == "perf":
         shift, mult, zero = conversion
-        return Alignment("tsc", mult, 2**shift, zero, "time_conv", round(_SECOND * 2**shift / mult), "header")
+        return _of_counter(mult, 2**shift, zero, "time_conv", "header")
     if match.marker is None or dump.summary.span is None:
         return _always(facts, "tsc" if is_tsc else "monotonic")
     anchor = Anchor(_first_ticks(dump), match.marker.ts)
@@ -93,18 +70,33 @@ def align(match: Match, facts: SamplingFacts, first_uses: list[tuple[int, int]])
         # The conversion is to perf's own clock and the samples are on another: its rate applies, its zero does not.
         shift, mult, _ = conversion
         offset = anchor.ns - (anchor.ticks * mult >> shift)
-        hz = round(_SECOND * 2**shift / mult)
-        return Alignment("tsc", mult, 2**shift, offset, "marker", hz, "header", uncertainty_ns=_MILLISECOND)
+        return _of_counter(mult, 2**shift, offset, "marker", "header", _MILLISECOND)
     return _by_rate(anchor, first_uses, facts) if is_tsc else _by_offset(anchor, first_uses)
 
 
-def _always(facts: SamplingFacts, kind: str) -> Alignment:
+def _always(facts: SamplingFacts, kind: str) -> Clock:
     """The alignment without a time that is known on both clocks: all code exists from the start of the recording."""
     start = facts.span[0] - _SECOND if facts.span else 0
-    return Alignment(kind, numerator=0, offset_ns=start, how="none", hz=None)
+    return Clock(kind, hz=None, numerator=0, offset_ns=start, alignment="none")
 
 
-def _by_offset(anchor: Anchor, first_uses: list[tuple[int, int]]) -> Alignment:
+def _of_counter(
+    numerator: int, denominator: int, offset_ns: int, alignment: str, hz_source: str, uncertainty_ns: int | None = None
+) -> Clock:
+    """The processor's counter with the rate that the fraction states."""
+    return Clock(
+        "tsc",
+        hz=round(_SECOND * denominator / numerator),
+        hz_source=hz_source,
+        numerator=numerator,
+        denominator=denominator,
+        offset_ns=offset_ns,
+        uncertainty_ns=uncertainty_ns,
+        alignment=alignment,
+    )
+
+
+def _by_offset(anchor: Anchor, first_uses: list[tuple[int, int]]) -> Clock:
     """Aligns clocks of the same rate.
 
     The offset is at least that of the anchor, because the file is mapped before it is written to. It is at most the
@@ -113,10 +105,10 @@ def _by_offset(anchor: Anchor, first_uses: list[tuple[int, int]]) -> Alignment:
     least = anchor.ns - anchor.ticks
     most = min((sampled - made for made, sampled in first_uses if sampled - made >= least), default=None)
     uncertainty = None if most is None else most - least
-    return Alignment(offset_ns=least, how="marker", uncertainty_ns=uncertainty)
+    return Clock(offset_ns=least, uncertainty_ns=uncertainty, alignment="marker")
 
 
-def _by_rate(anchor: Anchor, first_uses: list[tuple[int, int]], facts: SamplingFacts) -> Alignment:
+def _by_rate(anchor: Anchor, first_uses: list[tuple[int, int]], facts: SamplingFacts) -> Clock:
     """Aligns a counter whose rate is not recorded.
 
     Some code is sampled soon after it is made, so the least of all ratios (time of the first sample to ticks at which
@@ -142,9 +134,7 @@ def _by_rate(anchor: Anchor, first_uses: list[tuple[int, int]], facts: SamplingF
     offset = anchor.ns - anchor.ticks * numerator // denominator
     late = [sampled - (made * numerator // denominator + offset) for made, sampled in first_uses]
     uncertainty = max((-ns for ns in late if ns < 0), default=0) + _MILLISECOND
-    hz = round(_SECOND / tick_ns)
-    how = "marker_and_rate"
-    return Alignment("tsc", numerator, denominator, offset, how, hz, "estimated", uncertainty_ns=uncertainty)
+    return _of_counter(numerator, denominator, offset, "marker_and_rate", "estimated", uncertainty)
 
 
 def _on_one_clock(dump: Recording, facts: SamplingFacts) -> bool:

@@ -1,14 +1,14 @@
 """Joins several recordings on one clock."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from os import PathLike, fspath
 from typing import Literal
 
 from perfuse import _core
+from perfuse.clock import Clock
 from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.errors import UsageError
-from perfuse.fusing.alignment import Alignment, align, align_log, needs_first_uses
+from perfuse.fusing.alignment import align, align_log, needs_first_uses
 from perfuse.fusing.discovery import open_inputs
 from perfuse.fusing.facts import SamplingFacts
 from perfuse.fusing.matching import (
@@ -78,21 +78,21 @@ def fuse(
     objects, map_diagnostics = find_maps([one for one in others if one.role == "call_trace"], maps or {}, symbol_dirs)
     diagnostics += map_diagnostics
     report_progress("joining", 0.5)
-    alignments = [_align_dump(one, facts) for one, facts in matches]
+    dump_clocks = [_align_dump(one, facts) for one, facts in matches]
     clocks = [_align_other(one, logs.get(one), samplings, tsc_hz) for one in others]
     joined = [
-        *((one, facts, how) for (one, facts), how in zip(matches, alignments, strict=True)),
+        *((one, facts, clock) for (one, facts), clock in zip(matches, dump_clocks, strict=True)),
         *((*logs[one], clock) for one, clock in zip(others, clocks, strict=True) if one in logs),
     ]
-    for one, facts, how in joined:
-        diagnostics += _diagnose_dump(one, facts, how)
+    for one, facts, clock in joined:
+        diagnostics += _diagnose_dump(one, facts, clock)
     diagnostics += [
         diagnostic("FU006", one.path, f"{one.path} is on another clock than {samplings[0].path}")
         for one, clock in zip(others, clocks, strict=True)
         if samplings and one not in logs and one.entry.clock.kinds and _is_on_another_clock(one, clock, samplings)
     ]
-    placed = [_placed(facts.recording, None, Alignment(facts.clock)) for facts in samplings]
-    placed += [_placed(one.dump, one.pid, how) for (one, _), how in zip(matches, alignments, strict=True)]
+    placed = [_placed(facts.recording, None, Clock(facts.clock)) for facts in samplings]
+    placed += [_placed(one.dump, one.pid, clock) for (one, _), clock in zip(matches, dump_clocks, strict=True)]
     pids = {one: matched.pid for one, (matched, _) in logs.items()}
     placed += [_placed(one, pids.get(one), clock) for one, clock in zip(others, clocks, strict=True)]
     machine = samplings[0].machine if samplings else None
@@ -103,7 +103,7 @@ def fuse(
     return Profile(
         [*(facts.recording for facts in samplings), *(one.dump for one, _ in matches), *others],
         fusion,
-        joins=[_join(one, how) for one, _, how in joined] if samplings else [],
+        joins=[_join(one, clock) for one, _, clock in joined] if samplings else [],
         found=diagnostics,
         title=" + ".join(title for title in titles if title) or ", ".join(one.path for one in recordings),
     )
@@ -157,10 +157,10 @@ def _match_logs(
     return matched
 
 
-def _align_dump(m: Match, facts: SamplingFacts | None) -> Alignment:
+def _align_dump(m: Match, facts: SamplingFacts | None) -> Clock:
     if facts is None:
-        return Alignment(m.dump.summary.clock, how="none")
-    uses = _first_uses(m, facts, Alignment()) if needs_first_uses(m, facts) else []
+        return Clock(m.dump.summary.clock, alignment="none")
+    uses = _first_uses(m, facts, Clock()) if needs_first_uses(m, facts) else []
     return align(m, facts, uses)
 
 
@@ -169,47 +169,35 @@ def _align_other(
     matched: tuple[Match, SamplingFacts] | None,
     samplings: Sequence[SamplingFacts],
     tsc_hz: Rate,
-) -> Alignment:
+) -> Clock:
     """The clock of a recording that is not samples or a dump, aligned with the samples where both have a process."""
     hz = tsc_hz if isinstance(tsc_hz, int) else None
-    clock = Alignment(**recording._core.clock(hz, tsc_hz == "header"))
+    clock = Clock(*recording._core.clock(hz, tsc_hz == "header"))
     if matched is None:
-        differs = clock.how == "same_clock" and _is_on_another_clock(recording, clock, samplings)
-        return replace(clock, how="none") if differs else clock
+        differs = clock.alignment == "same_clock" and _is_on_another_clock(recording, clock, samplings)
+        return clock._replace(alignment="none") if differs else clock
     found, facts = matched
     uses = _first_uses(found, facts, clock) if facts.clock != clock.kind else []
     return align_log(recording, clock, facts, uses)
 
 
-def _first_uses(m: Match, facts: SamplingFacts, clock: Alignment) -> list[tuple[int, int]]:
+def _first_uses(m: Match, facts: SamplingFacts, clock: Clock) -> list[tuple[int, int]]:
     """When code of a dump or log was made, on `clock`, and when it was first sampled."""
-    raw = [_placed(facts.recording, None, Alignment()), _placed(m.dump, m.pid, clock)]
+    raw = [_placed(facts.recording, None, Clock()), _placed(m.dump, m.pid, clock)]
     return _core.Profile(raw, [], False).first_uses(0, 1)
 
 
-def _is_on_another_clock(recording: Recording, clock: Alignment, samplings: Sequence[SamplingFacts]) -> bool:
+def _is_on_another_clock(recording: Recording, clock: Clock, samplings: Sequence[SamplingFacts]) -> bool:
     """Whether a recording has times that are not on the clock of all samples."""
     return bool(recording.entry.clock.kinds) and any(facts.clock != clock.kind for facts in samplings)
 
 
-def _placed(recording: Recording, pid: int | None, a: Alignment) -> _core.Placed:
-    return _core.Placed(
-        recording._core,
-        numerator=a.numerator,
-        denominator=a.denominator,
-        offset_ns=a.offset_ns,
-        pid=pid,
-        clock_kind=a.kind,
-        hz=a.hz,
-        hz_source=a.hz_source,
-        stated_hz=a.stated_hz,
-        uncertainty_ns=a.uncertainty_ns,
-        alignment=a.how,
-    )
+def _placed(recording: Recording, pid: int | None, clock: Clock) -> _core.Placed:
+    return _core.Placed(recording._core, clock, pid)
 
 
-def _join(m: Match, a: Alignment) -> Join:
-    return Join(m.dump.path, m.pid, m.how, a.how, a.offset_ns, a.uncertainty_ns)
+def _join(m: Match, clock: Clock) -> Join:
+    return Join(m.dump.path, m.pid, m.found_by, clock.alignment, clock.offset_ns, clock.uncertainty_ns)
 
 
 def _no_process(dump: Recording) -> Diagnostic:
@@ -217,7 +205,7 @@ def _no_process(dump: Recording) -> Diagnostic:
     return diagnostic("FU001", dump.path, message)
 
 
-def _diagnose_dump(m: Match, facts: SamplingFacts | None, a: Alignment) -> list[Diagnostic]:
+def _diagnose_dump(m: Match, facts: SamplingFacts | None, clock: Clock) -> list[Diagnostic]:
     """Diagnostics about the process and the clock of a dump or log that was matched."""
     if facts is None or m.pid is None:
         return []
@@ -226,11 +214,11 @@ def _diagnose_dump(m: Match, facts: SamplingFacts | None, a: Alignment) -> list[
     if header_pid is not None and header_pid != m.pid:
         message = f"process {m.pid} is process {header_pid} in its own pid namespace"
         diagnostics.append(diagnostic("FU004", m.dump.path, message))
-    if a.how == "none":
+    if clock.alignment == "none":
         diagnostics.append(diagnostic("FU006", m.dump.path, f"{m.dump.path} is on another clock than {facts.path}"))
-    elif a.how != "same_clock":
-        rate = f", {a.hz / 1e6:,.1f} MHz ({a.hz_source})" if a.kind == "tsc" and a.hz else ""
-        sure = "" if a.uncertainty_ns is None else f", sure to {a.uncertainty_ns / 1e6:.3f} ms"
-        message = f"put on the recording's clock by its {a.how.replace('_', ' ')}{rate}{sure}"
+    elif clock.alignment != "same_clock":
+        rate = f", {clock.hz / 1e6:,.1f} MHz ({clock.hz_source})" if clock.kind == "tsc" and clock.hz else ""
+        sure = "" if clock.uncertainty_ns is None else f", sure to {clock.uncertainty_ns / 1e6:.3f} ms"
+        message = f"put on the recording's clock by its {clock.alignment.replace('_', ' ')}{rate}{sure}"
         diagnostics.append(diagnostic("FU003", m.dump.path, message))
     return diagnostics

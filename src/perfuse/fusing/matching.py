@@ -22,13 +22,13 @@ class Match:
         dump: The open dump or log.
         pid: Process in the recorder's pid namespace; None where none was found.
         marker: The process's mapping of the file; None where there is none.
-        how: `marker`, `header_pid`, `only_one` or `unmatched`.
+        found_by: `marker`, `header_pid`, `only_one` or `unmatched`.
     """
 
     dump: Recording
     pid: int | None
     marker: Marker | None
-    how: str
+    found_by: str
 
 
 def match(dumps: Sequence[Recording], facts: SamplingFacts, *, only: bool) -> list[Match]:

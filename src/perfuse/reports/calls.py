@@ -30,9 +30,9 @@ from perfuse.reports.call_tables import (
 )
 from perfuse.reports.grid import Cell, Column, Ranked, bar, fields, fitted, grid, section
 from perfuse.reports.inputs import (
-    Clock,
     DiagnosticCount,
     Input,
+    InputClock,
     clock_lines,
     diagnostic_counts,
     input_text,
@@ -99,7 +99,7 @@ class CallsReport:
 
     title: str
     inputs: list[Input]
-    clocks: list[Clock]
+    clocks: list[InputClock]
     totals: Totals
     request: CallsRequest
     num_called: int
@@ -286,12 +286,12 @@ def _tree(paths: CallPaths, thread: ThreadIds | None, request: CallsRequest) -> 
     return CallTree(thread, paths.whole_ns, len(paths), list(paths.tree(min_share=share, max_depth=depth)))
 
 
-def _clocks(profile: Profile) -> list[Clock]:
+def _clocks(profile: Profile) -> list[InputClock]:
     sources, clocks = Columns(profile.tables["sources"]), Columns(profile.tables["clocks"])
     paths = dict(zip(sources["source_id"], sources["path"], strict=True))
     names = ("source_id", "kind", "hz", "hz_source", "stated_hz", "uncertainty_ns")
     rows = clocks.take(range(len(clocks)), names)
-    return [Clock(paths[source], *rest) for source, *rest in rows]
+    return [InputClock(paths[source], *rest) for source, *rest in rows]
 
 
 def _instant_counts(profile: Profile) -> list[InstantCount]:

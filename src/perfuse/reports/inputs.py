@@ -13,6 +13,7 @@ from perfuse.reports.text import SEVERITY_ROLES, Role, Style
 from perfuse.reports.units import count_text, counted, duration_text, hex_text
 
 if TYPE_CHECKING:
+    from perfuse.clock import Clock
     from perfuse.diagnostics import Diagnostic
     from perfuse.profile import Profile
 
@@ -94,8 +95,8 @@ def input_text(one: Input) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
-    """The clock of a file: rate, source of the rate, rate that the file states, uncertainty of times."""
+class InputClock:
+    """The clock of a file in JSON: rate, source of the rate, rate that the file states, uncertainty of times."""
 
     path: str
     kind: str
@@ -114,7 +115,7 @@ _HZ_SOURCES = {
 }
 
 
-def clock_lines(clock: Clock) -> list[str]:
+def clock_lines(clock: Clock | InputClock) -> list[str]:
     """The rate of a clock with its source, the stated rate where that differs, and the uncertainty of times."""
     if clock.hz_source == "defined":
         return [{"monotonic": "monotonic, in nanoseconds", "perf": "perf's clock"}.get(clock.kind, clock.kind)]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from perfuse.analysis.sampled import Event, SampleFilter, events
 from perfuse.analysis.weights import FunctionWeight, GroupWeight, UnnamedFrames, Weights
 from perfuse.errors import UsageError, require_known
+from perfuse.joins import Join, Unwinding
 from perfuse.reports.grid import Cell, Column, bar, fields, grid, section
 from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, input_text, inputs, summary_lines
 from perfuse.reports.names import function_text, module_text
@@ -26,35 +27,13 @@ GROUPS = ("processes", "threads", "modules", "tiers")
 
 
 @dataclass(frozen=True, slots=True)
-class JoinedDump:
-    """How a code dump was matched with a process, and aligned to the profile's clock."""
-
-    path: str
-    pid: int | None
-    found_by: str
-    alignment: str
-    offset_ns: int
-    uncertainty_ns: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Unwound:
-    """Unwinding of copied stacks: frames by source of the unwind rule, stacks by the reason why they end."""
-
-    num_stacks: int
-    frames: dict[str, int]
-    stops: dict[str, int]
-    cut_bytes: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class ProfileReport:
     """The report of samples; weights are of `event`, in `event.unit`."""
 
     title: str
     inputs: list[Input]
-    joins: list[JoinedDump]
-    unwound: Unwound | None
+    joins: list[Join]
+    unwound: Unwinding | None
     start_ns: int
     duration_ns: int
     events: list[Event]
@@ -135,11 +114,8 @@ def profile_report(profile: Profile, limit: int = 20, event: str | None = None) 
     return ProfileReport(
         title=profile.title,
         inputs=inputs(profile),
-        joins=[
-            JoinedDump(join.path, join.pid, join.how, join.alignment, join.offset_ns, join.uncertainty_ns)
-            for join in profile.joins
-        ],
-        unwound=_unwound_stacks(profile),
+        joins=list(profile.joins),
+        unwound=profile.unwinding,
         start_ns=start,
         duration_ns=max(one.last_ns for one in found) - start,
         events=sorted(found, key=lambda one: one != weights.event),
@@ -155,18 +131,11 @@ def profile_report(profile: Profile, limit: int = 20, event: str | None = None) 
     )
 
 
-def _unwound_stacks(profile: Profile) -> Unwound | None:
-    unwinding = profile.unwinding
-    if not unwinding:
-        return None
-    return Unwound(unwinding.num_stacks, unwinding.frames, unwinding.stops, unwinding.cut_bytes)
-
-
 BAR_COLUMNS = 12
 NARROW_BAR_COLUMNS = 6
 SHARES_SHOWN = 8
 
-# Texts for values of `JoinedDump`; other values are shown as they are.
+# Texts for values of `Join`; other values are shown as they are.
 FOUND_BY = {
     "marker": "the process mapped it",
     "header_pid": "its header has the pid",
@@ -287,7 +256,7 @@ def _weight_text(event: Event) -> str:
     return duration_text(event.weight) if event.unit == "ns" else f"{count_text(event.weight)} {event.unit}"
 
 
-def _unwound_text(unwound: Unwound) -> list[str]:
+def _unwound_text(unwound: Unwinding) -> list[str]:
     """How callers were found, and how many stacks are incomplete."""
     found = {by: count for by, count in unwound.frames.items() if by != "sampled"}
     callers = sum(found.values())
@@ -303,7 +272,7 @@ def _unwound_text(unwound: Unwound) -> list[str]:
     return [text, *([", ".join(ends)] if ends else [])]
 
 
-def _join_text(join: JoinedDump) -> list[str]:
+def _join_text(join: Join) -> list[str]:
     """How a dump was matched; below, how its clock was aligned, and the uncertainty."""
     found = FOUND_BY.get(join.found_by, join.found_by)
     if join.pid is None:
