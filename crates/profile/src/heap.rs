@@ -5,8 +5,8 @@ use std::iter;
 use arrow_array::RecordBatch;
 pub use perfuse_engine::heap::SnapshotSums;
 use perfuse_engine::heap::{
-    ClassChange, Error, Heap, HeapObjects, ObjectLifetimes, RetainedObjects, SnapshotSum, Snapshots,
-    site_sums, sites, whereabouts,
+    ClassChange, Error, Heap, HeapObjects, ObjectLifetimes, RetainedObjects, Snapshots, site_sums, sites,
+    whereabouts,
 };
 use perfuse_formats::TableRequest;
 
@@ -29,20 +29,11 @@ impl Profile {
     pub fn snapshot_sums(&self) -> Result<SnapshotSums, Error> {
         let mut all = SnapshotSums::default();
         for recording in self.recording_set().each() {
-            let Some(recorded) = recording.snapshot_sums() else {
+            if let Some(recorded) = recording.snapshot_sums() {
+                all.extend(recorded);
+            } else {
                 let rows = |table| Prefetch::new(recording.clone().rows(table, TableRequest::default()));
-                let SnapshotSums { classes, references } =
-                    SnapshotSums::read(rows("heap_objects"), rows("heap_references"))?;
-                all.classes.extend(classes);
-                all.references.extend(references);
-                continue;
-            };
-            for sum in recorded {
-                let (num_objects, size_bytes) = (sum.num_objects, sum.size_bytes);
-                if num_objects > 0 {
-                    all.add(sum.snapshot_id, sum.type_id, SnapshotSum { num_objects, size_bytes });
-                }
-                all.add_references(sum.snapshot_id, sum.num_references);
+                all.extend(SnapshotSums::read(rows("heap_objects"), rows("heap_references"))?);
             }
         }
         Ok(all)

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
-use perfuse_formats::{Clock, Placement, RecordedSnapshotSum, Recording, TableRequest, table_of};
-use perfuse_tables::{Identities, Offsets};
+use perfuse_formats::{Clock, Placement, Recording, TableRequest, table_of};
+use perfuse_tables::{Identities, Offsets, SnapshotSum};
 
 /// A recording to be added to a profile.
 #[derive(Clone)]
@@ -69,7 +69,7 @@ impl RecordingSet {
     }
 
     /// Sums of heap snapshots, where every recording has them without making tables.
-    pub(crate) fn snapshot_sums(&self) -> Option<Vec<RecordedSnapshotSum>> {
+    pub(crate) fn snapshot_sums(&self) -> Option<Vec<SnapshotSum>> {
         let sums = self.0.iter().map(|(recording, placement)| recording.snapshot_sums(placement));
         Some(sums.collect::<Option<Vec<_>>>()?.into_iter().flatten().collect())
     }

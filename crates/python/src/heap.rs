@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use perfuse_engine::heap::{ClassChange, FoldedHeap, Heap, SnapshotSum};
+use perfuse_engine::heap::{ClassChange, FoldedHeap, Heap};
 use perfuse_profile::HeapSnapshot;
+use perfuse_tables::SnapshotSum;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 
@@ -202,8 +203,6 @@ type SumRows = (Vec<SumRow>, Vec<(u32, u64)>);
 #[pyfunction]
 pub fn heap_sums(py: Python<'_>, profile: &PyProfile) -> PyResult<SumRows> {
     let sums = profile.inputs.read(py, || profile.inner.snapshot_sums())?.map_err(table_error)?;
-    let row = |((snapshot, of), sum): ((u32, Option<u32>), SnapshotSum)| {
-        (snapshot, of, sum.num_objects, sum.size_bytes)
-    };
-    Ok((sums.classes.into_iter().map(row).collect(), sums.references.into_iter().collect()))
+    let row = |sum: &SnapshotSum| (sum.snapshot_id, sum.type_id, sum.num_objects, sum.size_bytes);
+    Ok((sums.classes().map(row).collect(), sums.references().into_iter().collect()))
 }

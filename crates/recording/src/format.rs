@@ -1,16 +1,11 @@
-//! What a format declares about itself: its role, its clocks, the names of its files, what can be done with them.
+//! The parts of what a format declares about itself: its role, its clocks, what can be done with its files.
 
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
 use perfuse_tables::Alignment;
-use perfuse_wire::{Layout, ParseError, Rule};
 
-use crate::{Recording, Source};
-
-/// Opens a source whose first bytes are of a format.
-pub type Open = fn(Arc<Source>) -> Result<Arc<dyn Recording>, ParseError>;
+use crate::Source;
 
 /// What a recording contributes to a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -108,53 +103,4 @@ pub struct RecordingDirectory {
     pub main_file: &'static str,
     /// Reads the files of the directory as one source.
     pub read: fn(&Path) -> io::Result<Source>,
-}
-
-/// A format: how it is recognized and opened, and what others need to know about it.
-#[derive(Debug)]
-pub struct Format {
-    /// Name in the registry and on the command line: `jitdump`.
-    pub name: &'static str,
-    /// Title in text for people: `JITDUMP`.
-    pub title: &'static str,
-    /// One line: which programs write it, what it contains.
-    pub about: &'static str,
-    /// What a recording of the format contributes to a profile.
-    pub role: Role,
-    /// Name of the report about a recording of the format alone.
-    pub report: &'static str,
-    /// Clocks of its time stamps.
-    pub clock: ClockPolicy,
-    /// Header field with the id of the recorded process, as the process itself knew it.
-    pub process_field: Option<&'static str>,
-    /// Patterns of file names with `*` as the only wildcard, without the suffix of a compressed file.
-    pub files: &'static [&'static str],
-    /// How a recording that is a directory is read; `None` where the format has none.
-    pub directory: Option<RecordingDirectory>,
-    /// Optional parts it has.
-    pub capabilities: Capabilities,
-    /// How certain it is that a file with these first bytes is of the format.
-    pub sniff: fn(&[u8]) -> Sniff,
-    /// Opens a file; fails only where not even the header can be read.
-    pub open: Open,
-    /// What a user can do where a recognized file cannot be opened.
-    pub refused: Option<&'static str>,
-    /// Its numbered rules.
-    pub rules: &'static [&'static Rule],
-    /// Its header and records; empty where the format is not binary.
-    pub layouts: &'static [&'static Layout],
-    /// Common tables it fills, besides `sources`, `clocks`, `records` and `diagnostics`, which all fill.
-    pub tables: &'static [&'static str],
-}
-
-impl Format {
-    /// The file that a recording directory of this format is recognized by; `None` where it is not such a directory.
-    #[must_use]
-    pub fn main_file_of(&self, directory: &Path) -> Option<PathBuf> {
-        let main_file = directory.join(self.directory?.main_file);
-        let mut head = [0; 64];
-        let num_read = io::Read::read(&mut std::fs::File::open(&main_file).ok()?, &mut head).ok()?;
-        let is_certain = (self.sniff)(head.get(..num_read)?) == Sniff::Certain;
-        is_certain.then_some(main_file)
-    }
 }

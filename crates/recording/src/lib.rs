@@ -18,16 +18,14 @@ mod record_rows;
 mod recording;
 mod sampling;
 mod source;
-mod sums;
 
-pub use format::{Capabilities, ClockPolicy, Format, Open, RecordingDirectory, Role, Sniff};
+pub use format::{Capabilities, ClockPolicy, RecordingDirectory, Role, Sniff};
 pub use machine::{machine_endian, machine_name, machine_pointer_bytes};
 pub use perfuse_mapped::CUT;
 pub use record_rows::table_of;
 pub use recording::{
-    BatchStream, CallStream, Change, Clock, ClockMap, Placement, Position, Rate, Recording, Repaired, Scale,
-    Summary, TableRequest, WallClockTime, call_stream, one_batch, position_of,
+    BatchStream, CallStream, Change, Clock, ClockMap, Format, Open, Placement, Position, Rate, Recording,
+    Repaired, Scale, Summary, TableRequest, WallClockTime, call_stream, one_batch, position_of,
 };
 pub use sampling::{CodeMarker, SamplingFacts};
 pub use source::{Source, Spill};
-pub use sums::RecordedSnapshotSum;

@@ -1,16 +1,18 @@
-//! What an open recording of any format offers, and its parameters.
+//! The two halves of the interface: a [`Format`] opens recordings, and a [`Recording`] states its format.
 
 use std::fs::File;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
 use perfuse_tables::{
-    Alignment, AllocationSum, CallRows, CodeUnwinding, FrameRecovery, Identities, Offsets, UserStack,
+    Alignment, AllocationSum, CallRows, CodeUnwinding, FrameRecovery, Identities, Offsets, SnapshotSum,
+    UserStack,
 };
-use perfuse_wire::{Diagnostic, Diagnostics, Endian, RecordView, Rule, Value};
+use perfuse_wire::{Diagnostic, Diagnostics, Endian, Layout, ParseError, RecordView, Rule, Value};
 
-use crate::{Format, RecordedSnapshotSum, SamplingFacts, Source};
+use crate::{Capabilities, ClockPolicy, RecordingDirectory, Role, SamplingFacts, Sniff, Source};
 
 /// Facts about a file from its header and one pass over its record headers; `perfuse info` prints them.
 #[derive(Clone, Debug)]
@@ -317,6 +319,58 @@ pub fn position_of<R: Recording + ?Sized>(
     }
 }
 
+/// Opens a source whose first bytes are of a format.
+pub type Open = fn(Arc<Source>) -> Result<Arc<dyn Recording>, ParseError>;
+
+/// A format: how it is recognized and opened, and what others need to know about it.
+#[derive(Debug)]
+pub struct Format {
+    /// Name in the registry and on the command line: `jitdump`.
+    pub name: &'static str,
+    /// Title in text for people: `JITDUMP`.
+    pub title: &'static str,
+    /// One line: which programs write it, what it contains.
+    pub about: &'static str,
+    /// What a recording of the format contributes to a profile.
+    pub role: Role,
+    /// Name of the report about a recording of the format alone.
+    pub report: &'static str,
+    /// Clocks of its time stamps.
+    pub clock: ClockPolicy,
+    /// Header field with the id of the recorded process, as the process itself knew it.
+    pub process_field: Option<&'static str>,
+    /// Patterns of file names with `*` as the only wildcard, without the suffix of a compressed file.
+    pub files: &'static [&'static str],
+    /// How a recording that is a directory is read; `None` where the format has none.
+    pub directory: Option<RecordingDirectory>,
+    /// Optional parts it has.
+    pub capabilities: Capabilities,
+    /// How certain it is that a file with these first bytes is of the format.
+    pub sniff: fn(&[u8]) -> Sniff,
+    /// Opens a file; fails only where not even the header can be read.
+    pub open: Open,
+    /// What a user can do where a recognized file cannot be opened.
+    pub refused: Option<&'static str>,
+    /// Its numbered rules.
+    pub rules: &'static [&'static Rule],
+    /// Its header and records; empty where the format is not binary.
+    pub layouts: &'static [&'static Layout],
+    /// Common tables it fills, besides `sources`, `clocks`, `records` and `diagnostics`, which all fill.
+    pub tables: &'static [&'static str],
+}
+
+impl Format {
+    /// The file that a recording directory of this format is recognized by; `None` where it is not such a directory.
+    #[must_use]
+    pub fn main_file_of(&self, directory: &Path) -> Option<PathBuf> {
+        let main_file = directory.join(self.directory?.main_file);
+        let mut head = [0; 64];
+        let num_read = io::Read::read(&mut File::open(&main_file).ok()?, &mut head).ok()?;
+        let is_certain = (self.sniff)(head.get(..num_read)?) == Sniff::Certain;
+        is_certain.then_some(main_file)
+    }
+}
+
 /// An open file of any format.
 pub trait Recording: Send + Sync {
     /// Its format.
@@ -425,7 +479,7 @@ pub trait Recording: Send + Sync {
     }
 
     /// Sums over heap snapshots, where they are known without decoding their tables; one per snapshot and type.
-    fn snapshot_sums(&self, _placement: &Placement) -> Option<Vec<RecordedSnapshotSum>> {
+    fn snapshot_sums(&self, _placement: &Placement) -> Option<Vec<SnapshotSum>> {
         None
     }
 

@@ -27,7 +27,7 @@ pub use family::{
 };
 pub use identities::{Identities, Offsets};
 pub use schema::{ColumnSpec, TableSpec};
-pub use sums::{AllocationGroup, AllocationSum};
+pub use sums::{AllocationGroup, AllocationSum, SnapshotSum};
 pub use unwinding::{Base, CodeUnwinding, Expression, FrameRecovery, Recover, Recovery, UserStack};
 
 /// Every common table, in the order of the documentation.

@@ -39,3 +39,18 @@ impl AllocationSum {
         self.first_ns = self.first_ns.min(other.first_ns);
     }
 }
+
+/// Sum over the objects of one heap snapshot and type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SnapshotSum {
+    /// Key of the heap snapshot.
+    pub snapshot_id: u32,
+    /// Key of the type, where it is known.
+    pub type_id: Option<u32>,
+    /// Rows of `heap_objects`.
+    pub num_objects: u64,
+    /// Sum of their sizes in bytes.
+    pub size_bytes: u64,
+    /// Rows of `heap_references` of objects of the type, where that is known; else of the snapshot, in its sum without a type.
+    pub num_references: u64,
+}

@@ -39,7 +39,7 @@ use self::retained::{ClassSums, DominatorTree, RetainedSums, classes};
 pub use self::roots::{HeapRoots, SnapshotRoot};
 pub use self::rows::{ClassChange, RetainedObjects};
 pub use self::sites::{Snapshots, site_sums, sites, whereabouts};
-pub use self::sums::{SnapshotSum, SnapshotSums};
+pub use self::sums::SnapshotSums;
 use self::walk::HeapWalk;
 
 /// No number.

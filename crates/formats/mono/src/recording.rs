@@ -6,10 +6,10 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use perfuse_recording::{
-    BatchStream, CallStream, Format, Placement, Position, RecordedSnapshotSum, Recording, Repaired, Source,
-    Summary, TableRequest, WallClockTime,
+    BatchStream, CallStream, Format, Placement, Position, Recording, Repaired, Source, Summary, TableRequest,
+    WallClockTime,
 };
-use perfuse_tables::{AllocationSum, Offsets};
+use perfuse_tables::{AllocationSum, Offsets, SnapshotSum};
 use perfuse_wire::{Diagnostics, Endian, ParseError, RecordView, Value};
 
 use crate::consts::EventByte;
@@ -246,7 +246,7 @@ impl Recording for MonoLog {
         ingest::allocation_totals(&self.data, placement)
     }
 
-    fn snapshot_sums(&self, placement: &Placement) -> Option<Vec<RecordedSnapshotSum>> {
+    fn snapshot_sums(&self, placement: &Placement) -> Option<Vec<SnapshotSum>> {
         ingest::heapshot_totals(&self.data, placement)
     }
 

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use perfuse_recording::{BatchStream, Placement, RecordedSnapshotSum, TableRequest, one_batch};
-use perfuse_tables::{heap_objects, heap_references, heap_roots, heap_snapshots};
+use perfuse_recording::{BatchStream, Placement, TableRequest, one_batch};
+use perfuse_tables::{SnapshotSum, heap_objects, heap_references, heap_roots, heap_snapshots};
 use rustc_hash::FxHashMap;
 
 use crate::consts::{EventByte, KindSet, gc, root_source_name, root_type_name};
@@ -147,10 +147,10 @@ pub fn snapshots(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
 }
 
 /// Totals of each heap snapshot by type; `None` if the survey has none, or the address of a class was reused.
-pub fn totals(log: &LogData, placement: &Placement) -> Option<Vec<RecordedSnapshotSum>> {
+pub fn totals(log: &LogData, placement: &Placement) -> Option<Vec<SnapshotSum>> {
     let (sections, names) = (log.survey().heapshots.sections()?, log.names());
     let heapshots = Heapshots::new(log);
-    let mut all: FxHashMap<(u32, Option<u32>), RecordedSnapshotSum> = FxHashMap::default();
+    let mut all: FxHashMap<(u32, Option<u32>), SnapshotSum> = FxHashMap::default();
     for section in sections {
         let Some(heapshot) = heapshots.at(section.thread, section.offset) else { continue };
         for total in &section.totals {
@@ -158,7 +158,7 @@ pub fn totals(log: &LogData, placement: &Placement) -> Option<Vec<RecordedSnapsh
                 return None;
             }
             let of = names.object_type(total.class, section.time);
-            let of_type = all.entry((heapshot, of)).or_insert_with(|| RecordedSnapshotSum {
+            let of_type = all.entry((heapshot, of)).or_insert_with(|| SnapshotSum {
                 snapshot_id: placement.first.snapshot.saturating_add(heapshot),
                 type_id: of.map(|of| placement.first.type_.saturating_add(of)),
                 num_objects: 0,
