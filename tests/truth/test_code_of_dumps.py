@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import struct
+import subprocess
 from collections import Counter, defaultdict
 from functools import cache
 from itertools import pairwise
@@ -20,6 +21,7 @@ from perfuse.profile import Profile
 from .command import json_of, run
 from .kinds import KINDS, Kind
 from .outside import Load, jitdump, outside, perf_data, read
+from .producers import need
 
 FUNCTIONS = {
     "perf_node": r"JS:|RegExp:",
@@ -144,6 +146,52 @@ def test_facts_of_samples(kind: Kind) -> None:
     files = [*kind.paths, *kind.map_options]
     assert run("report", *files, "--assert", f"samples.count == {num}").returncode == 0
     assert run("report", *files, "--assert", f"samples.count > {num}").returncode == 1
+
+
+@pytest.mark.truth(
+    recording="perf_[!dmx]*",
+    path="convert:perf-data",
+    source="walks over the dump, the recording and the converted file; pyelftools; perf script reads each sample",
+)
+def test_a_perf_data_maps_the_code_of_every_load(kind: Kind, profile: Profile, tmp_path: Path) -> None:
+    """A mapping for each load that was not overwritten at its own time, at its address; samples are unchanged."""
+    need("perf")
+    written = tmp_path / "out.perf.data"
+    profile.export(written)
+    (elf,) = tmp_path.glob("out.perf.data.jit-*.elf")
+    image = elf.read_bytes()
+    mapped = Counter[tuple[int, int, bytes]]()
+    for time_ns, pid, address, length, offset, name in mappings(written):
+        if name == str(elf):
+            assert pid in {load.pid for load in loads_of(kind.name)}
+            mapped[time_ns, address, image[offset : offset + length]] += 1
+    assert mapped == Counter((load.time_ns, load.address, load.code) for load in loads_of(kind.name) if load.size)
+    assert perf_data(written).samples == sorted(perf_data(kind.paths[0]).samples, key=lambda one: one.time_ns)
+    script = ["perf", "script", "--no-inline", "-i", written, "-F", "tid,time", "--ns", "-G"]
+    printed = subprocess.run(script, capture_output=True, text=True, check=True).stdout
+    times = Counter((int(tid), int(seconds + nanos)) for tid, seconds, nanos in re.findall(_SCRIPT_LINE, printed))
+    assert times == Counter((sample.tid, sample.time_ns) for sample in perf_data(kind.paths[0]).samples)
+
+
+_SCRIPT_LINE = re.compile(r"^\s*(\d+) +(\d+)\.(\d{9}):", re.MULTILINE)
+
+
+def mappings(path: Path) -> list[tuple[int, int, int, int, int, str]]:
+    """Time, pid, address, size, offset in its file and name of each MMAP2 record."""
+    data = read(path)
+    attrs_at, _, at, size = struct.unpack_from("<4Q", data, 24)
+    (sample_type,) = struct.unpack_from("<Q", data, attrs_at + 24)
+    after_time = 8 + 8 * sum(bool(sample_type & bit) for bit in (64, 512, 128, 1 << 16))
+    found, end = [], at + size
+    while at < end:
+        kind, _, record_size = struct.unpack_from("<IHH", data, at)
+        if kind == MMAP2:
+            pid, _, address, length, offset = struct.unpack_from("<IIQQQ", data, at + 8)
+            name = data[at + 72 : at + record_size].partition(b"\0")[0].decode()
+            (time_ns,) = struct.unpack_from("<Q", data, at + record_size - after_time)
+            found.append((time_ns, pid, address, length, offset, name))
+        at += record_size
+    return found
 
 
 KERNEL = 1 << 63
