@@ -172,7 +172,7 @@ ADVICE = (
     ("build id was not recorded", "build ids are recorded to files without -z, not to pipes"),
     (
         "no mapping",
-        "functions without frame pointers end stacks of perf record -g in addresses that are none: --call-graph dwarf",
+        "code without frame pointers gives perf record -g wrong return addresses: record with --call-graph dwarf",
     ),
 )
 
