@@ -363,3 +363,30 @@ def test_the_duration_of_a_profile_is_unknown(kind: Kind) -> None:
         done = run("report", *kind.paths, "--assert", fact)
         assert done.returncode == 1
         assert "not recorded" in done.stdout + done.stderr
+
+
+@pytest.mark.truth(
+    recording="xray_profiling",
+    path="diff",
+    source="the program runs the same calls in both recordings: walks over the profile's paths and the log's records",
+)
+def test_a_diff_of_sums_and_calls_compares_what_both_have(kind: Kind) -> None:
+    """A profile has no durations of single calls, which are not new in the log."""
+    log = kind.paths[0].with_name("fdr.xray")
+    calls = [one for found in call_log(log).calls.values() for one in found]
+    own = {one: calls[one].end - calls[one].start for one in range(len(calls))}
+    for one in calls:
+        if one.caller is not None:
+            own[one.caller] -= one.end - one.start
+    in_log = Counter[str]()
+    names = {1: "leaf_10ms", 2: "mid", 3: "top", 4: "main"}
+    for place, ticks in own.items():
+        in_log[names[calls[place].function]] += round(ticks * 1e9 / HZ)
+    words = ["diff", kind.paths[0], log, *kind.map_options, "--tsc-hz", str(HZ)]
+    found = {one["name"]: one["figures"] for one in json_of(*words, "--limit", "0")["functions"]}
+    assert {name: one["self"]["a"] for name, one in found.items()} == pytest.approx(self_times(kind), abs=5)
+    assert {name: one["self"]["b"] for name, one in found.items()} == pytest.approx(dict(in_log), abs=50)
+    assert {(one["count"]["a"], one["count"]["b"]) for one in found.values()} == {(num, num) for num in (1, 10, 20)}
+    for one in found.values():
+        assert [one[name]["difference"] for name in ("min", "median", "p90", "p99", "max")] == [0] * 5
+    assert "new" not in command_line(*words)

@@ -14,14 +14,24 @@ State = Literal["changed", "same", "new", "gone", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A number in both profiles; None where it is unknown, or the function does not occur."""
+    """A number in both profiles; None where it is unknown, or the function does not occur.
+
+    Attributes:
+        a: The number in the first profile.
+        b: The number in the second profile.
+        is_comparable: Whether neither is unknown although the function occurs, as durations of single calls are in a
+            recording of sums.
+    """
 
     a: int | None
     b: int | None
+    is_comparable: bool = True
 
     @property
     def difference(self) -> int:
-        """The increase; an unknown number counts as 0."""
+        """The increase; 0 where the numbers cannot be compared."""
+        if not self.is_comparable:
+            return 0
         return (self.b or 0) - (self.a or 0)
 
     @property
@@ -175,4 +185,6 @@ class Difference:
         return sorted((one for one in self.functions if one.state != "same"), key=rank)[:limit]
 
     def _figures(self, a: StatisticValues | None, b: StatisticValues | None) -> dict[str, Change]:
-        return {name: Change(a[name] if a else None, b[name] if b else None) for name in self.statistics}
+        values = {name: (a[name] if a else None, b[name] if b else None) for name in self.statistics}
+        in_both = a is not None and b is not None
+        return {name: Change(*pair, not (in_both and None in pair)) for name, pair in values.items()}

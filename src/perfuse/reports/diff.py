@@ -163,6 +163,8 @@ def diff_lines(report: DiffReport, style: Style) -> Iterator[str]:
 
 def change_text(change: Change, statistic: str, unit: str) -> tuple[str, str]:
     """`+1.42 s` and `+31.2%`; `x12.3` for large ratios, `new` and `gone` where one side has none."""
+    if not change.is_comparable:
+        return "-", ""
     sign = "+" if change.difference > 0 else ""
     amount = f"{sign}{number_text(change.difference, statistic, unit)}"
     if change.ratio is None:
@@ -189,7 +191,8 @@ def _table_columns(report: DiffReport) -> list[Ranked]:
     ]
     # The column of the sort order is the first of the others.
     for name in sorted(figures, key=lambda name: name != report.order):
-        if name != "self":
+        is_known = any(one.is_comparable for one in figures[name])
+        if name != "self" and (is_known or name == report.order):
             columns.append(_figure_column(name, figures[name], unit, 0 if name == report.order else _RANKS[name]))
     where = [where_text(one.named) for one in rows]
     if any(where):
