@@ -151,16 +151,15 @@ def test_a_call_trace(kind: Kind, profile: Profile, tmp_path: Path) -> None:
 
 
 @pytest.mark.truth(
-    recording=["xray_fdr", "xray_basic", "xray_profiling", "xray_shared_objects"],
+    recording=["xray_fdr", "xray_basic", "xray_profiling", "xray_shared_objects", "perf_xray"],
     path="api:Profile.diagnostics",
     source="the last record of a copy is cut",
 )
 def test_findings_of_a_profile(kind: Kind, tmp_path: Path) -> None:
     """The last record of a copy is cut: the profile reports the loss, that of the whole file reports none."""
-    data = kind.paths[0].read_bytes()
     cut = tmp_path / "cut.xray"
-    cut.write_bytes(data[:-3])
-    lost = [one for one in perfuse.fuse(cut).diagnostics if one.severity == "data_loss"]
+    cut.write_bytes(kind.paths[-1].read_bytes()[:-3])
+    lost = [one for one in perfuse.fuse(*kind.paths[:-1], cut).diagnostics if one.severity == "data_loss"]
     assert lost
     assert all(one.path == str(cut) for one in lost)
     assert not [one for one in perfuse.fuse(*kind.paths).diagnostics if one.severity in ("data_loss", "error")]
@@ -390,3 +389,31 @@ def test_a_diff_of_sums_and_calls_compares_what_both_have(kind: Kind) -> None:
     for one in found.values():
         assert [one[name]["difference"] for name in ("min", "median", "p90", "p99", "max")] == [0] * 5
     assert "new" not in command_line(*words)
+
+
+@pytest.mark.truth(
+    recording=["xray_shared_objects", "perf_xray"],
+    path="convert:firefox",
+    source="calls and durations by function and thread: a walk over the log's records that pairs entries and exits",
+)
+def test_calls_are_markers_and_weights_in_firefox(kind: Kind, profile: Profile, tmp_path: Path) -> None:
+    log = call_log(kind.paths[-1])
+    names = dict(profile.sql("SELECT native_id, name FROM functions WHERE native_id IS NOT NULL").fetchall())
+    profile.export(tmp_path / "out.json", to="firefox")
+    document = json.loads((tmp_path / "out.json").read_text())
+    num, ns = Counter[str](), Counter[str]()
+    for thread in document["threads"]:
+        strings = (document.get("shared") or thread)["stringArray"]
+        markers = thread["markers"]
+        for name, start, end in zip(markers["name"], markers["startTime"], markers["endTime"], strict=True):
+            num[strings[name]] += 1
+            ns[strings[name]] += round((end - start) * 1e6)
+    expected, sums = Counter[str](), Counter[str]()
+    for number, found in log.durations().items():
+        expected[names[number]] += len(found)
+        sums[names[number]] += round(sum(found))
+    assert +Counter({name: num[name] for name in expected}) == expected
+    for name, total in sums.items():
+        assert ns[name] == pytest.approx(total, rel=2e-3, abs=2 * expected[name]), name
+    weights = exported.firefox(tmp_path / "out.json")
+    assert dict(weights["calls-samples"]) == log.num_calls
