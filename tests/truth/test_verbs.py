@@ -1,5 +1,7 @@
 """`info`, `report` and `convert` of each kind of recording, as another process, compared with walks over the files."""
 
+import shutil
+import struct
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from . import exported
 from .command import command_line, json_of
 from .kinds import Kind
 from .outside import jitdump, mono_counts, num_records, num_rows, outside, perf_data, read
+from .test_diff_of_copies import without
 from .test_export_sums import compare
 from .walks import places
 
@@ -48,6 +51,29 @@ def test_report_counts_samples_of_each_thread(kind: Kind) -> None:
     by_process = Counter(one.pid for one in walked)
     assert {int(one["name"].rpartition(" ")[2]): one["samples"] for one in samples["processes"]} == by_process
     assert sum(one["self_weight"] for one in samples["top_self"]) == event["weight"]
+
+
+def test_report_of_a_perf_data_without_samples(jitdump_corpus: Path, tmp_path: Path) -> None:
+    """The report states that there are none, as the records show."""
+    data = (jitdump_corpus / "produced" / "node20.perf.data").read_bytes()
+    (tmp_path / "perf.data").write_bytes(
+        without(data, [(one.offset, one.end) for one in places("perf_data", data) if one.kind == SAMPLE_RECORD])
+    )
+    lines = command_line("report", tmp_path / "perf.data").splitlines()
+    assert "  samples  none: the program ended early, or the event did not occur" in lines
+    assert not [line for line in lines if line.startswith("  code ")]
+
+
+SAMPLE_RECORD = 9
+
+
+def test_a_directory_has_dumps_of_any_name(jitdump_corpus: Path, tmp_path: Path) -> None:
+    """The content decides that a file is a dump, and whether it is of a process that was recorded."""
+    for name in ("node20.perf.data", "node20.dump", "cpython313.dump"):
+        shutil.copy(jitdump_corpus / "produced" / name, tmp_path)
+    joins = json_of("report", tmp_path)["joins"]
+    (pid,) = struct.unpack_from("<I", (tmp_path / "node20.dump").read_bytes(), 20)
+    assert [(Path(one["path"]).name, one["pid"]) for one in joins] == [("node20.dump", pid)]
 
 
 @pytest.mark.truth(recording="collapsed", path="report", source="the counts of the lines, added up by hand")

@@ -6,10 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perfuse import _core
-from perfuse.descriptors import formats, patterns_of
+from perfuse.descriptors import format_named, formats, patterns_of
 from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.errors import UsageError
 from perfuse.recording import Input, Recording, open
+
+HEAD_BYTES = 64
+"""Bytes by which a code dump is recognized."""
 
 
 @dataclass
@@ -69,15 +72,25 @@ def _open_directory(directory: Path, found: Inputs, seen: set[tuple[int, int]], 
 
 
 def _recorded_files(directory: Path) -> Iterator[Path]:
-    """Recordings below a directory, sorted: files that formats name, and directories that are one recording."""
+    """Recordings below a directory, sorted: files that formats name, code dumps, directories that are one recording."""
     for path in sorted(directory.iterdir()):
         if path.is_dir():
             if _core.directory_format(path) is not None:
                 yield path
             elif not path.is_symlink():
                 yield from _recorded_files(path)
-        elif path.is_file() and any(one.names_file(path.name) for one in formats()):
+        elif path.is_file() and (any(one.names_file(path.name) for one in formats()) or _is_code_dump(path)):
             yield path
+
+
+def _is_code_dump(path: Path) -> bool:
+    """Whether a file begins as a code dump; those in directories are used only where they match a process."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError:
+        return False
+    return any(how == "certain" and format_named(name).role == "code_dump" for name, how in _core.sniff(head))
 
 
 def _is_plain_directory(source: "Input | Recording") -> bool:

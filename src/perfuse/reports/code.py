@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from perfuse.descriptors import format_named
 from perfuse.reports.grid import Cell, Column, bar, fields, grid, section, sparkline
 from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, input_text, inputs, summary_lines
 from perfuse.reports.registry import Options, Report
@@ -231,8 +232,11 @@ def _header(report: CodeReport) -> list[tuple[str, Cell]]:
     pairs: list[tuple[str, Cell]] = [
         ("files" if index == 0 else "", input_text(one)) for index, one in enumerate(report.inputs)
     ]
-    made = f"{counted(report.code_objects, 'piece')} of code for {counted(report.functions, 'function')}"
-    pairs.append(("code", f"{made}, {bytes_text(report.bytes)}"))
+    if any(format_named(one.format).role == "samples" for one in report.inputs):
+        pairs.append(("samples", "none: the program ended early, or the event did not occur"))
+    if report.code_objects or len(pairs) == len(report.inputs):
+        made = f"{counted(report.code_objects, 'piece')} of code for {counted(report.functions, 'function')}"
+        pairs.append(("code", f"{made}, {bytes_text(report.bytes)}"))
     reuse = report.reuse
     if reuse.reused_addresses or reuse.moved:
         starts = counted(reuse.start_addresses, "start address", "start addresses")
