@@ -119,14 +119,15 @@ def output_of(*command: str | Path) -> str:
 
 
 def print_costs(costs: Mapping[str, Cost]) -> None:
-    """Prints a table of runs; ratios are relative to the first."""
+    """Prints a Markdown table of runs, in the form of the README's; ratios are relative to the first."""
     first = next(iter(costs.values()))
-    width = max(map(len, costs))
-    print(f"{'':{width}} {'wall s':>8} {'cpu s':>8} {'peak MB':>8} {'files':>8} {'ratio':>7}")
+    width = max(map(len, costs)) + 2
+    print(f"| {'':{width}} |     wall |      CPU | peak memory | files written |   ratio |")
+    print(f"|{'-' * (width + 2)}|---------:|---------:|------------:|--------------:|--------:|")
     for name, cost in costs.items():
-        ratio = cost.wall_s / first.wall_s
-        times = f"{cost.wall_s:8.2f} {cost.cpu_s:8.2f}"
-        print(f"{name:{width}} {times} {cost.rss_bytes / 1e6:8.0f} {cost.num_files:8,} {ratio:6.1f}x")
+        times = f"{cost.wall_s:6.2f} s | {cost.cpu_s:6.2f} s"
+        counts = f"{cost.rss_bytes / 1e6:8,.0f} MB | {cost.num_files:13,} | {cost.wall_s / first.wall_s:6.1f}x"
+        print(f"| {f'`{name}`':{width}} | {times} | {counts} |")
 
 
 def copy_rate(num_bytes: int) -> float:

@@ -102,7 +102,14 @@ def _records(cache: Path, log: Path, ours: Run, theirs: Run) -> list[Goal]:
     middle = log.stat().st_size // 16
     few = ours("records", log, "--range", f"{middle}..{middle + 4}")
     last = ours("records", log, "--range", f"{log.stat().st_size - 32:#x}..")
-    measure.print_costs({"perfuse records --range, middle": few, "perfuse records --range, end": last})
+    first = ours("records", log, "--limit", "4")
+    measure.print_costs(
+        {
+            "perfuse records --limit 4": first,
+            "perfuse records --range, middle": few,
+            "perfuse records --range, end": last,
+        }
+    )
     short = xray_logs.shortened(log, cache / "lua-10mb.xray", SHORT_BYTES)
     measure.warm(short)
     print(f"\n{short.name}: {short.stat().st_size:,} bytes")
@@ -110,7 +117,7 @@ def _records(cache: Path, log: Path, ours: Run, theirs: Run) -> list[Goal]:
     dump = measure.best([theirs("fdr-dump", short) for _ in range(3)])
     measure.print_costs({"perfuse records --limit 0": text, "perfuse records --json": json, "llvm-xray fdr-dump": dump})
     print()
-    far = max(few.wall_s, last.wall_s)
+    far = max(cost.wall_s for cost in (first, few, last))
     return [
         Goal(f"four records of 20 million in {far:.2f} s, at most 0.3", far <= 0.3),
         Goal(f"records as text {dump.wall_s / text.wall_s:.1f} times as fast, at least 1", text.wall_s <= dump.wall_s),

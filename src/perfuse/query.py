@@ -3,8 +3,11 @@
 Works with DuckDB 1.5 and 2.0: `fetchall()` only, Arrow through the PyCapsule interface, no pyarrow.
 """
 
+import atexit
+import itertools
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -49,6 +52,7 @@ def query_errors(hint_for: Callable[[str], str | None] = lambda _message: None) 
         message, *more = [line.rstrip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         hint = hint_for(message) or (more[0] if more else None)
         if isinstance(error, duckdb.OutOfMemoryException):
+            message = "the query needs more memory than its limit"
             hint = "give the query more memory (--memory, memory=), or let it return, group or sort fewer rows"
         raise QueryError(message, hint=hint) from error
 
@@ -119,8 +123,8 @@ class Database:
         if self._connection is None:
             self._connection = _connect()
             self._connection.execute("SET enable_progress_bar = false")
-            # DuckDB's default is a directory in the current one. It is created when it is first needed, and removed.
-            spilled = Path(tempfile.gettempdir()) / f"perfuse-{os.getpid()}-{id(self):x}"
+            # DuckDB's default is a directory in the current one. DuckDB creates it when it first needs it.
+            spilled = Path(tempfile.gettempdir()) / f"{_temporary_prefix()}{next(_NUMBERS)}"
             self._connection.execute(f"SET temp_directory = {_quoted(str(spilled))}")
         return self._connection
 
@@ -171,6 +175,9 @@ os.register_at_fork(
 )
 
 
+_NUMBERS = itertools.count()
+"""Numbers of the databases of this process. A result may use a database longer than its profile exists."""
+
 SCAN_BYTES = 128 << 20
 """Memory of the batches of tables that are being scanned."""
 
@@ -179,6 +186,18 @@ LEAST_BYTES = 32 << 20
 
 SHARE = 0.85
 """The share of a limit that is given away: DuckDB does not count everything that it allocates."""
+
+
+def _temporary_prefix() -> str:
+    """The start of the names of this process's temporary directories."""
+    return f"perfuse-query-{os.getpid()}-"
+
+
+@atexit.register
+def _remove_temporary_files() -> None:
+    """Removes what DuckDB removes only where a process ends by destroying its objects."""
+    for directory in Path(tempfile.gettempdir()).glob(f"{_temporary_prefix()}*"):
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _quoted(text: str) -> str:

@@ -3,9 +3,11 @@
 import gc
 import json
 import os
+import signal
 import struct
 import subprocess
 import sys
+import time
 import weakref
 from pathlib import Path
 from typing import Any
@@ -110,6 +112,27 @@ def test_a_query_that_needs_more_memory_says_so(long_log: Path) -> None:
         relation.fetchall()
     assert raised.value.hint is not None
     assert "--memory" in raised.value.hint
+
+
+def test_temporary_files_are_removed(long_log: Path, tmp_path: Path) -> None:
+    """Also where the command ends without taking Python apart, after an error, and where it is interrupted."""
+    sql = "SELECT count(*) FROM (SELECT slice_id, sum(duration_ns), any_value(record_offset) FROM slices GROUP BY 1)"
+    lists = "SELECT length(list(start_ns)) + length(list(record_offset)) + length(list(slice_id)) FROM slices"
+    command = [sys.executable, "-m", "perfuse", "query", str(long_log), "--memory", "380MB"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run([*command, sql], capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode, done.stdout.split()[-1]) == (0, f"{30 * CALLS_PER_BUFFER}"), done.stderr
+    assert list(tmp_path.iterdir()) == []
+    done = subprocess.run([*command, lists], capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the query needs more memory than its limit" in done.stderr
+    assert "--memory" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+    with subprocess.Popen([*command, sql], env=environment, stderr=subprocess.PIPE) as process:
+        while process.poll() is None and not any(tmp_path.iterdir()):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_sizes_of_memory() -> None:
