@@ -20,7 +20,9 @@ NODES = 2000
 pytestmark = pytest.mark.skipif(
     shutil.which("mono") is None or shutil.which("mcs") is None, reason="mono is not installed"
 )
-ALLOCATOR = re.compile(r"\(wrapper alloc\)|__icall_wrapper_mono_gc_alloc|raise_gc_allocation|FastAllocateString")
+ALLOCATOR = re.compile(
+    r"\(wrapper alloc\)|__icall_wrapper_mono_(gc_alloc|profiler_raise|helper_ldstr)|FastAllocateString"
+)
 
 Record = Callable[..., Path]
 
@@ -132,6 +134,19 @@ def test_tables_and_flame_graphs_have_no_allocator_of_the_runtime(record: Record
     pprof = convert(log, "pprof")
     assert b"Counts:MakeNodes" in pprof
     assert not ALLOCATOR.search(pprof.decode("utf-8", "replace"))
+
+
+@pytest.mark.truth(
+    recording="mono_allocations", path="query", source="a program that throws a literal of a known size seven times"
+)
+def test_a_literal_is_allocated_by_the_method_that_contains_it(record: Record) -> None:
+    """The runtime makes the literals of `throw` by a call of its own."""
+    found = pf.fuse(record("nodefaults,alloc")).sql("""
+        SELECT f.name::VARCHAR, count(*) FROM allocations JOIN types t USING (type_id) JOIN stacks USING (stack_id)
+        JOIN frames USING (frame_id) JOIN functions f USING (function_id)
+        WHERE t.name = 'System.String' AND size_bytes = 80 GROUP BY 1
+    """)
+    assert ("Counts:Throw ()", 7) in found.fetchall()
 
 
 @pytest.mark.truth(

@@ -19,9 +19,8 @@ from .kinds import Kind
 from .mono_walk import THREAD, UNLOAD, MonoWalk, walk
 
 NS = 1_000_000_000
-ALLOCATORS = re.compile(
-    r"\(wrapper alloc\) |\(wrapper managed-to-native\) (object:__icall_wrapper_(mono_gc_alloc_"
-    r"|mono_profiler_raise_gc_allocation|mono_\w+_new|ves_icall_\w+_new)|string:FastAllocateString )"
+RUNTIME_CALLS = re.compile(
+    r"\(wrapper alloc\) |\(wrapper managed-to-native\) (object:__icall_wrapper_|string:FastAllocateString )"
 )
 
 
@@ -180,7 +179,9 @@ def test_stacks_of_events(log: MonoWalk, profile: Profile) -> None:
             for stack, ts_ns in zip(selected[column], selected[time], strict=True)
             if ts_ns in {event.time for event in log.of(*kinds)}
         )
-        expected = Counter(without_allocators([methods[frame] for (frame,) in event.pairs]) for event in log.of(*kinds))
+        expected = Counter(
+            without_runtime_calls([methods[frame] for (frame,) in event.pairs]) for event in log.of(*kinds)
+        )
         assert found == expected, table
 
 
@@ -193,10 +194,10 @@ def chain(stack: int | None, parents: dict[int, tuple[int | None, str]]) -> tupl
     return tuple(found)
 
 
-def without_allocators(outermost_first: list[str]) -> tuple[str, ...]:
+def without_runtime_calls(outermost_first: list[str]) -> tuple[str, ...]:
     """A backtrace, innermost first, up to the method that creates the object."""
     frames = list(reversed(outermost_first))
-    while frames and ALLOCATORS.match(frames[0]):
+    while frames and RUNTIME_CALLS.match(frames[0]):
         del frames[0]
     return tuple(frames)
 

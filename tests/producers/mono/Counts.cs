@@ -9,7 +9,7 @@ class Node { public Node Next; }
 
 class Leak { public byte[] Data = new byte[40]; }
 
-class Oops : Exception { }
+class Oops : Exception { public Oops (string message) : base (message) { } }
 
 static class Counts
 {
@@ -48,7 +48,7 @@ static class Counts
     [MethodImpl (MethodImplOptions.NoInlining)]
     static void Throw ()
     {
-        throw new Oops ();
+        throw new Oops ("a literal of 28 characters..");
     }
 
     [MethodImpl (MethodImplOptions.NoInlining)]

@@ -22,8 +22,8 @@ pub struct LogNames {
     pub threads: LogThreads,
     methods: AddressTimeline,
     classes: AddressTimeline,
-    /// Indices of the runtime's own methods that allocate objects for the code that creates them.
-    allocators: FxHashSet<u32>,
+    /// Indices of the calls of the runtime that compiled code makes by itself, such as those of allocators.
+    runtime_calls: FxHashSet<u32>,
 }
 
 /// A method.
@@ -75,18 +75,20 @@ impl LogNames {
         let threads = LogThreads::new(survey);
         let name = |it: &Function| survey.definitions.methods.get(it.definition).map(|record| &*record.name);
         let numbered = functions.iter().zip(0u32..);
-        let allocators =
-            numbered.filter(|(it, _)| name(it).is_some_and(is_allocator)).map(|(_, number)| number).collect();
-        Self { functions, types, modules, symbols, threads, methods, classes, allocators }
+        let runtime_calls = numbered
+            .filter(|(it, _)| name(it).is_some_and(is_runtime_call))
+            .map(|(_, number)| number)
+            .collect();
+        Self { functions, types, modules, symbols, threads, methods, classes, runtime_calls }
     }
 
-    /// A backtrace, outermost method first, without the runtime's allocators at its end: its last method is the one that
+    /// A backtrace, outermost method first, without the calls of the runtime at its end: its last method is the one that
     /// creates the object.
     #[must_use]
-    pub fn without_allocators<'a>(&self, methods: &'a [u64], time: u64) -> &'a [u64] {
+    pub fn without_runtime_calls<'a>(&self, methods: &'a [u64], time: u64) -> &'a [u64] {
         let mut own = methods;
         while let Some((last, callers)) = own.split_last()
-            && self.allocators.contains(&self.function(*last, time))
+            && self.runtime_calls.contains(&self.function(*last, time))
         {
             own = callers;
         }
@@ -191,28 +193,15 @@ fn number_functions(
     (functions, AddressTimeline::new(entries))
 }
 
-/// Whether a method is one of the runtime's allocators: managed allocators (`(wrapper alloc)`), or a call of a native one.
-fn is_allocator(method: &str) -> bool {
-    const ICALLS: [&str; 9] = [
-        "mono_gc_alloc_",
-        "mono_profiler_raise_gc_allocation",
-        "mono_object_new",
-        "mono_array_new",
-        "mono_string_new",
-        "mono_string_alloc",
-        "ves_icall_object_new",
-        "ves_icall_array_new",
-        "ves_icall_string_alloc",
-    ];
+/// Whether a method is a call that compiled code makes of the runtime without being asked to: managed runtime_calls
+/// (`(wrapper alloc)`), native ones, literals, initialization of classes.
+fn is_runtime_call(method: &str) -> bool {
     const STRINGS: [&str; 2] = ["string:FastAllocateString ", "string:InternalAllocateStr "];
     if method.starts_with("(wrapper alloc) ") {
         return true;
     }
     let Some(native) = method.strip_prefix("(wrapper managed-to-native) ") else { return false };
-    match native.strip_prefix("object:__icall_wrapper_") {
-        Some(icall) => ICALLS.iter().any(|start| icall.starts_with(start)),
-        None => STRINGS.iter().any(|start| native.starts_with(start)),
-    }
+    native.starts_with("object:__icall_wrapper_") || STRINGS.iter().any(|start| native.starts_with(start))
 }
 
 /// The class in `Ns.Class:Method (args)`; `None` for wrappers, which belong to no image.

@@ -34,7 +34,7 @@ pub const TABLES: [(&str, KindSet); 3] =
 pub struct LogStacks {
     /// The frames and the caller of each stack.
     pub tree: StackTree,
-    /// Backtraces by hash: their range in `backtraces`, and their stack; [`NO_CALLER`] for those of allocators only.
+    /// Backtraces by hash: their range in `backtraces`, and their stack; [`NO_CALLER`] for those of calls of the runtime only.
     by_hash: FxHashMap<u64, (usize, usize, u32)>,
     /// Method addresses of the backtraces.
     backtraces: Vec<u64>,
@@ -122,7 +122,7 @@ impl LogStacks {
         self
     }
 
-    /// Index of the stack of a backtrace; `None` if it is unknown, empty, or has only allocators of the runtime.
+    /// Index of the stack of a backtrace; `None` if it is unknown, empty, or has only calls of the runtime.
     #[must_use]
     #[inline]
     pub fn find_backtrace(&self, methods: &[u64], names: &LogNames, time: u64) -> Option<u32> {
@@ -136,9 +136,9 @@ impl LogStacks {
     }
 }
 
-/// The frames of a backtrace, outermost first, without the runtime's allocators at its end.
+/// The frames of a backtrace, outermost first, without calls of the runtime at its end.
 fn backtrace_frames(methods: &[u64], names: &LogNames, time: u64) -> Vec<StackFrame> {
-    let own = names.without_allocators(methods, time);
+    let own = names.without_runtime_calls(methods, time);
     own.iter().map(|method| StackFrame::method(names.function(*method, time))).collect()
 }
 
