@@ -133,3 +133,14 @@ def test_recordings_are_written_back_byte_for_byte(stem: str) -> None:
     for record in recording.records():
         written = encode(jitdump.from_record(record), "little")
         assert written == data[record.offset : record.offset + record.size], record
+
+
+def test_reading_moves_forward_into_a_record_whose_size_is_wrong() -> None:
+    """A record that the previous one contains is read, at an offset of its own; reading ends."""
+    dump = DUMPS.parents[1] / "found" / "jitdump" / "walk_stands_still.dump"
+    if not dump.exists():
+        pytest.skip(f"no {dump}")
+    offsets = [record.offset for record in pf.open(dump).records()]
+    assert offsets == sorted(set(offsets))
+    sizes = [int.from_bytes(dump.read_bytes()[at + 4 : at + 8], "little") for at in offsets]
+    assert any(at + size > following for at, size, following in zip(offsets, sizes, offsets[1:], strict=False))
