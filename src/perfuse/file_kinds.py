@@ -32,9 +32,11 @@ def kind_of(path: Path) -> str:
     """The kind of a file's content, with an article where it needs one: "JSON", "a recording (JITDUMP)"."""
     with path.open("rb") as file:
         head = file.read(_HEAD_BYTES)
-    for format_name, certainty in _core.sniff(head):
+    sniffed = _core.sniff(head)
+    for format_name, certainty in sniffed:
         if certainty == "certain":
             return f"a recording ({_title(format_name)})"
+    binary = f"a recording ({_title(sniffed[0][0])})" if sniffed else "binary data"
     for magic, kind in _MAGIC:
         if head.startswith(magic):
             return kind
@@ -42,9 +44,9 @@ def kind_of(path: Path) -> str:
         # The last character may be cut.
         text = head.decode(errors="strict" if len(head) < _HEAD_BYTES else "ignore").lstrip().lower()
     except UnicodeDecodeError:
-        return "binary data"
+        return binary
     if "\0" in text or len(text) < len(head) // 2:
-        return "binary data"
+        return binary
     return next((kind for start, kind in _MARKUP if text.startswith(start)), "text")
 
 

@@ -168,3 +168,16 @@ def test_an_argument_without_a_call_is_no_event(tmp_path: Path) -> None:
     for path in (repaired, converted):
         found = run("query", path, sql, "--format", "csv", "--limit", 0).splitlines()[1:]
         assert [line.split(",")[0] for line in found] == [kind for kind, _ in rows]
+
+
+@pytest.mark.truth(
+    recording="xray_fdr",
+    path=["convert", "convert:xray"],
+    source="the byte order of the version field in the written file",
+)
+def test_a_log_replaces_a_log_of_the_other_byte_order(tmp_path: Path) -> None:
+    """Logs have no magic number: one of big-endian order is recognized less certainly, and is a log still."""
+    source, out = corpus("fdr/small-v5.xray"), tmp_path / "out.xray"
+    for endian, order in (("little", "<H"), ("big", ">H"), ("little", "<H")):
+        run("convert", source, "--to", "xray", "-O", f"endian={endian}", "-o", out)
+        assert struct.unpack_from(order, out.read_bytes()) == (5,)
