@@ -417,3 +417,19 @@ def test_calls_are_markers_and_weights_in_firefox(kind: Kind, profile: Profile, 
         assert ns[name] == pytest.approx(total, rel=2e-3, abs=2 * expected[name]), name
     weights = exported.firefox(tmp_path / "out.json")
     assert dict(weights["calls-samples"]) == log.num_calls
+
+
+@pytest.mark.truth(
+    recording="xray_profiling",
+    path=["convert:csv", "report:calls"],
+    source="the file contains ticks and no rate: the ticks of the paths, by a walk over its blocks",
+)
+def test_ticks_are_not_called_nanoseconds(kind: Kind, tmp_path: Path) -> None:
+    ticks = {f"function {one.functions[-1]}": one.ticks for one in call_profile(kind.paths[0])}
+    perfuse.fuse(*kind.paths).export(tmp_path / "out.csv")
+    rows = exported.table(tmp_path / "out.csv")
+    assert {row["function"]: int(row["total_ticks"]) for row in rows} == ticks
+    assert not [name for name in rows[0] if name.endswith("_ns")]
+    report = json_of("report", *kind.paths, "--limit", "0")
+    assert report["unit"] == "ticks"
+    assert {one["name"]: one["total_ns"] for one in report["functions"]} == ticks

@@ -1,4 +1,4 @@
-"""Statistics of calls as comma-separated values, in nanoseconds, or as `llvm-xray account -format=csv` writes them."""
+"""Statistics of calls as comma-separated values: in nanoseconds or ticks, or as in `llvm-xray account -format=csv`."""
 
 import csv
 import io
@@ -34,7 +34,8 @@ def write(
     recursive_only: bool = False,
     llvm: bool = False,
 ) -> None:
-    """Writes a line per function, in UTF-8, quoted as in RFC 4180; unknown values are empty.
+    """Writes a line per function, in UTF-8, quoted as in RFC 4180; unknown values are empty. Names of columns have the
+    unit: `self_ns`, or `self_ticks` where the rate of the counter is unknown.
 
     Args:
         profile: The profile.
@@ -59,13 +60,15 @@ def write(
         lines = _llvm_lines(profile, order, function, limit or None, recursive_only)
     else:
         account = CallAccount(profile, by=by, recursive_only=recursive_only)
-        lines = _lines(account.functions(limit or None, order=order or "self", pattern=function), by)
+        rows = account.functions(limit or None, order=order or "self", pattern=function)
+        lines = _lines(rows, by, account.unit)
     for line in lines:
         out.write(line.encode("utf-8", "surrogateescape"))
 
 
-def _lines(rows: list[FunctionLatency], by: Grouping) -> Iterator[str]:
-    yield _line([*_FUNCTION, *_GROUPED[by], *LATENCY_COLUMNS])
+def _lines(rows: list[FunctionLatency], by: Grouping, unit: str) -> Iterator[str]:
+    columns = [name if unit == "ns" else name.replace("_ns", f"_{unit}") for name in LATENCY_COLUMNS]
+    yield _line([*_FUNCTION, *_GROUPED[by], *columns])
     for one in rows:
         function = one.function
         values: list[Any] = [function.name, function.native_id, function.module, function.path, function.line]

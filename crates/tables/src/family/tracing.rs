@@ -90,10 +90,10 @@ table! {
         functions: List,
         /// Number of calls with this path.
         num_calls: u64,
-        /// Time in these calls with the calls they made, in nanoseconds. At least that of the paths one call longer: a recorder
+        /// Time in these calls with the calls they made, in nanoseconds, or in ticks where `clocks.hz` is null. At least that of the paths one call longer: a recorder
         /// may have lost time of calls that were left together, or that were open at the end.
         total_ns: i64,
-        /// Time in these calls without the calls they made, in nanoseconds.
+        /// Time in these calls without the calls they made, in nanoseconds, or in ticks where `clocks.hz` is null.
         self_ns: i64,
         /// Recording that contains the record of this row.
         source_id: u32,
