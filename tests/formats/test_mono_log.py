@@ -45,12 +45,12 @@ def test_a_log_comes_out_byte_for_byte(mono_corpus: Path, tmp_path: Path, folder
 
 
 def test_unreadable_logs_are_not_written(mono_corpus: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out.mlpd"
     for path in logs(mono_corpus, "malformed"):
         try:
             log = pf.open(path)
         except pf.UnreadableInput:
             continue
+        out = tmp_path / path.name
         written = pf.mono.convert(log, output=out)
         again = pf.open(out)
         assert sum(again.summary.records.values()) == written.num_events == sum(log.summary.records.values())

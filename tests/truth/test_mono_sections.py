@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from perfuse.analysis.facts import NotRecorded, facts_of
 from perfuse.profile import Profile
@@ -454,3 +457,44 @@ def test_histories_of_objects(kind: Kind, log: MonoWalk) -> None:
         tolerance = 10_000 if kind.name == "mono_before_15" else 0
         assert [time for time, _ in events] == pytest.approx([time for time, _ in walked], rel=0, abs=tolerance)
         assert all(event["object_address"] == hex(address) for event in one["events"])
+
+
+def symbols(path: Path) -> Counter[tuple[str, int]]:
+    """Name and size of the functions of an ELF file."""
+    with path.open("rb") as file:
+        table = ELFFile(file).get_section_by_name(".symtab")
+        assert isinstance(table, SymbolTableSection)
+        functions = [one for one in table.iter_symbols() if one["st_info"]["type"] == "STT_FUNC"]
+        return Counter((one.name, one["st_size"]) for one in functions)
+
+
+@pytest.mark.truth(
+    recording=["mono_*", "perf_mono"],
+    path=["convert:elf", "api:Profile.images"],
+    source="names and sizes of code: a walk over the log, and pyelftools over the symbols",
+)
+def test_symbols_of_elf_files(kind: Kind, log: MonoWalk, profile: Profile, path: str, tmp_path: Path) -> None:
+    out = tmp_path / "out.elf"
+    if path == "convert:elf":
+        profile.export(out, to="elf")
+    else:
+        (pid,) = profile.images.pids()
+        with out.open("w+b") as file:
+            profile.images.write({pid: file})
+    found = symbols(out)
+    sizes = Counter(size for _, size in found.elements())
+    if kind.name in ("mono_samples", "mono_locks"):
+        # Sizes of freed memory are left out; what they are is tested with the report.
+        assert sizes.total() > 0.95 * sum(0 < size < 1 << 22 for _, size in log.code())
+        assert not found - Counter(log.code())
+    else:
+        methods = Counter(log.code())
+        assert found & methods == methods
+        assert Counter(size for _, size in (found - methods).elements()) == Counter(log.helpers())
+
+
+@pytest.mark.truth(
+    recording="mono_coverage", path="assert:duration", source="first and last event: a walk over the log"
+)
+def test_duration(log: MonoWalk, profile: Profile) -> None:
+    assert facts_of(profile)["duration"]() == log.ordered[-1].time - log.ordered[0].time

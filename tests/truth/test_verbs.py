@@ -90,7 +90,7 @@ def test_report_of_collapsed_stacks(kind: Kind) -> None:
 
 def events_of(kind: Kind, of: int, *subtypes: int) -> list[Event]:
     """Events of a type, of some subtypes or of all."""
-    found = (one for one in read_events(kind.paths[0]) if one.byte & 15 == of)
+    found = (one for one in read_events(kind.paths[-1]) if one.byte & 15 == of)
     return [one for one in found if not subtypes or one.byte >> 4 in subtypes]
 
 
@@ -230,6 +230,7 @@ def test_convert_writes_every_weight(kind: Kind, tmp_path: Path) -> None:
         "mono_gc",
         "mono_before_15",
         "mono_coverage",
+        "perf_mono",
     ],
     path=["convert", "convert:perf-map"],
     source="address, size and name of each compiled method and helper: another decoder of Mono logs",
