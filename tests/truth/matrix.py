@@ -156,6 +156,8 @@ def _exporter(kind: Kind, name: str) -> str | None:
     if name == "xray-yaml":
         is_log = kind.formats == ("xray",)
         return _needs(kind, "call_events") if is_log else "records of an XRay log are written as YAML"
+    if name == "mono" and kind.name == "collapsed":
+        return "it has no times"
     if name == "mono":
         return None if "mono" in kind.formats else _needs(kind, "samples", "call_events", "allocations")
     if EXPORTED[name] is TIMED and kind.name == "collapsed":

@@ -76,7 +76,7 @@ def test_streams_for_timelines(log: MonoWalk, profile: Profile) -> None:
     trace = profile.call_trace()
     assert trace is not None
     assert trace.num_events == len(log.of(0x13, 0x23, 0x33))
-    assert trace.num_instants == len(log.instants())
+    assert trace.num_instants == len(log.instants()) + len(log.of(0x04, 0x84))
     ends = [event for event in log.of(0x11) if event.values[0] == 5]
     waits = [event for event in log.of(0x05, 0x85, 0x15, 0x95) if event.byte & 0x70 == 0x10 or event.values[0] == 1]
     rounds = log.of(0x91)

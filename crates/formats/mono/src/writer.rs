@@ -214,8 +214,11 @@ pub fn events_from_rows<E: From<ColumnError>>(
         };
         if let Some(stack) = stack {
             stacks.append_frames(stack, &mut event.frames);
-            if byte == EventByte::ALLOC_BT {
-                event.frames.reverse();
+            match byte {
+                EventByte::ALLOC_BT => event.frames.reverse(),
+                // mprof-report counts a sample by its instruction pointer.
+                EventByte::SAMPLE_HIT => event.addresses.extend(event.frames.first()),
+                _ => {}
             }
         }
         write(thread, &mut event)?;

@@ -102,15 +102,16 @@ _METHOD_BASE, _TYPE_BASE, _VTABLE_BASE, _IMAGE_ADDRESS, _DOMAIN_ADDRESS = (
 """Addresses for rows that have none in the tables: 16 bytes per key."""
 _UNKNOWN_KEY = 0xFFF_FFFF
 """The key of the method of frames without a function."""
-_THREAD_ID = "coalesce(t.tid::UBIGINT, 4294967296 + 16 * t.thread_id::UBIGINT)"
+_THREAD_ID = "coalesce((t.tid::BIGINT & 4294967295)::UBIGINT, 4294967296 + 16 * t.thread_id::UBIGINT)"
+"""Of a thread; some recorders write an address as its number."""
 _KINDS = "CASE kind::VARCHAR WHEN 'enter' THEN 1 WHEN 'exception_exit' THEN 3 ELSE 2 END"
 
 
 def write_tables(profile: LoggedProfile, out: IO[bytes]) -> WriteSummary:
     """Writes a log of the newest data version from a profile's tables `allocations`, `call_events` and `samples`.
 
-    Methods and types get addresses derived from their keys. A log does not represent weights of samples, or offsets of
-    frames in their functions.
+    Methods and types get addresses derived from their keys; methods that samples are in have one byte of code there, by
+    which mprof-report counts them. A log does not represent weights of samples, or offsets of frames in functions.
 
     Raises:
         ExportError: The profile has none of these tables.
@@ -176,9 +177,23 @@ def _write_names(profile: LoggedProfile, writer: Writer, start: int) -> None:
         vtable = _VTABLE_BASE + 16 * key
         writer.event(_METADATA, thread, start, mtype=_VTABLE, pointer=vtable, domain=_DOMAIN_ADDRESS, **{"class": at})
     functions = profile.sql("SELECT function_id, name::VARCHAR FROM functions").fetchall()
+    sampled = _sampled_functions(profile)
     for key, name in [*functions, (_UNKNOWN_KEY, "[unknown]")]:
-        writer.event("METHOD_JIT", thread, start, method=_METHOD_BASE + 16 * key, code=0, size=0, name=name or "")
+        method = _METHOD_BASE + 16 * key
+        code, size = (method, 1) if key in sampled else (0, 0)
+        writer.event("METHOD_JIT", thread, start, method=method, code=code, size=size, name=name or "")
     threads = profile.sql(f"SELECT {_THREAD_ID}::UBIGINT, name::VARCHAR FROM threads t").fetchall()
     for key, name in threads:
         if name:
             writer.event("METADATA_name", key, start, mtype=_THREAD, pointer=key, name=name)
+
+
+def _sampled_functions(profile: LoggedProfile) -> set[int]:
+    """Keys of the innermost functions of samples."""
+    if not profile.has_samples:
+        return set()
+    rows = profile.sql(f"""
+        SELECT DISTINCT coalesce(function_id, {_UNKNOWN_KEY})
+        FROM samples JOIN stacks USING (stack_id) JOIN frames USING (frame_id)
+    """).fetchall()
+    return {key for (key,) in rows}
