@@ -88,6 +88,11 @@ class Diagnostic:
         """Whether its severity is at least `warning`."""
         return self.severity != "info"
 
+    @property
+    def is_loss(self) -> bool:
+        """Whether its severity is at least `data_loss`: a part of the recording is missing or cannot be read."""
+        return self.severity in ("data_loss", "error")
+
 
 _MODULES = {"fusing": "perfuse.fusing.rules", "instrumentation_map": "perfuse.formats.xray.map_rules"}
 """Modules with the texts of rules that belong to no format; those of a format are in its package."""

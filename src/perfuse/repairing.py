@@ -1,7 +1,7 @@
 """Repairing damaged files: the longest valid file that can be recovered."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
 
@@ -50,6 +50,7 @@ class RepairResult:
     Attributes:
         changes: Every change.
         lost: Data that could not be recovered.
+        remaining: Errors and losses that `check` finds in the repaired file, with their offsets in it.
         records_in: Records of the damaged file.
         records_out: Records of the repaired file.
         differences: The kinds of which the two have different numbers.
@@ -57,6 +58,7 @@ class RepairResult:
 
     changes: list[Change]
     lost: list[Diagnostic]
+    remaining: list[Diagnostic]
     records_in: int
     records_out: int
     differences: list[KindDifference]
@@ -79,12 +81,15 @@ def repair(source: Input, output: str | PathLike[str], *, strict: bool = False) 
     try:
         with output_path(Path(target)) as path:
             changes, lost, rewritten = recording._core.repair(str(path))
-            before, after = recording.summary.records, open(path).summary.records
+            repaired = open(path)
+            before, after = recording.summary.records, repaired.summary.records
+            remaining = [replace(one, path=target) for one in repaired.check() if one.is_loss]
     except OSError as error:
         raise ExportError(f"cannot write {target}: {error.strerror or error}", path=target) from error
     return RepairResult(
         [Change(code, message, offset) for code, message, offset in changes],
         from_core(recording.path, lost),
+        remaining,
         sum(before.values()),
         sum(after.values()),
         _differences(before, after, dict(rewritten)),

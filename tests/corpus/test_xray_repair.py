@@ -23,6 +23,7 @@ def test_repaired_logs_are_accepted(folder: str, xray_corpus: Path, llvm_xray: s
     assert logs
     repaired = tmp_path / "repaired.xray"
     for path in logs:
+        repaired.unlink(missing_ok=True)
         try:
             perfuse.repair(path, repaired)
         except perfuse.UnreadableInput:

@@ -9,7 +9,7 @@ import perfuse
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
 from perfuse.cli.exit_codes import Failure, describe_failure
-from perfuse.cli.options import FILES, JSON, LOSS_SEVERITIES, STRICT
+from perfuse.cli.options import FILES, JSON, STRICT
 from perfuse.cli.verbs import verb
 from perfuse.reports.grid import Cell, Column, bar, fields, grid, section
 from perfuse.reports.inputs import clock_lines, counts_text, severity_counts
@@ -54,7 +54,7 @@ def command(console: Console, files: tuple[str, ...], as_json: bool, strict: boo
     if unreadable:
         return exit_codes.UNREADABLE
     # No note: the output states the health of every file.
-    return exit_codes.FINDINGS if any(found.severity in LOSS_SEVERITIES for found in findings) else exit_codes.CLEAN
+    return exit_codes.FINDINGS if any(found.is_loss for found in findings) else exit_codes.CLEAN
 
 
 def recording_json(recording: Recording, diagnostics: list[Diagnostic]) -> dict[str, Any]:

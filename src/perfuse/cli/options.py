@@ -215,8 +215,6 @@ def _writable(ctx: click.Context, _param: click.Parameter, value: str | None) ->
     return value
 
 
-LOSS_SEVERITIES = ("data_loss", "error")
-"""Severities of diagnostics that mean that a part of the recording is missing from the output."""
 _HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]{1,16}")
 READING_STAGE = "joining"
 """The stage that `perfuse.fuse` reports when the core starts to read the files."""
@@ -289,7 +287,7 @@ def note_data_loss(console: Console, diagnostics: Sequence[Diagnostic]) -> int:
     """
     from perfuse.reports.inputs import counts_text, severity_counts
 
-    losses = [found for found in diagnostics if found.severity in LOSS_SEVERITIES]
+    losses = [found for found in diagnostics if found.is_loss]
     if not losses:
         return exit_codes.CLEAN
     paths = sorted({found.path for found in losses})

@@ -10,8 +10,9 @@ import click
 import perfuse
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
-from perfuse.cli.options import JSON, STRICT, limit, output
+from perfuse.cli.options import JSON, STRICT, limit, note_data_loss, output
 from perfuse.cli.verbs import verb
+from perfuse.repairing import RepairResult
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.inputs import counts_text, severity_counts
 from perfuse.reports.text import Role
@@ -27,24 +28,31 @@ TEXT_LIMIT = 20
 @JSON
 @STRICT
 def command(console: Console, file: str, output: str, limit: int | None, as_json: bool, strict: bool) -> int:
-    """Lists what was changed and what was lost; exits with 1 where data is lost. The input is not modified."""
+    """Lists what was changed and what was lost; exits with 1 where data is lost or errors remain.
+
+    The input is not modified.
+    """
     result = perfuse.repair(file, output, strict=strict)
-    exit_code = exit_codes.FINDINGS if result.lost else exit_codes.CLEAN
-    data_is_out = output == "-"
-    if as_json and not data_is_out:
+    if output == "-":
+        console.note(_summary_text(result, output))
+    elif as_json:
         shown = asdict(replace(result, changes=result.changes[: limit or None]))
         console.json({"input": file, "output": output, "num_changes": len(result.changes), **shown})
-        return exit_code
-    if limit is None:
-        limit = TEXT_LIMIT
+    else:
+        _print_changes(console, result, output, TEXT_LIMIT if limit is None else limit)
+    lost = exit_codes.FINDINGS if result.lost else exit_codes.CLEAN
+    return max(lost, note_data_loss(console, result.remaining))
+
+
+def _summary_text(result: RepairResult, output: str) -> str:
     read, written = counted(result.records_in, "record"), count_text(result.records_out)
-    done = f"{read} read, {written} written to {output}"
     changes = counted(len(result.changes), "change")
     lost = counts_text(severity_counts(result.lost)) if result.lost else "nothing lost"
-    if data_is_out:
-        console.note(f"{done}; {changes}; {lost}")
-        return exit_code
-    console.line(f"{done}; {changes}; {lost}")
+    return f"{read} read, {written} written to {output}; {changes}; {lost}"
+
+
+def _print_changes(console: Console, result: RepairResult, output: str, limit: int) -> None:
+    console.line(_summary_text(result, output))
     for one in result.differences:
         counts = f"{count_text(one.records_in)} read, {count_text(one.records_out)} written"
         reason = f": {one.reason}" if one.reason else ""
@@ -67,4 +75,3 @@ def command(console: Console, file: str, output: str, limit: int | None, as_json
     if limit and len(result.changes) > limit:
         rest = count_text(len(result.changes) - limit)
         console.line(console.style.paint(f"  … {rest} more changes (--limit 0 shows all)", Role.FAINT))
-    return exit_code
