@@ -302,6 +302,23 @@ def test_a_misspelt_name_is_an_error_with_the_nearest_names(record: Record, fact
     assert near in done.stderr.split("did you mean")[1]
 
 
+@pytest.mark.truth(
+    recording="mono_allocations",
+    path=["assert:exceptions", "assert:allocations"],
+    source="a program that never uses a type",
+)
+def test_nothing_of_a_type_that_was_never_used_happened(record: Record) -> None:
+    """It is not in the log; only an assertion that there is none holds."""
+    log = record(EVERYTHING)
+    absent = ["exceptions['System.IO.FileNotFoundException'].count == 0", "allocations['Warehouse'].count < 1"]
+    done = _assertion(log, *absent)
+    assert [(one["value"], one["holds"]) for one in json.loads(done.stdout)["assertions"]] == [(0, True), (0, True)]
+    assert done.returncode == 0
+    done = _assertion(log, "allocations['Warehouse'].count < 1000")
+    assert done.returncode == 2
+    assert "there is no type 'Warehouse'" in done.stderr
+
+
 def test_a_misspelt_function_is_an_error_with_the_nearest_names(record: Record) -> None:
     done = _assertion(record("nodefaults,calls"), "calls['Counts:Waitt ()'].count < 1")
     assert done.returncode == 2

@@ -116,12 +116,17 @@ def judge(assertions: list[Assertion], facts: Facts) -> list[Verdict]:
 
 
 def _verdict(assertion: Assertion, facts: Facts) -> Verdict:
-    from perfuse.analysis.facts import NotRecorded
+    from perfuse.analysis.facts import NotRecorded, UnknownNameError
 
     try:
         value = float(_value(assertion.fact, facts))
     except NotRecorded as reason:
         return Verdict(assertion, None, False, str(reason))
+    except UnknownNameError as error:
+        # A type that the program never used is not in the recording: that nothing of it happened is true.
+        if error.misspelt or assertion.holds(1) or not assertion.holds(0):
+            raise
+        value = 0.0
     return Verdict(assertion, value, assertion.holds(value))
 
 

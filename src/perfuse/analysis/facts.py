@@ -32,6 +32,22 @@ class NotRecorded(Exception):  # noqa: N818 - an answer, not an error
     """A fact has no value: what it is about was not recorded. The text says how to record it."""
 
 
+class UnknownNameError(UsageError):
+    """A recording does not contain a type, a function or a counter.
+
+    Attributes:
+        misspelt: Whether it contains a similar name. Else the program may never have used what has the name.
+    """
+
+    def __init__(self, message: str, hint: str | None, *, misspelt: bool) -> None:
+        super().__init__(message, field="assert", hint=hint)
+        self.misspelt = misspelt
+
+
+_MISSPELT = 0.75
+"""Similarity of two names from which one is taken for a misspelling of the other."""
+
+
 def facts_of(profile: Profile) -> dict[str, Fact]:
     """Facts by name. Sizes are in bytes, times in nanoseconds, shares in percent.
 
@@ -304,9 +320,9 @@ def _known(names: Iterable[str], name: str, what: str) -> str:
     near = difflib.get_close_matches(name, all_names, n=3)
     short = [one for one in sorted(all_names) if name.lower() in one.lower()][:3]
     found = list(dict.fromkeys([*short, *near]))[:3]
-    raise UsageError(
-        f"there is no {what} {name!r}", field="assert", hint=f"did you mean {' or '.join(found)}?" if found else None
-    )
+    misspelt = bool(short or difflib.get_close_matches(name, all_names, n=1, cutoff=_MISSPELT))
+    hint = f"did you mean {' or '.join(found)}?" if found else None
+    raise UnknownNameError(f"there is no {what} {name!r}", hint, misspelt=misspelt or what == "counter")
 
 
 def _distribution_facts(prefix: str, read: Callable[[], Distribution]) -> dict[str, Fact]:
