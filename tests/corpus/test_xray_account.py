@@ -2,7 +2,6 @@
 
 import csv
 from pathlib import Path
-from typing import Any
 
 import pytest
 from arro3.core import Table
@@ -81,14 +80,9 @@ def _account(log: Path) -> tuple[dict[int, Figures], _core.CallStatistics]:
     """Figures by the log's own function ids. Times stay in ticks, the unit that llvm-xray computes in."""
     recording = _core.Recording.open(str(log))
     hz = int(recording.summary()["header"]["cycle_frequency"])
-    clock: dict[str, Any] = {
-        "numerator": 1,
-        "denominator": 1,
-        "offset_ns": 0,
-        "clock_kind": "tsc",
-        "hz_source": "header",
-    }
-    placed = _core.Placed(recording, pid=None, hz=hz, stated_hz=hz, uncertainty_ns=None, alignment="none", **clock)
+    # Kind, rate and its source, the stated rate, two factors, offset, uncertainty, alignment.
+    clock = ("tsc", hz, "header", hz, 1, 1, 0, None, "none")
+    placed = _core.Placed(recording, clock, None)
     fusion = _core.Profile([placed], [], False)
     statistics = _core.call_statistics(fusion, rank="llvm")
     functions, names = Table.from_arrow(statistics.functions()), Table.from_arrow(fusion.table("functions"))
