@@ -106,6 +106,26 @@ def test_times_are_within_their_stated_error(
         assert stated < span / 1000
 
 
+@pytest.mark.truth(
+    recording="xray_fdr",
+    path=["info", "query"],
+    source="the true rate of the machine's counter, and a header that states another one",
+)
+@pytest.mark.parametrize("num_buffers", [4, 5, 8])
+def test_a_few_buffers_contradict_a_wrong_header(tmp_path: Path, num_buffers: int) -> None:
+    """Buffers of less than a millisecond give a rate with an error of some percent, which 3.7 GHz is not within."""
+    if not RIGHT.path.exists():
+        pytest.skip(f"no {RIGHT.path}")
+    header = bytearray(RIGHT.path.read_bytes()[:32])
+    struct.pack_into("<Q", header, 8, 3_700_000_000)
+    log = tmp_path / "log.xray"
+    log.write_bytes(header + b"".join(RIGHT.buffers()[:num_buffers]))
+    clock = perfuse.open(log).clock
+    assert clock.hz_source == "estimated"
+    assert clock.hz == pytest.approx(RIGHT.hz, rel=0.15)
+    assert "measured in the log itself" in output("info", log)
+
+
 def output(*words: object) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "perfuse", *map(str, words)], capture_output=True, text=True, check=False, timeout=60

@@ -19,6 +19,9 @@ use super::log::{LogContent, XRay, agrees};
 use super::rate::WallOffset;
 use super::{FORMAT, check, describe, ingest, rate, repair, seek};
 
+/// Largest relative error of an estimate that is used in place of a rate that it contradicts.
+const MAX_ESTIMATE_ERROR: f64 = 0.5;
+
 impl Recording for XRay {
     fn format(&self) -> &'static Format {
         &FORMAT
@@ -156,7 +159,7 @@ impl XRay {
         match (rate, &found) {
             (Rate::Hz(hz), _) => (Some(hz.max(1)), "given", 0.0),
             (Rate::Auto, Some(found))
-                if found.relative_error < MAX_RELATIVE_ERROR
+                if found.relative_error < MAX_ESTIMATE_ERROR
                     && found.hz >= 1.0
                     && !stated.is_some_and(|hz| hz == EMULATED_HZ || agrees(hz, found)) =>
             {
