@@ -65,7 +65,9 @@ def test_the_outermost_frame_is_not_representable_in_version_1() -> None:
     made = sframe.Section(2, "x86_64")
     made.add(0x1000, 16, [UnwindRow(0, None)])
     assert sframe.open(made.encode(0)).find([0x1001]).to_arrow()["outermost"][0].as_py()
-    assert [item.what for item in made.convert(1).unsupported] == ["the outermost frame"]
+    assert [item.what for item in made.convert(1).unsupported] == [
+        "the outermost frame is not representable in version 1"
+    ]
 
 
 def test_equal_rows_are_shared() -> None:

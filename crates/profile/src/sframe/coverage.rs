@@ -6,7 +6,7 @@ use perfuse_formats::sframe::SFrame;
 use perfuse_formats::sframe::consts::Abi;
 
 use super::cross_check::ComparedSection;
-use super::from_eh_frame::reason_not_representable;
+use super::from_eh_frame::{Reason, reason_not_representable};
 
 /// Coverage of one SFrame section that has an `.eh_frame` beside it.
 pub struct SectionCoverage {
@@ -32,8 +32,10 @@ pub struct MissingFunction {
     pub size: u64,
     /// Name, where the symbol table has it.
     pub name: Option<String>,
-    /// Why it has no rows.
-    pub reason: String,
+    /// Code of the reason why it has no rows, for which Python has a text.
+    pub reason: &'static str,
+    /// What that text contains; may be empty.
+    pub detail: String,
 }
 
 /// Coverage of each SFrame section of a file that has an `.eh_frame` beside it.
@@ -45,11 +47,10 @@ pub fn section_coverage(file: &SFrame) -> Vec<SectionCoverage> {
         let coverage = Coverage::of(elf.unwrap_or_default(), &compared.eh_frame, &compared.table);
         let unit = file.units().iter().find(|unit| unit.section == compared.section);
         let version = unit.map_or((3, Abi(0)), |unit| (unit.version(), unit.abi()));
-        let uncovered = coverage.uncovered.iter().map(|function| MissingFunction {
-            start: function.start,
-            size: function.size,
-            name: function.name.clone(),
-            reason: reason(function, &compared, version),
+        let uncovered = coverage.uncovered.iter().map(|function| {
+            let (reason, detail) = reason(function, &compared, version);
+            let name = function.name.clone();
+            MissingFunction { start: function.start, size: function.size, name, reason, detail }
         });
         SectionCoverage {
             section: compared.section,
@@ -63,16 +64,16 @@ pub fn section_coverage(file: &SFrame) -> Vec<SectionCoverage> {
     ComparedSection::all_of(file).into_iter().map(of_section).collect()
 }
 
-fn reason(function: &EhFrameFunction, compared: &ComparedSection, (version, abi): (u8, Abi)) -> String {
+fn reason(function: &EhFrameFunction, compared: &ComparedSection, (version, abi): (u8, Abi)) -> Reason {
     let table = &compared.eh_frame.table;
     let of_linker_or_assembler = || match compared.eh_frame.code_at(function.start) {
-        Some(code) if code.name.starts_with(".plt") => "left out by the linker, which writes PLTs".to_owned(),
-        _ => "assembled without --gsframe".to_owned(),
+        Some(code) if code.name.starts_with(".plt") => ("linker", String::new()),
+        _ => ("assembler", String::new()),
     };
     match &function.eh_frame {
-        EhFrameEntry::Missing => "not in .eh_frame either".to_owned(),
-        EhFrameEntry::Unreadable(why) => format!("its .eh_frame cannot be read: {why}"),
-        EhFrameEntry::Unrepresentable(why) => why.to_string(),
+        EhFrameEntry::Missing => ("no_eh_frame", String::new()),
+        EhFrameEntry::Unreadable(why) => ("unreadable_eh_frame", why.clone()),
+        EhFrameEntry::Unrepresentable(why) => ("eh_frame_rule", why.to_string()),
         EhFrameEntry::Rows(at) => {
             let function = table.functions.get(*at);
             let reason = function.and_then(|it| reason_not_representable(table, it, version, abi));

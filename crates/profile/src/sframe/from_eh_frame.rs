@@ -13,7 +13,7 @@ use perfuse_formats::jitdump::records::UnwindingInfoRecord;
 use perfuse_formats::jitdump::{self, JitDump};
 use perfuse_formats::sframe::consts::{Abi, VERSION_1_REPEAT_BYTES};
 use perfuse_formats::sframe::recovery::Recovery;
-use perfuse_formats::sframe::writer::{NewFunction, SectionContents};
+use perfuse_formats::sframe::writer::{NewFunction, SectionContents, Unsupported};
 use perfuse_formats::{Position, Recording, Sniff, Source};
 use perfuse_wire::{Endian, ParseError};
 
@@ -24,8 +24,10 @@ pub struct OmittedFunction {
     pub start: Option<u64>,
     /// Index of the row that cannot be represented.
     pub row: Option<u32>,
-    /// The reason.
-    pub reason: String,
+    /// Code of the reason, for which Python has a text.
+    pub reason: &'static str,
+    /// What that text contains; may be empty.
+    pub detail: String,
     /// Whether the whole function is missing.
     pub is_omitted: bool,
 }
@@ -66,7 +68,8 @@ pub fn section_from_eh_frame(
     omitted.extend(eh_frame.unread.iter().map(|unread| OmittedFunction {
         start: unread.function.map(|(start, _)| start),
         row: None,
-        reason: format!("an entry that cannot be read: {}", unread.why),
+        reason: "unreadable_entry",
+        detail: unread.why.clone(),
         is_omitted: true,
     }));
     omitted.sort_by_key(|function| (function.start, function.row));
@@ -90,10 +93,14 @@ pub(super) fn reason_not_representable(
     function: &UnwindFunction,
     version: u8,
     abi: Abi,
-) -> Option<String> {
+) -> Option<Reason> {
     let mut section = NewSection::new(version, abi);
     section.add(table, function);
-    section.omitted.into_iter().find(|omitted| omitted.is_omitted).map(|omitted| omitted.reason)
+    section
+        .omitted
+        .into_iter()
+        .find(|omitted| omitted.is_omitted)
+        .map(|omitted| (omitted.reason, omitted.detail))
 }
 
 struct NewSection {
@@ -112,16 +119,15 @@ impl NewSection {
         let before = self.contents.checkpoint();
         let start = Some(function.start);
         for part in split_at_stubs(function, table.rows(function)) {
-            if let Err((row, reason)) = self.add_part(function, &part) {
+            if let Err((row, (reason, detail))) = self.add_part(function, &part) {
                 self.contents.roll_back(before);
                 let row = row.map(|row| row.saturating_add(part.first_row) as u32);
-                let reason = reason.to_owned();
-                return self.omitted.push(OmittedFunction { start, row, reason, is_omitted: true });
+                return self.omitted.push(OmittedFunction { start, row, reason, detail, is_omitted: true });
             }
         }
         if function.is_signal && version < 3 {
-            let reason = "that the kernel enters it for a signal".to_owned();
-            self.omitted.push(OmittedFunction { start, row: None, reason, is_omitted: false });
+            let (reason, detail) = (Unsupported::SignalFrame.code(), String::new());
+            self.omitted.push(OmittedFunction { start, row: None, reason, detail, is_omitted: false });
         }
     }
 
@@ -129,7 +135,7 @@ impl NewSection {
         &mut self,
         function: &UnwindFunction,
         part: &FunctionPart<'_>,
-    ) -> Result<(), (Option<usize>, &'static str)> {
+    ) -> Result<(), (Option<usize>, Reason)> {
         let version = self.contents.version;
         let mut added = NewFunction {
             start: function.start.wrapping_add(u64::from(part.from)),
@@ -140,30 +146,38 @@ impl NewSection {
         };
         if let Some(stub) = part.stub {
             let Some(bytes) = stub.mask.checked_add(1).filter(|bytes| bytes.is_power_of_two()) else {
-                return Err((Some(0), "a block that repeats and whose size is not a power of two"));
+                return Err((Some(0), ("repeat_power", String::new())));
             };
             if !added.start.is_multiple_of(bytes.into()) {
-                return Err((Some(0), "a block that repeats and begins within another"));
+                return Err((Some(0), ("repeat_start", String::new())));
             }
             if version < 2 && bytes != VERSION_1_REPEAT_BYTES {
-                return Err((Some(0), "a block that repeats and is not 16 bytes"));
+                return Err((Some(0), ("repeat_size", String::new())));
             }
             added.repeat_bytes = bytes;
             let rows = [(0, stub.recovery(false)), (stub.moves_at.into(), stub.recovery(true))];
             let [first, _] = rows;
             return match stub.moves_at < bytes {
-                true => self.contents.add(added, &rows),
-                false => self.contents.add(added, &[first]),
+                true => self.contents.add(added, &rows).map_err(with_code),
+                false => self.contents.add(added, &[first]).map_err(with_code),
             };
         }
         let rows = part.rows.iter().enumerate().map(|(index, row)| match row.rule {
             RowRule::Recovery(recovery) => Ok((row.start.saturating_sub(part.from), recovery)),
-            RowRule::Plt(_) => Err((Some(index), "an expression of a PLT")),
-            RowRule::Unrepresentable(why) => Err((Some(index), why.text())),
+            RowRule::Plt(_) => Err((Some(index), ("plt_expression", String::new()))),
+            RowRule::Unrepresentable(why) => Err((Some(index), ("eh_frame_rule", why.to_string()))),
         });
         let rows = rows.collect::<Result<Vec<(u32, Recovery)>, _>>()?;
-        self.contents.add(added, &rows)
+        self.contents.add(added, &rows).map_err(with_code)
     }
+}
+
+/// Code of a reason, for which Python has a text, and what that text contains.
+pub(super) type Reason = (&'static str, String);
+
+/// The index of a row and what is not supported there.
+fn with_code((row, unsupported): (Option<usize>, Unsupported)) -> (Option<usize>, Reason) {
+    (row, (unsupported.code(), String::new()))
 }
 
 /// A range of a function: rows, or an expression for each block of a PLT.
@@ -234,7 +248,8 @@ fn section_of_dump(dump: &JitDump, version: u8) -> Option<(SectionContents, Vec<
         omitted.extend(unread.into_iter().map(|unread| OmittedFunction {
             start: Some(code.start),
             row: None,
-            reason: unread.why,
+            reason: "unreadable_entry",
+            detail: unread.why,
             is_omitted: true,
         }));
         add_code(&mut table, &read, code.start, code.size);

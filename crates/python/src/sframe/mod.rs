@@ -178,8 +178,8 @@ fn open_source(py: Python<'_>, path: &str) -> PyResult<Arc<Source>> {
     py.detach(|| Source::open(path)).map(Arc::new).map_err(|error| io_error(py, path, &error))
 }
 
-/// `(function, row, reason, whether the function is omitted)`.
-type OmittedRow = (Option<u64>, Option<u32>, String, bool);
+/// `(function, row, code of the reason, whether the function is omitted, detail)`.
+type OmittedRow = (Option<u64>, Option<u32>, &'static str, bool, String);
 
 /// A section made from a program's `.eh_frame` or from a JITDUMP's unwinding records, and what cannot be represented in it.
 #[pyfunction]
@@ -204,7 +204,7 @@ pub fn sframe_from_eh_frame(
             lacking(py, path, error, hint)
         }
     })?;
-    let row = |it: OmittedFunction| (it.start, it.row, it.reason, it.is_omitted);
+    let row = |it: OmittedFunction| (it.start, it.row, it.reason, it.is_omitted, it.detail);
     Ok((SFrameSection::of(contents), omitted.into_iter().map(row).collect()))
 }
 
@@ -241,7 +241,8 @@ fn coverage_dict<'py>(py: Python<'py>, section: &SectionCoverage) -> PyResult<Bo
     let (coverage, checked) = (&section.coverage, &section.cross_check);
     let code =
         coverage.sections.iter().map(|it| (&it.name, it.start, it.size, it.covered_bytes, it.eh_frame_bytes));
-    let without = section.uncovered.iter().map(|it| (it.start, it.size, it.name.as_deref(), &it.reason));
+    let without =
+        section.uncovered.iter().map(|it| (it.start, it.size, it.name.as_deref(), it.reason, &it.detail));
     dict!(py,
         section: section.section, eh_frame_bytes: section.eh_frame_bytes,
         eh_frame_functions: section.num_eh_frame_functions, num_functions: coverage.num_functions,

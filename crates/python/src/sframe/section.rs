@@ -80,7 +80,7 @@ impl SFrameSection {
         let rows: Vec<(u32, Recovery)> =
             rows.into_iter().map(|row| Ok((row.0, recovery(row)?))).collect::<PyResult<_>>()?;
         let function = NewFunction { start, size, repeat_bytes, is_signal: signal, is_key_b: key_b };
-        self.lock()?.add(function, &rows).map_err(|(_, why)| PyValueError::new_err(why))
+        self.lock()?.add(function, &rows).map_err(|(_, why)| PyValueError::new_err(why.code()))
     }
 
     /// The same for a machine of the other byte order.
@@ -127,7 +127,7 @@ fn abi_of(arch: &str) -> PyResult<Abi> {
 }
 
 pub(super) fn unsupported_row(item: &UnrepresentableItem) -> UnsupportedRow {
-    (item.function, item.row, item.what, item.omitted)
+    (item.function, item.row, item.what.code(), item.omitted)
 }
 
 impl SFrameSection {

@@ -14,6 +14,7 @@ from typing import IO, NamedTuple
 from perfuse import _core
 from perfuse.errors import UsageError
 from perfuse.formats.sframe.section import ConvertedSection, Section, UnsupportedItem
+from perfuse.formats.sframe.unsupported import unsupported_text
 from perfuse.output_descriptor import descriptor_of
 from perfuse.output_file import output_file
 from perfuse.recording import Input, Recording
@@ -91,7 +92,10 @@ class SFrame:
                 eh_frame_bytes=row["eh_frame_bytes"],
                 eh_frame_functions=row["eh_frame_functions"],
                 code=[CodeSection(*one) for one in row["code"]],
-                without=[UncoveredFunction(*one) for one in row["without"]],
+                without=[
+                    UncoveredFunction(start, size, name, unsupported_text(code, detail))
+                    for start, size, name, code, detail in row["without"]
+                ],
                 agreement=EhFrameAgreement(
                     num_functions=row["compared_functions"],
                     num_stretches=row["compared_stretches"],

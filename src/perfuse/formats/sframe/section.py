@@ -10,6 +10,7 @@ from typing import NamedTuple, Self
 
 from perfuse import _core
 from perfuse.errors import UsageError
+from perfuse.formats.sframe.unsupported import TEXTS, unsupported_text
 from perfuse.output_file import check_target, output_file
 
 
@@ -119,7 +120,11 @@ class Section:
         Raises:
             ValueError: A row is not representable in this version.
         """
-        self._core.add(start, size, list(rows), repeat_bytes, signal, key_b)
+        try:
+            self._core.add(start, size, list(rows), repeat_bytes, signal, key_b)
+        except ValueError as error:
+            code = str(error)
+            raise ValueError(TEXTS.get(code, code)) from None
 
     def convert(self, version: int, *, arch: str | None = None, pcrel: bool | None = None) -> ConvertedSection:
         """The section in another version, with everything that is not representable there.
@@ -140,7 +145,7 @@ class Section:
             fixed = "always" if version == 3 else "never"
             raise UsageError(f"start addresses of version {version} are {fixed} relative to their fields: omit pcrel")
         core, items = (self._core if arch is None else self._core.for_arch(arch)).convert(version, pcrel)
-        return ConvertedSection(Section._of(core), [UnsupportedItem(*item) for item in items])
+        return ConvertedSection(Section._of(core), [_unsupported_item(*item) for item in items])
 
     def optimise(self) -> Section:
         """The section in fewer bytes: functions with equal rows share them. Readers see the same content."""
@@ -192,6 +197,12 @@ class Section:
         return Section._of(core)
 
 
+def _unsupported_item(
+    function: int | None, row: int | None, code: str, left_out: bool, detail: str = ""
+) -> UnsupportedItem:
+    return UnsupportedItem(function, row, unsupported_text(code, detail), left_out)
+
+
 @dataclass(frozen=True, slots=True)
 class ConvertedSection:
     """A section in another version.
@@ -222,4 +233,4 @@ def from_eh_frame(program: str | PathLike[str], *, version: int = 3) -> Converte
         ValueError: The version does not exist.
     """
     core, items = _core.sframe_from_eh_frame(fspath(program), version)
-    return ConvertedSection(Section._of(core), [UnsupportedItem(*item) for item in items])
+    return ConvertedSection(Section._of(core), [_unsupported_item(*item) for item in items])

@@ -1,6 +1,7 @@
 //! Adds functions whose rows are given as recovery rules, each written in the shortest form its version has.
 
 use super::contents::{OwnedFre, SectionContents, SectionFunction};
+use super::unsupported::Unsupported;
 use crate::consts::{
     Abi, S390X_CFA_ADJUSTMENT, S390X_CFA_SCALE, SFRAME_FDE_TYPE_DEFAULT, SFRAME_FDE_TYPE_FLEX,
 };
@@ -52,12 +53,12 @@ impl SectionContents {
         &mut self,
         function: NewFunction,
         rows: &[(u32, Recovery)],
-    ) -> Result<(), (Option<usize>, &'static str)> {
+    ) -> Result<(), (Option<usize>, Unsupported)> {
         if function.is_signal && self.version < 3 {
-            return Err((None, "only version 3 can mark a function as a signal frame"));
+            return Err((None, Unsupported::SignalFrame));
         }
         if self.version >= 3 && rows.len() > usize::from(u16::MAX) {
-            return Err((None, "more than 65535 rows"));
+            return Err((None, Unsupported::TooManyRows));
         }
         let repeats = function.repeat_bytes != 0;
         let last_start = rows.iter().map(|(start, _)| *start).max().unwrap_or(0);
@@ -93,7 +94,7 @@ fn encode_rows(
     rows: &[(u32, Recovery)],
     context: &RowContext,
     fde_type: u8,
-) -> Result<Vec<OwnedFre>, (Option<usize>, &'static str)> {
+) -> Result<Vec<OwnedFre>, (Option<usize>, Unsupported)> {
     let context = RowContext { fde_type, ..*context };
     let row = |(index, (start, recovery)): (usize, &(u32, Recovery))| {
         row_of(*start, recovery, &context).map_err(|why| (Some(index), why))
@@ -105,10 +106,10 @@ fn encode_rows(
 ///
 /// # Errors
 /// What the version or the FDE type cannot represent.
-pub fn row_of(start: u32, recovery: &Recovery, context: &RowContext) -> Result<OwnedFre, &'static str> {
+pub fn row_of(start: u32, recovery: &Recovery, context: &RowContext) -> Result<OwnedFre, Unsupported> {
     let Recovery::Caller { cfa, fp, ra, ra_mangled } = recovery else {
         return match context.version {
-            1 => Err("the outermost frame is not representable in version 1"),
+            1 => Err(Unsupported::Outermost),
             _ => Ok(OwnedFre { start, info: FreInfo::new(false, 0, 0, false), words: Vec::new() }),
         };
     };
@@ -147,19 +148,19 @@ impl EncodedWord {
     }
 }
 
-fn offset(offset: i64) -> Result<EncodedWord, &'static str> {
-    i32::try_from(offset).map(EncodedWord::Offset).map_err(|_| "an offset of more than 32 bits")
+fn offset(offset: i64) -> Result<EncodedWord, Unsupported> {
+    i32::try_from(offset).map(EncodedWord::Offset).map_err(|_| Unsupported::OffsetSize)
 }
 
 /// The word for a CFA offset.
-fn cfa_offset(value: i64, context: &RowContext) -> Result<EncodedWord, &'static str> {
+fn cfa_offset(value: i64, context: &RowContext) -> Result<EncodedWord, Unsupported> {
     if context.abi != Abi::S390X_ENDIAN_BIG {
         return offset(value);
     }
     let from_sp = value.saturating_sub(S390X_CFA_ADJUSTMENT);
     match from_sp % S390X_CFA_SCALE {
         0 => offset(from_sp / S390X_CFA_SCALE),
-        _ => Err("a CFA offset that is not a multiple of 8"),
+        _ => Err(Unsupported::CfaScale),
     }
 }
 
@@ -169,9 +170,9 @@ fn positional_words(
     fp: &Recover,
     ra: &Recover,
     context: &RowContext,
-) -> Result<Vec<EncodedWord>, &'static str> {
+) -> Result<Vec<EncodedWord>, Unsupported> {
     if cfa.deref || !matches!(cfa.base, Base::Sp | Base::Fp) {
-        return Err("a CFA that is not relative to stack or frame pointer");
+        return Err(Unsupported::CfaBase);
     }
     let is_s390x = context.abi == Abi::S390X_ENDIAN_BIG;
     let saved = |rule: &Recover| match rule {
@@ -181,11 +182,11 @@ fn positional_words(
                 Base::Register(number) => *number,
                 Base::Sp => 15,
                 Base::Fp => 11,
-                Base::Cfa => return Err("a register whose value is the CFA"),
+                Base::Cfa => return Err(Unsupported::RegisterOfCfa),
             };
             Ok(Some(EncodedWord::Offset((number << 1 | 1).cast_signed())))
         }
-        Recover::At(_) => Err("a register that is not saved at an offset from the CFA"),
+        Recover::At(_) => Err(Unsupported::RegisterPlace),
         Recover::Fixed(at) => Ok(Some(EncodedWord::Offset((*at).into()))),
         Recover::Same => Ok(None),
     };
@@ -202,13 +203,13 @@ fn positional_words(
                 {
                     continue;
                 }
-                _ => return Err("a register that is not at the fixed offset in the header"),
+                _ => return Err(Unsupported::FixedOffset),
             }
         }
         match saved(rule)? {
             Some(word) if pending == 0 => words.push(word),
             Some(word) if is_s390x => words.extend([EncodedWord::Offset(0), word]),
-            Some(_) => return Err("a frame pointer that is saved while the return address is not"),
+            Some(_) => return Err(Unsupported::FpWithoutRa),
             None => pending = pending.saturating_add(1),
         }
     }
@@ -221,8 +222,8 @@ fn control_words(
     fp: &Recover,
     ra: &Recover,
     context: &RowContext,
-) -> Result<Vec<EncodedWord>, &'static str> {
-    let registers = context.abi.registers().ok_or("an ABI whose registers are unknown")?;
+) -> Result<Vec<EncodedWord>, Unsupported> {
+    let registers = context.abi.registers().ok_or(Unsupported::UnknownRegisters)?;
     let pair = |expression: &Expression, value: EncodedWord| {
         let (named, number) = match expression.base {
             Base::Cfa => (0, 0),
@@ -233,12 +234,12 @@ fn control_words(
         [EncodedWord::Control(number.wrapping_shl(3) | u32::from(expression.deref) << 1 | named), value]
     };
     if cfa.base == Base::Cfa {
-        return Err("a CFA that is relative to itself");
+        return Err(Unsupported::CfaOfItself);
     }
     let mut words = pair(cfa, cfa_offset(cfa.offset, context)?).to_vec();
     match (ra, fp) {
         (Recover::At(Expression { base: Base::Cfa, deref: false, .. }), _) => {
-            return Err("a return address that is an address of the stack");
+            return Err(Unsupported::RaOnStack);
         }
         (Recover::At(ra), _) => words.extend(pair(ra, offset(ra.offset)?)),
         (_, Recover::At(_)) => words.push(EncodedWord::Control(0)),

@@ -5,6 +5,7 @@ use perfuse_wire::Endian;
 use super::add::row_of;
 use super::contents::{OwnedFre, SectionContents, SectionFunction, WriteError};
 use super::encode;
+use super::unsupported::Unsupported;
 use crate::consts::{
     Abi, SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED, SFRAME_F_FRAME_POINTER, SFRAME_FDE_TYPE_DEFAULT,
     SFRAME_FDE_TYPE_FLEX, VERSION_1_REPEAT_BYTES,
@@ -21,7 +22,7 @@ pub struct UnrepresentableItem {
     /// Zero-based index of the row, where the item is one.
     pub row: Option<u32>,
     /// A description of the item.
-    pub what: &'static str,
+    pub what: Unsupported,
     /// Whether the function was omitted, because what remains of it would be unwound wrongly.
     pub omitted: bool,
 }
@@ -62,7 +63,7 @@ impl SectionContents {
             flags |= SFRAME_F_FDE_FUNC_START_PCREL;
         }
         if self.flags & SFRAME_F_FRAME_POINTER & !flags != 0 {
-            let what = "the flag SFRAME_F_FRAME_POINTER";
+            let what = Unsupported::FramePointerFlag;
             unsupported.push(UnrepresentableItem { function: None, row: None, what, omitted: false });
         }
         // Without the flag, readers take unsorted entries for an assembler's, whose start addresses are relative to
@@ -85,7 +86,7 @@ impl SectionContents {
             let converted_function = match last {
                 Some((before, converted_to)) if shared_properties(&before) == shared_properties(function) => {
                     if converted_to.is_none() {
-                        let what = "rows shared with a function that is left out";
+                        let what = Unsupported::SharedRows;
                         unsupported.push(UnrepresentableItem {
                             function: Some(function.start),
                             row: None,
@@ -145,32 +146,30 @@ impl SectionContents {
             info.is_signal() && version >= 3,
         );
         if info.is_signal() && version < 3 {
-            report(None, "the mark of a signal frame", false);
+            report(None, Unsupported::SignalFrame, false);
         }
         if self.abi == Abi::S390X_ENDIAN_BIG && version < 2 {
-            report(None, "s390x, which version 1 does not support", true);
+            report(None, Unsupported::Machine, true);
         }
         if info.repeats() {
             let has_later_rows = rows.iter().any(|row| row.start != 0);
             match version {
                 1 if function.repeat_bytes != VERSION_1_REPEAT_BYTES && has_later_rows => {
-                    report(None, "a repeating block whose size is not 16 bytes", true)
+                    report(None, Unsupported::RepeatSize, true)
                 }
-                1 if function.repeat_bytes != VERSION_1_REPEAT_BYTES => report(
-                    None,
-                    "the size of a repeating block; version 1 readers take it as 16 bytes",
-                    false,
-                ),
+                1 if function.repeat_bytes != VERSION_1_REPEAT_BYTES => {
+                    report(None, Unsupported::RepeatField, false)
+                }
                 _ => {}
             }
         } else if version < 2 {
             converted_function.repeat_bytes = 0;
         }
         if version >= 3 && rows.len() > usize::from(u16::MAX) {
-            report(None, "more than 65535 rows", true);
+            report(None, Unsupported::TooManyRows, true);
         }
         if rows.is_empty() && version >= 3 && self.version < 3 {
-            report(None, "a function without rows, which version 3 reads as the outermost frame", true);
+            report(None, Unsupported::NoRows, true);
         }
         let outermost = rows.is_empty() && self.version >= 3 && version < 3 && !info.is_signal();
         if outermost && version == 2 {
@@ -178,7 +177,7 @@ impl SectionContents {
             return (converted_function, vec![row]);
         }
         if outermost {
-            report(None, "the outermost frame", true);
+            report(None, Unsupported::Outermost, true);
         }
         let from = self.context(function);
         let can_keep_words = function.fde_type == SFRAME_FDE_TYPE_DEFAULT && !self.has_registers(function);
@@ -187,7 +186,7 @@ impl SectionContents {
             converted_function.fde_type = function.fde_type;
             for (index, row) in rows.iter().enumerate() {
                 if version < 2 && row.words.is_empty() {
-                    report(Some(index), "the outermost frame", true);
+                    report(Some(index), Unsupported::Outermost, true);
                 }
             }
             return (converted_function, rows.to_vec());
@@ -221,11 +220,11 @@ impl SectionContents {
     ///
     /// # Errors
     /// Why the row cannot be interpreted.
-    pub fn interpret(&self, row: &OwnedFre, context: &RowContext) -> Result<Recovery, &'static str> {
+    pub fn interpret(&self, row: &OwnedFre, context: &RowContext) -> Result<Recovery, Unsupported> {
         let mut bytes = Vec::new();
-        encode::write_row(row, 4, Endian::Little, &mut bytes)?;
+        encode::write_row(row, 4, Endian::Little, &mut bytes).map_err(|_| Unsupported::UnreadableRow)?;
         let mut rows = FreIter::new(&bytes, 0, Some(4), 1, Endian::Little, 0);
-        let row = rows.next().and_then(Result::ok).ok_or("a row that cannot be read")?;
-        context.interpret(&row).map_err(|_| "a row that cannot be interpreted")
+        let row = rows.next().and_then(Result::ok).ok_or(Unsupported::UnreadableRow)?;
+        context.interpret(&row).map_err(|_| Unsupported::InvalidRow)
     }
 }
