@@ -5,6 +5,7 @@ it is not an input, may be written, and has content of the same kind; `replacing
 """
 
 import errno
+import gc
 import gzip
 import os
 import secrets
@@ -49,8 +50,11 @@ def check_target(path: Path, *inputs: Path) -> None:
         UsageError: A file of that name is an input.
         OSError: It may not be written, or it is a symbolic link to anything but a regular file of this user.
     """
-    same = (str(file) for file in inputs if path.exists() and path.samefile(file))
-    source = next(same, None) or input_at(path)
+    source = next((str(file) for file in inputs if path.exists() and path.samefile(file)), None)
+    if source is None and input_at(path):
+        # A recording that is open only because of a reference cycle is no longer an input.
+        gc.collect()
+        source = input_at(path)
     if source is not None:
         known = "" if source == str(path) else f", {source},"
         raise UsageError(

@@ -111,7 +111,7 @@ def test_unsupported_items_of_a_version_are_reported() -> None:
 def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no version 6 of Fdr mode"):
         Writer(io.BytesIO(), version=6)
-    with pytest.raises(UsageError, match="mode is one of fdr, basic, not 'profile'"):
+    with pytest.raises(UsageError, match='mode is one of fdr, basic, not "profile"'):
         Writer(io.BytesIO(), mode="profile")  # type: ignore[arg-type]
     writer = Writer(io.BytesIO())
     with pytest.raises(ValueError, match="28 bits"):
