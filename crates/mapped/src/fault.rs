@@ -19,8 +19,9 @@ struct Mapped {
 }
 
 impl Mapped {
-    const FREE: Self =
-        Self { start: AtomicUsize::new(0), end: AtomicUsize::new(0), is_cut: AtomicBool::new(false) };
+    const fn free() -> Self {
+        Self { start: AtomicUsize::new(0), end: AtomicUsize::new(0), is_cut: AtomicBool::new(false) }
+    }
 }
 
 /// Places for ranges, and further blocks. Blocks are never freed: the handler may read them at any time.
@@ -30,7 +31,9 @@ struct Block {
 }
 
 impl Block {
-    const EMPTY: Self = Self { places: [Mapped::FREE; BLOCK], next: AtomicPtr::new(ptr::null_mut()) };
+    const fn empty() -> Self {
+        Self { places: [const { Mapped::free() }; BLOCK], next: AtomicPtr::new(ptr::null_mut()) }
+    }
 
     /// The block that follows.
     fn next(&self) -> Option<&'static Self> {
@@ -39,7 +42,7 @@ impl Block {
     }
 }
 
-static MAPPED: Block = Block::EMPTY;
+static MAPPED: Block = Block::empty();
 
 /// Every place of the list.
 fn places() -> impl Iterator<Item = &'static Mapped> {
@@ -61,7 +64,7 @@ impl Watch {
         let free = |place: &&Mapped| place.start.load(Ordering::Relaxed) == 0;
         let place = places().find(free).unwrap_or_else(|| {
             let last = std::iter::successors(Some(&MAPPED), |block| block.next()).last().unwrap_or(&MAPPED);
-            let block: &'static Block = Box::leak(Box::new(Block::EMPTY));
+            let block: &'static Block = Box::leak(Box::new(Block::empty()));
             last.next.store(ptr::from_ref(block).cast_mut(), Ordering::Release);
             &block.places[0]
         });
