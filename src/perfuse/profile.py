@@ -1,6 +1,6 @@
 """Several recordings joined on one clock: tables, SQL, analyses, exports."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from os import PathLike
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from perfuse.flame_graph import FlameGraph
     from perfuse.formats.mono.profile_log import RuntimeLog
     from perfuse.formats.xray.profile_log import CallLog
-    from perfuse.query import Database, DuckDBRelation
+    from perfuse.query import Database, DuckDBRelation, Parameters
     from perfuse.recording import Recording
 
 
@@ -63,25 +63,39 @@ class Profile:
         built_here = {"samples", "diagnostics"} if self.selection.condition is not None else {"diagnostics"}
         return Tables(self._build, names(), {name: self._fusion.table for name in names() if name not in built_here})
 
-    def sql(self, query: str, *, memory: int | str | None = None) -> "DuckDBRelation":
+    def sql(
+        self,
+        query: str,
+        parameters: "Parameters | None" = None,
+        frames: Mapping[str, Any] | None = None,
+        *,
+        memory: int | str | None = None,
+        allow_files: bool = False,
+    ) -> "DuckDBRelation":
         """Runs SQL over the common tables; a table is built when a query first names it.
 
-        Large tables are not held in memory: they are built again each time that a query scans them.
+        Large tables are not held in memory: they are built again each time that a query scans them. Any number of
+        threads may run queries.
 
         Args:
             query: The SQL, in DuckDB's dialect.
+            parameters: Values of `$name` in the query, by name, or of its `?`, in order.
+            frames: Tables of your own by name: pandas and polars data frames, relations, anything with Arrow streams.
             memory: Limit of the memory of the process, in bytes or as `4GB`, for this query and those that follow. What
                 does not fit is written to temporary files.
+            allow_files: Whether the query, and methods of its relation, may read and write files, load extensions and
+                change settings.
 
         Returns:
-            A DuckDB relation: `.fetchall()`, `.df()`, `.pl()`, `.arrow()`, `.write_parquet(path)`; it prints itself.
+            A DuckDB relation: `.fetchall()`, `.df()`, `.pl()`, `.arrow()`; it prints itself. With `allow_files` also
+            `.write_parquet(path)` and the like.
 
         Raises:
-            QueryError: The SQL is invalid, or names a table or column that does not exist. An error that depends on the
-                rows, such as a failed conversion, is raised by DuckDB when they are fetched.
-            UsageError: The memory limit is not a size, or too small.
+            QueryError: The SQL is invalid, names a table or column that does not exist, or does what is not allowed. An
+                error that depends on the rows, such as a failed conversion, is raised by DuckDB when they are fetched.
+            UsageError: The memory limit is not a size, or too small; or a frame has the name of a common table.
         """
-        return self._database.sql(query, memory)
+        return self._database.sql(query, memory=memory, parameters=parameters, frames=frames, allow_files=allow_files)
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:

@@ -1,18 +1,22 @@
 """SQL over the common tables: the only module that imports DuckDB.
 
-Works with DuckDB 1.5 and 2.0: `fetchall()` only, Arrow through the PyCapsule interface, no pyarrow.
+Queries read the tables and what they are given; they reach no file, no extension and no Python variable unless that is
+allowed. Works with DuckDB 1.5 and 2.0: `fetchall()` only, Arrow through the PyCapsule interface, no pyarrow.
 """
 
 import atexit
+import errno
 import itertools
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from weakref import WeakSet
 
 import duckdb
@@ -51,7 +55,9 @@ def query_errors(hint_for: Callable[[str], str | None] = lambda _message: None) 
         # The first line is the message; the second has the position, or a suggestion.
         message, *more = [line.rstrip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         hint = hint_for(message) or (more[0] if more else None)
-        if isinstance(error, duckdb.OutOfMemoryException):
+        if isinstance(error, duckdb.PermissionException):
+            hint = _ALLOW_FILES
+        elif isinstance(error, duckdb.OutOfMemoryException):
             message = "the query needs more memory than its limit"
             hint = "give the query more memory (--memory, memory=), or let it return, group or sort fewer rows"
         raise QueryError(message, hint=hint) from error
@@ -69,31 +75,35 @@ class Database:
     def __init__(self, tables: "Mapping[str, Table]") -> None:
         self._all.add(self)
         self._tables = tables
-        self._connection: DuckDBPyConnection | None = None
-        self._registered: set[str] = set()
+        self._roots: dict[bool, DuckDBPyConnection] = {}
+        """The connections that were opened first: without access to files, and with."""
+        self._threads = threading.local()
 
-    def sql(self, query: str, memory: "int | str | None" = None) -> DuckDBRelation:
-        """A DuckDB relation; nothing runs before it is fetched or written.
-
-        Args:
-            query: The SQL.
-            memory: Limit of the memory of the process, in bytes or as `4GB`, for this query and those that follow. What
-                does not fit is written to temporary files.
-
-        Raises:
-            QueryError: The SQL is invalid, or names a table or column that does not exist.
-            UsageError: The memory limit is not a size, or too small.
-        """
-        connection = self._open()
+    def sql(
+        self,
+        query: str,
+        *,
+        memory: "int | str | None" = None,
+        parameters: "Parameters | None" = None,
+        frames: Mapping[str, Any] | None = None,
+        allow_files: bool = False,
+    ) -> DuckDBRelation:
+        """A DuckDB relation; nothing runs before it is fetched or written. The arguments are those of `Profile.sql`."""
+        session = self._session(allow_files, of_its_own=bool(frames))
         words = set(re.findall(r"\w+", query.lower()))
-        for name in self._tables:
-            if name in words and name not in self._registered:
-                connection.register(name, self._tables[name].scanned())
-                self._registered.add(name)
+        for name, frame in (frames or {}).items():
+            if name.lower() in self._tables:
+                raise UsageError(f"{name} is a common table", hint="give the frame another name")
+            session.connection.register(name, _registrable(frame))
+        for name in words & set(self._tables) - session.registered:
+            session.connection.register(name, self._tables[name].scanned())
+            session.registered.add(name)
         if memory is not None:
-            self._limit_memory(connection, memory_bytes(memory))
+            self._limit_memory(session.connection, memory_bytes(memory))
         with query_errors(lambda message: self._hint(message, query)):
-            return connection.sql(query)
+            if not allow_files:
+                _check_statements(session.connection, query)
+            return session.connection.sql(query, params=parameters)
 
     def _hint(self, message: str, query: str) -> str | None:
         """Names of common tables and their columns that are similar to one that DuckDB does not find."""
@@ -119,14 +129,33 @@ class Database:
                 named.update(dict.fromkeys((table, match[2] or table), table))
         return named
 
-    def _open(self) -> "DuckDBPyConnection":
-        if self._connection is None:
-            self._connection = _connect()
-            self._connection.execute("SET enable_progress_bar = false")
-            # DuckDB's default is a directory in the current one. DuckDB creates it when it first needs it.
-            spilled = Path(tempfile.gettempdir()) / f"{_temporary_prefix()}{next(_NUMBERS)}"
-            self._connection.execute(f"SET temp_directory = {_quoted(str(spilled))}")
-        return self._connection
+    def _session(self, allow_files: bool, of_its_own: bool) -> "_Session":
+        """The session of the calling thread, or one for a single query with tables of its own.
+
+        A connection runs one query at a time, and the threads of a process share none.
+        """
+        root = self._roots.get(allow_files)
+        if root is None:
+            # Of two threads that open one at the same time, both use that of the first.
+            root = self._roots.setdefault(allow_files, self._open(allow_files))
+        if of_its_own:
+            return _Session(root.cursor())
+        sessions: dict[bool, _Session] = self._threads.__dict__.setdefault("sessions", {})
+        if allow_files not in sessions:
+            sessions[allow_files] = _Session(root.cursor())
+        return sessions[allow_files]
+
+    def _open(self, allow_files: bool) -> "DuckDBPyConnection":
+        connection = _connect()
+        connection.execute("SET enable_progress_bar = false")
+        # DuckDB's default is a directory in the current one. DuckDB creates it when it first needs it.
+        spilled = Path(tempfile.gettempdir()) / f"{_temporary_prefix()}{next(_NUMBERS)}"
+        connection.execute(f"SET temp_directory = {_quoted(str(spilled))}")
+        connection.execute("SET python_enable_replacements = false")
+        if not allow_files:
+            connection.execute("SET allow_persistent_secrets = false")
+            connection.execute("SET enable_external_access = false")
+        return connection
 
     def _limit_memory(self, connection: "DuckDBPyConnection", limit: int) -> None:
         """Limits DuckDB to what the rest of the process leaves."""
@@ -153,11 +182,55 @@ class Database:
 
     @classmethod
     def _execute_in_all(cls, *statements: str) -> None:
-        for connection in [database._connection for database in cls._all]:
-            if connection is not None:
-                cursor = connection.cursor()
-                for statement in statements:
-                    cursor.execute(statement).fetchall()
+        for connection in [root for database in cls._all for root in database._roots.values()]:
+            cursor = connection.cursor()
+            for statement in statements:
+                cursor.execute(statement).fetchall()
+
+
+@dataclass
+class _Session:
+    """A connection of one thread, and the common tables that it knows."""
+
+    connection: "DuckDBPyConnection"
+    registered: set[str] = field(default_factory=set)
+
+
+Parameters: TypeAlias = Mapping[str, object] | Sequence[object]
+"""Values of a query's `$name` parameters, or of its `?` in order."""
+
+_ALLOW_FILES = "--allow-files (allow_files=True) permits files, extensions and settings"
+_READING = {"SELECT", "EXPLAIN", "CREATE", "INSERT", "UPDATE", "DELETE", "DROP", "MULTI", "RELATION"}
+"""Kinds of statements that read tables, or change those that a query made itself; MULTI is PIVOT."""
+
+
+def _check_statements(connection: "DuckDBPyConnection", query: str) -> None:
+    """Raises `QueryError` for statements that would change settings, or reach files and extensions."""
+    for statement in connection.extract_statements(query):
+        kind = statement.type.name
+        if kind not in _READING:
+            raise QueryError(f"{kind} is not allowed: queries read the tables", hint=_ALLOW_FILES)
+
+
+def _registrable(frame: Any) -> Any:
+    """A user's table in a form that can be scanned several times: what offers Arrow streams, as Arrow."""
+    if not hasattr(frame, "__arrow_c_stream__"):
+        return frame
+    from arro3.core import Table as ArrowTable
+
+    return ArrowTable.from_arrow(frame)
+
+
+def writable_directory(relation: DuckDBRelation) -> Path:
+    """The directory that a relation's database may write files to: that of its temporary files, private to it."""
+    setting = relation.query("rows", "SELECT current_setting('temp_directory')")
+    assert setting is not None
+    [(directory,)] = setting.fetchall()
+    path = Path(directory)
+    path.mkdir(mode=0o700, exist_ok=True)
+    if path.is_symlink() or path.stat().st_uid != os.geteuid():
+        raise PermissionError(errno.EPERM, "the directory belongs to another user", str(path))
+    return path
 
 
 def _connect() -> "DuckDBPyConnection":

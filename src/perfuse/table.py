@@ -72,9 +72,9 @@ class Table:
         if self._arrow is not None or scan is None:
             return self.to_arrow()
         # The database may not refer to this table, nor to the profile, which owns the database.
-        first = [scan(self.name)]
+        first = iter([scan(self.name)])
         name = self.name
-        return _core.ScannedTable(name, lambda: first.pop() if first else scan(name))
+        return _core.ScannedTable(name, lambda: next(first, None) or scan(name))
 
     def to_pandas(self) -> Any:
         """The table as a `pandas.DataFrame` (extra `perfuse[pandas]`)."""

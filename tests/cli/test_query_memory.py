@@ -104,8 +104,9 @@ def test_what_cannot_be_done_within_the_memory_is_an_error(long_log: Path, perfu
 
 def test_a_query_that_needs_more_memory_says_so(long_log: Path) -> None:
     profile = pf.open(long_log).profile()
-    relation = profile.sql("SELECT length(string_agg(record_offset::VARCHAR, ' ' ORDER BY hash(slice_id))) FROM slices")
-    profile._database._open().execute("SET memory_limit = '20MB'; SET temp_directory = ''")
+    sql = "SELECT length(string_agg(record_offset::VARCHAR, ' ' ORDER BY hash(slice_id))) FROM slices"
+    relation = profile.sql(sql, allow_files=True)
+    profile.sql("SET memory_limit = '20MB'; SET temp_directory = ''", allow_files=True)
     from perfuse.query import query_errors
 
     with pytest.raises(QueryError) as raised, query_errors():

@@ -37,6 +37,9 @@ from perfuse.cli.verbs import verb
     metavar="SIZE",
     help="Limit of memory, such as 800MB or 4GB; what does not fit is written to temporary files.",
 )
+@click.option(
+    "--allow-files", is_flag=True, help="The SQL may read and write files, load extensions and change settings."
+)
 @output("File to write")
 @profile_options
 def command(
@@ -46,6 +49,7 @@ def command(
     as_json: bool,
     limit: int | None,
     memory: str | None,
+    allow_files: bool,
     output: str | None,
     how: ProfileOptions,
 ) -> int:
@@ -59,7 +63,7 @@ def command(
     if form is None:
         form = form_of_file(output) if output and output != "-" else "table"
     profile = open_profile(console, files, how)
-    relation = profile.sql(sql, memory=memory)
+    relation = profile.sql(sql, memory=memory, allow_files=allow_files)
     if relation is None:
         raise click.UsageError("the SQL returns no rows: it must be a SELECT, or FROM a table")
     write_result(console, relation, form, None if output == "-" else output, limit)

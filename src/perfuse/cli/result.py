@@ -9,6 +9,7 @@ import struct
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
@@ -16,7 +17,7 @@ from perfuse import _core
 from perfuse.cli.console import Console
 from perfuse.descriptors import COMPRESSED
 from perfuse.errors import ExportError, QueryError, UsageError, core_error
-from perfuse.output_file import output_file, output_path
+from perfuse.output_file import output_file
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.json_text import address_value, is_address, json_text
 from perfuse.reports.text import Role, Style, cell_width, cut, cut_middle
@@ -94,11 +95,10 @@ def write_result(console: Console, relation: DuckDBRelation, form: str, path: st
 
 def _write_file(relation: DuckDBRelation, form: str, path: Path) -> None:
     by_name = _named_writer(relation, form)
-    if by_name is not None:
-        with output_path(path) as unfinished:
-            by_name(str(unfinished))
-        return
     with output_file(path) as out:
+        if by_name is not None:
+            _through_pipe(relation, by_name, out)
+            return
         if form in {"arrow", "arrow-stream"}:
             _write_arrow(relation, out, form)
             return
@@ -111,7 +111,8 @@ def _write_file(relation: DuckDBRelation, form: str, path: Path) -> None:
 def _write_stdout(console: Console, relation: DuckDBRelation, form: str) -> None:
     by_name = _named_writer(relation, form)
     if by_name is not None:
-        _through_stdout(console, by_name)
+        console.out.flush()
+        _through_pipe(relation, by_name, sys.stdout.buffer)
     elif form in {"arrow", "arrow-stream"}:
         console.out.flush()
         _write_arrow(relation, sys.stdout.buffer, form)
@@ -221,34 +222,47 @@ def _single_text(value: float) -> str:
     return repr(float(next((text for text in texts if struct.pack("f", float(text)) == single), value)))
 
 
-def _through_stdout(console: Console, write: Callable[[str], None]) -> None:
-    """Lets DuckDB write to standard output.
+def _through_pipe(relation: DuckDBRelation, write: Callable[[str], None], out: IO[bytes]) -> None:
+    """Lets DuckDB write to an open file, or to standard output.
 
-    DuckDB writes to file names only. Opening /dev/stdout by name would truncate a file that output is appended to: it
-    writes into a pipe instead, and a thread copies the pipe to standard output.
+    DuckDB writes to file names only, and only in the directory of its temporary files: it writes into a named pipe
+    there, and a thread copies the pipe to the output.
     """
-    console.out.flush()
-    reader, writer = os.pipe()
+    from perfuse.query import writable_directory
+
+    directory = writable_directory(relation)
+    pipe = directory / f"result-{threading.get_ident()}"
+    os.mkfifo(pipe, 0o600)
     failed: list[OSError] = []
-
-    def pump() -> None:
-        with open(reader, "rb", buffering=0) as source:  # noqa: PTH123 - a descriptor, not a path
-            try:
-                shutil.copyfileobj(source, sys.stdout.buffer, 1 << 20)
-                sys.stdout.buffer.flush()
-            except OSError as error:
-                failed.append(error)
-
-    thread = threading.Thread(target=pump)
-    thread.start()
     try:
-        write(f"/dev/fd/{writer}")
-    except Exception:
-        # Where copying failed, its error is the cause.
-        if not failed:
-            raise
+        # Opening either end waits for the other one, unless it need not wait.
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        # Kept open until DuckDB has ended, because the pipe ends with its last writer.
+        writer = os.open(pipe, os.O_WRONLY)
+        os.set_blocking(reader, True)
+
+        def pump() -> None:
+            with open(reader, "rb", buffering=0) as source:  # noqa: PTH123 - a descriptor, not a path
+                try:
+                    shutil.copyfileobj(source, out, 1 << 20)
+                    out.flush()
+                except OSError as error:
+                    failed.append(error)
+
+        thread = threading.Thread(target=pump)
+        thread.start()
+        try:
+            write(str(pipe))
+        except Exception:
+            # Where copying failed, its error is the cause.
+            if not failed:
+                raise
+        finally:
+            os.close(writer)
+            thread.join()
     finally:
-        os.close(writer)
-        thread.join()
+        pipe.unlink(missing_ok=True)
+        with suppress(OSError):  # not empty where the database has temporary files
+            directory.rmdir()
     if failed:
         raise failed[0]
