@@ -288,14 +288,16 @@ struct BufferTally {
     thread: u64,
     kinds: KindSet,
     num_events: u64,
+    time_base: u64,
     first_time: u64,
     last_time: u64,
 }
 
 impl BufferTally {
-    /// Extends the time span. Mono 4.6 writes time 0 in the first COUNTERS event.
+    /// Extends the time span. Mono 4.6 writes time 0 in the first COUNTERS event, which has the time of its buffer.
     #[inline(always)]
     fn add_time(&mut self, time: u64) {
+        let time = if time == 0 { self.time_base } else { time };
         if time != 0 {
             (self.first_time, self.last_time) = (self.first_time.min(time), self.last_time.max(time));
         }
@@ -334,6 +336,7 @@ impl SurveyTask {
             thread,
             kinds: KindSet::default(),
             num_events: 0,
+            time_base: buffer.header.time_base,
             first_time: u64::MAX,
             last_time: 0,
         };

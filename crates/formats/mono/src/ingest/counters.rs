@@ -93,12 +93,14 @@ pub fn counter_samples(log: &Arc<LogData>, placement: &Placement) -> BatchStream
     let by_index: FxHashMap<u64, (u32, &CounterRecord)> =
         records.iter().zip(0..).map(|(it, at)| (it.index, (at, it))).collect();
     let begin = stored.first().map_or(0, |first| first.time);
+    let end = log.survey().span.map_or(u64::MAX, |(_, last)| last);
     let mut sums: FxHashMap<u64, u64> = FxHashMap::default();
     let mut table = counter_samples::Builder::new();
     for it in &stored {
         // Without the counter's description it is unknown how to read the difference.
         let Some(&(number, counter)) = by_index.get(&it.index) else { continue };
-        let time = it.ms.map_or(it.time, |ms| begin.saturating_add(ms.saturating_mul(1_000_000)));
+        // The first values are later than the start of their buffer, and the others by as much; none is later than the end.
+        let time = it.ms.map_or(it.time, |ms| begin.saturating_add(ms.saturating_mul(1_000_000)).min(end));
         let sum = sums.entry(it.index).or_insert(0);
         if counter.section == PERFCOUNTERS {
             *sum = 0;
