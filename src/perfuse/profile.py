@@ -146,10 +146,12 @@ class Profile:
 
     @cached_property
     def span_ns(self) -> tuple[int, int] | None:
-        """Time of the first and the last sample or event of a call trace; None without any.
+        """Time of the first and the last sample or event of a call trace; None where none has a time.
 
         In a selection of a runtime log, start and end of the selected time.
         """
+        if all(recording.summary.span is None for recording in self.recordings):
+            return None
         traced = self._fusion.trace_span()
         if traced and all(recording.role == "runtime_log" for recording in self.recordings):
             first, last = self.selection.time_ns or traced

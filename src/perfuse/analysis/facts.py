@@ -89,8 +89,7 @@ def _recorded(profile: Profile, subject: str, tables: Iterable[str], fact: Fact)
 
 def _duration(profile: Profile) -> float:
     span = profile.span_ns
-    # Samples of files without times are at 0.
-    if span is None or span == (0, 0):
+    if span is None:
         raise NotRecorded("not recorded (no sample, call or event has a time)")
     return span[1] - span[0]
 
