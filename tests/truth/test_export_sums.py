@@ -102,31 +102,46 @@ def test_sums_by_thread(kind: Kind, profile: Profile, path: str, tmp_path: Path)
 
 @pytest.mark.truth(
     recording=["perf_[!mx]*", "perf_mono"],
-    path="convert:collapsed",
+    path=["convert:collapsed", "convert", "api:Profile.export"],
     source="samples and periods by thread: a walk over the structures of the perf.data",
 )
-@pytest.mark.truth(recording="collapsed", path="convert:collapsed", source="the counts of the lines, added up by hand")
+@pytest.mark.truth(
+    recording="collapsed",
+    path=["convert:collapsed", "convert", "api:Profile.export"],
+    source="the counts of the lines, added up by hand",
+)
 @pytest.mark.truth(
     recording=["xray_fdr", "xray_basic", "xray_shared_objects", "perf_xray"],
-    path="convert:collapsed",
+    path=["convert:collapsed", "convert", "api:Profile.export"],
     source="calls and times by thread: a walk over the log's records that pairs entries and exits",
 )
 @pytest.mark.truth(
-    recording="xray_profiling", path="convert:collapsed", source="the program's calls by construction: 1 + 10 + 10 + 20"
+    recording="xray_profiling",
+    path=["convert:collapsed", "convert", "api:Profile.export"],
+    source="the program's calls by construction: 1 + 10 + 10 + 20",
 )
 @pytest.mark.truth(
     recording=["mono_samples", "mono_calls", "mono_allocations"],
-    path="convert:collapsed",
+    path=["convert:collapsed", "convert", "api:Profile.export"],
     source="sums of an independent two-pass reader of Mono logs (corpus, truth.json)",
 )
-def test_sums_of_collapsed_stacks(kind: Kind, profile: Profile, tmp_path: Path) -> None:
+def test_sums_of_collapsed_stacks(kind: Kind, profile: Profile, path: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+
+    def convert(event: str, weight: str) -> Counter[int]:
+        options = {"event": event, "weight": weight, "root": "thread"}
+        if path == "convert":
+            words = [word for name, value in options.items() for word in ("-O", f"{name}={value}")]
+            command_line("convert", *kind.paths, *kind.map_options, "--to", "collapsed", "-o", out, *words)
+        else:
+            assert profile.export(out, to="collapsed", **options) == (str(out),)
+        return exported.collapsed(out)
+
     for event, weight in outside(kind.name).weights.items():
-        profile.export(tmp_path / "out", to="collapsed", event=event, weight="events", root="thread")
-        compare(exported.collapsed(tmp_path / "out"), weight, event)
+        compare(convert(event, "events"), weight, event)
         if weight.num_samples is not None:
-            profile.export(tmp_path / "out", to="collapsed", event=event, weight="samples", root="thread")
             num_samples = Weight("samples", weight.num_samples, weight.samples_by_thread)
-            compare(exported.collapsed(tmp_path / "out"), num_samples, event)
+            compare(convert(event, "samples"), num_samples, event)
 
 
 @pytest.mark.truth(

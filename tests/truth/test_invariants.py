@@ -159,7 +159,7 @@ TIMES = {
     "allocations": "ts_ns",
     "lock_events": "ts_ns",
 }
-TIMES |= {"exceptions": "ts_ns", "callchains": "ts_ns", "object_moves": "ts_ns"}
+TIMES |= dict.fromkeys(("exceptions", "callchains", "object_moves", "heap_snapshots", "counter_samples"), "ts_ns")
 
 
 def test_times_are_inside_the_span(any_profile: Profile) -> None:
