@@ -214,16 +214,17 @@ def test_totals_are_the_same_everywhere(any_profile: Profile, tmp_path: Path) ->
     weights = weights_of(any_profile)
     if not weights:
         return
-    out = tmp_path / "out"
+    text, page = tmp_path / "collapsed", tmp_path / "html"
     for event, expected in weights.items():
-        any_profile.export(out, to="collapsed", event=event, weight="events", root="none")
-        lines = out.read_text(encoding="utf-8").splitlines()
+        any_profile.export(text, to="collapsed", event=event, weight="events", root="none")
+        lines = text.read_text(encoding="utf-8").splitlines()
         assert sum(int(line.rpartition(" ")[2]) for line in lines) == expected, ("collapsed", event)
-        any_profile.export(out, to="html", event=event)
-        assert exported.html(out)[event].total() == expected, ("html", event)
+        any_profile.export(page, to="html", event=event)
+        assert exported.html(page)[event].total() == expected, ("html", event)
     counts = dict(any_profile.sql("SELECT event::VARCHAR, count(*) FROM samples GROUP BY 1").fetchall())
     expected = weights | {f"{event}-samples": num for event, num in counts.items() if event not in SUMS}
     for target in ("pprof", "speedscope", "perfetto", "chrome", "firefox"):
+        out = tmp_path / target
         try:
             any_profile.export(out, to=target)
         except ExportError:

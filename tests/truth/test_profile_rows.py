@@ -47,7 +47,7 @@ def events_by_kind(log: CallLog) -> Counter[str]:
 
 @pytest.mark.truth(
     recording=["xray_fdr", "xray_basic", "xray_shared_objects"],
-    path=["api:Profile.selected_rows", "api:Profile.count_rows", "api:Profile.row_counts"],
+    path=["api:Profile.selected_rows", "api:Profile.count_rows"],
     source="entries, exits and arguments by kind and thread: a walk over the log's records",
 )
 def test_events_of_calls(kind: Kind, profile: Profile, path: str) -> None:
@@ -57,10 +57,6 @@ def test_events_of_calls(kind: Kind, profile: Profile, path: str) -> None:
     if path == "api:Profile.selected_rows":
         for row in rows(profile.selected_rows("call_events", ["kind", "thread_id"])):
             by_thread[tids(profile)[row["thread_id"]], row["kind"]] += 1
-    elif path == "api:Profile.row_counts":
-        for name, key, num in profile.row_counts("call_events", ("kind", "thread_id")):
-            assert key is not None
-            by_thread[tids(profile)[key], name] += num
     else:
         for tid in log.num_calls:
             for name in expected:
