@@ -1,5 +1,6 @@
 """What kind of content a file has, by its first bytes: for outputs, which do not replace files of other kinds."""
 
+import re
 from pathlib import Path
 
 from perfuse import _core
@@ -23,9 +24,10 @@ _MARKUP = (
     ("<svg", "SVG"),
     ("<?xml", "SVG"),
     ("{", "JSON"),
-    ("[", "JSON"),
     ("digraph", "a graph for dot"),
 )
+_ARRAY = re.compile(r"""\[\s*[\]\[{"\d-]""")
+"""The start of a JSON array; a stack that starts with `[unknown]` is text."""
 
 
 def kind_of(path: Path) -> str:
@@ -47,6 +49,8 @@ def kind_of(path: Path) -> str:
         return binary
     if "\0" in text or len(text) < len(head) // 2:
         return binary
+    if _ARRAY.match(text):
+        return "JSON"
     return next((kind for start, kind in _MARKUP if text.startswith(start)), "text")
 
 
