@@ -75,7 +75,7 @@ def test_python_without_frame_pointers_is_reported(jitdump_corpus: Path) -> None
         [sys.executable, "-m", "perfuse", "report", *recorded], capture_output=True, text=True, check=False
     ).stdout
     assert "FU016  warning" in printed
-    assert "functions without frame pointers end stacks of perf record -g" in printed
+    assert "hint: code without frame pointers gives perf record -g wrong return addresses" in printed
     assert "--call-graph dwarf" in perfuse.explain("FU016").action
 
 

@@ -137,7 +137,8 @@ def test_report_of_a_runtime(kind: Kind) -> None:
     if num["GC_EVENT"]:
         gc = report["gc"]
         assert gc["num_resizes"] == num["GC_RESIZE"]
-        assert gc["num_moves"] == sum(len(one.pairs) for one in events_of(kind, GC, 3))
+        # None where the log was written without moves.
+        assert (gc["num_moves"] or 0) == sum(len(one.pairs) for one in events_of(kind, GC, 3))
         # Each collection of a generation begins once.
         begun = Counter(one.values[1] for one in events_of(kind, GC, 1) if one.values[0] == 0)
         assert sum(one["collections"]["count"] for one in gc["generations"]) == begun.total()
