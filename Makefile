@@ -74,6 +74,7 @@ check: check-rust check-python check-docs
 check-rust:
 	$(RUST) | xargs -0 rustfmt --check --edition 2024 # by name: `cargo fmt` does not see modules that macros declare
 	cargo clippy --workspace --all-targets --quiet -- --deny warnings
+	cargo clippy --manifest-path fuzz/Cargo.toml --quiet -- --deny warnings
 
 .PHONY: check-python
 check-python: $(VENV)/tools.stamp $(VENV)/built.stamp
