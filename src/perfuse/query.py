@@ -108,6 +108,8 @@ class Database:
     def _hint(self, message: str, query: str) -> str | None:
         """Names of common tables and their columns that are similar to one that DuckDB does not find."""
         if missing := _NO_TABLE.search(message):
+            if "/" in missing[1]:
+                return _ALLOW_FILES
             return nearest_hint(missing[1], self._tables)
         if not (missing := _NO_COLUMN.search(message) or _NO_COLUMN_OF.search(message)):
             return None

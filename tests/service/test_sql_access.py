@@ -31,6 +31,7 @@ def secret(tmp_path: Path) -> Path:
 REACHING: dict[str, Callable[[Path], str]] = {
     "text": lambda path: f"SELECT * FROM read_text('{path}')",
     "CSV by its name": lambda path: f"SELECT * FROM '{path}'",
+    "a file of no known form": lambda _path: "SELECT * FROM '/etc/passwd'",
     "names of files": lambda path: f"SELECT * FROM glob('{path.parent}/*')",
     "writing": lambda path: f"COPY (SELECT 1) TO '{path.parent}/out.csv'",
     "exporting": lambda path: f"EXPORT DATABASE '{path.parent}/out'",
