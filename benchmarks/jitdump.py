@@ -56,8 +56,11 @@ def main() -> int:
     decoding = [measure.decode(recorded.dump, "line_rows") for _ in range(options.runs)]
     seconds, num_rows = min(decoding)
     copied, decoded = measure.copy_rate(dump_bytes), dump_bytes / seconds
-    print(f"\nevery debug entry decoded: {num_rows:,} line rows in {seconds:.3f} s, {decoded / 1e9:.2f} GB/s")
-    print(f"memory copy of equal size: {copied / 1e9:.2f} GB/s; decoding is 1/{copied / decoded:.1f} of it\n")
+    if num_rows:
+        print(f"\nevery debug entry decoded: {num_rows:,} line rows in {seconds:.3f} s, {decoded / 1e9:.2f} GB/s")
+        print(f"memory copy of equal size: {copied / 1e9:.2f} GB/s; decoding is 1/{copied / decoded:.1f} of it\n")
+    else:
+        print("\ndebug entries are not decoded: those of V8's baseline code contain bytecode offsets, not lines\n")
 
     if options.functions < GOALS_ARE_FOR:
         return 0
@@ -68,8 +71,9 @@ def main() -> int:
             theirs.wall_s >= 10 * ours.wall_s,
         ),
         Goal(f"{ours.rss_bytes / 1e6:.0f} MB at peak, under 500", ours.rss_bytes < 500e6),
-        Goal(f"decoding at {decoded / 1e9:.2f} GB/s, at least 1", decoded >= 1e9),
     ]
+    if num_rows:
+        goals.append(Goal(f"decoding at {decoded / 1e9:.2f} GB/s, at least 1", decoded >= 1e9))
     print(*goals, sep="\n")
     return 0 if all(goal.is_met for goal in goals) else 1
 

@@ -202,15 +202,15 @@ Parameters: TypeAlias = Mapping[str, object] | Sequence[object]
 """Values of a query's `$name` parameters, or of its `?` in order."""
 
 _ALLOW_FILES = "--allow-files (allow_files=True) permits files, extensions and settings"
-_READING = {"SELECT", "EXPLAIN", "CREATE", "INSERT", "UPDATE", "DELETE", "DROP", "MULTI", "RELATION"}
-"""Kinds of statements that read tables, or change those that a query made itself; MULTI is PIVOT."""
+_ALLOWED_STATEMENTS = {"SELECT", "EXPLAIN", "CREATE", "INSERT", "UPDATE", "DELETE", "DROP", "MULTI", "RELATION"}
+"""Statements that read tables, or change tables that a query created; MULTI is PIVOT."""
 
 
 def _check_statements(connection: "DuckDBPyConnection", query: str) -> None:
     """Raises `QueryError` for statements that would change settings, or reach files and extensions."""
     for statement in connection.extract_statements(query):
         kind = statement.type.name
-        if kind not in _READING:
+        if kind not in _ALLOWED_STATEMENTS:
             raise QueryError(f"{kind} is not allowed: queries read the tables", hint=_ALLOW_FILES)
 
 

@@ -10,6 +10,7 @@ mod fault;
 use std::fs::File;
 use std::io;
 use std::ops::{Deref, Range};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use memmap2::{Advice, Mmap, UncheckedAdvice};
 
@@ -24,18 +25,18 @@ pub struct MappedFile {
     // Before the mapping: the handler must not know a mapping that is gone.
     watch: Watch,
     map: Mmap,
-    /// For its size; `None` where a caller holds too many files open for one more.
-    file: Option<File>,
+    /// For its size; `None` where many files are open already.
+    file: Option<OpenFile>,
 }
 
 impl MappedFile {
-    /// Maps a whole file, and keeps it open to learn whether it becomes shorter.
+    /// Maps a whole file, and keeps it open to learn whether it becomes shorter; of many files, only the first ones.
     ///
     /// # Errors
     /// Those of the operating system.
     pub fn new(file: File) -> io::Result<Self> {
         let mut mapped = Self::closing(&file)?;
-        mapped.file = Some(file);
+        mapped.file = OpenFile::new(file);
         Ok(mapped)
     }
 
@@ -55,7 +56,8 @@ impl MappedFile {
     /// Whether the file became shorter than it was when it was mapped. What was read since may be zeros.
     #[must_use]
     pub fn is_cut(&self) -> bool {
-        let is_shorter = |file: &File| file.metadata().is_ok_and(|now| now.len() < self.map.len() as u64);
+        let is_shorter =
+            |OpenFile(file): &OpenFile| file.metadata().is_ok_and(|now| now.len() < self.map.len() as u64);
         if self.file.as_ref().is_some_and(is_shorter) {
             self.watch.note_cut();
         }
@@ -77,6 +79,30 @@ impl MappedFile {
             // zeros that replaced it.
             let _ = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, range.start, len) };
         }
+    }
+}
+
+/// Most files that stay open: a process may have 1,024 open by default.
+const MOST_OPEN: usize = 256;
+
+/// Number of files that stay open.
+static NUM_OPEN: AtomicUsize = AtomicUsize::new(0);
+
+/// One of the files that stay open.
+#[derive(Debug)]
+struct OpenFile(File);
+
+impl OpenFile {
+    /// `None` where so many files are open that this one is closed.
+    fn new(file: File) -> Option<Self> {
+        let file = Self(file);
+        (NUM_OPEN.fetch_add(1, Ordering::Relaxed) < MOST_OPEN).then_some(file)
+    }
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        NUM_OPEN.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -95,6 +95,20 @@ fn a_file_that_is_not_kept_open() {
     assert!(map.is_cut());
 }
 
+/// More than a process may have open by default: few of them stay open, and all notice that pages are gone.
+#[test]
+fn more_files_than_may_be_open() {
+    let file = Ones::new("open");
+    let maps: Vec<_> = (0..1500).map(|_| file.map()).collect();
+    let num_open = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+    assert!(num_open < 1000, "{num_open} files are open");
+    file.cut(0);
+    for map in &maps {
+        assert_eq!(map.get(9000), Some(&0));
+        assert!(map.is_cut());
+    }
+}
+
 #[test]
 fn many_files_from_many_threads() {
     std::thread::scope(|scope| {

@@ -384,7 +384,7 @@ impl<'a> FieldVisitor<'a> for EventDecoder<'a> {
         }
     }
 
-    /// Flags of 0 and printable text: an event that starts with 0 is an allocation, whose bytes are no text.
+    /// Flags of 0 and printable text: an event that starts with 0 is an allocation, whose bytes are not text.
     #[cold]
     fn has_name(&self, _: &[u8]) -> bool {
         let [0, rest @ ..] = self.remaining() else { return false };

@@ -71,7 +71,7 @@ fn failed_loads_and_unnamed_assemblies_do_not_lose_the_rest_of_the_buffer() {
                 "ALLOC"
             ]
         );
-        // A class that was not loaded is no type.
+        // A class that was not loaded is not a type.
         let types = log.table("types", &Placement::alone(&log), &TableRequest::default()).unwrap();
         let types: Vec<String> = types
             .flat_map(|batch| {
