@@ -69,17 +69,19 @@ class InternalError(PerfuseError):
         self.location = location
 
 
-def core_error() -> PerfuseError | None:
+def core_error(error: Exception) -> PerfuseError | None:
     """Why the core failed while an Arrow library or DuckDB pulled batches of it; None where it did not.
 
-    An error there reaches Python as an exception of that library. Each is returned once.
+    An error there reaches Python as an exception of that library, `error`. Each is returned once.
     """
     from perfuse import _core
 
     panic = _core.take_panic()
     if panic is not None:
         return InternalError(panic[0], location=panic[1])
-    return _core.take_cut()
+    cut = _core.take_cut()
+    # One that another query left is not the cause of this error.
+    return cut if cut is not None and str(cut) in str(error) else None
 
 
 _MOST_NAMES = 60

@@ -92,7 +92,8 @@ class Profile:
 
         Raises:
             QueryError: The SQL is invalid, names a table or column that does not exist, or does what is not allowed. An
-                error that depends on the rows, such as a failed conversion, is raised by DuckDB when they are fetched.
+                error that depends on the rows, such as a failed conversion, or of a file that is cut while they are
+                read, is raised by DuckDB.
             UsageError: The memory limit is not a size, or too small; or a frame has the name of a common table.
         """
         return self._database.sql(query, memory=memory, parameters=parameters, frames=frames, allow_files=allow_files)

@@ -49,7 +49,7 @@ def query_errors(hint_for: Callable[[str], str | None] = lambda _message: None) 
     try:
         yield
     except duckdb.Error as error:
-        failure = core_error()
+        failure = core_error(error)
         if failure is not None:
             raise failure from error
         # The first line is the message; the second has the position, or a suggestion.

@@ -53,7 +53,7 @@ class Table:
             try:
                 self._arrow = ArrowTable.from_arrow(built)
             except Exception as error:
-                raise core_error() or error from error
+                raise core_error(error) or error from error
         return self._arrow
 
     def stream(self) -> "RecordBatchReader":

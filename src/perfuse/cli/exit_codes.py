@@ -57,7 +57,7 @@ def describe_failure(error: Exception) -> Failure:
         path = error.filename if isinstance(error.filename, str) else None
         hint = (_near_files(path) if path else None) or _os_hint(error)
         return Failure(_with_path(what[:1].lower() + what[1:], path), hint, UNREADABLE)
-    failure = core_error()
+    failure = core_error(error)
     if failure is not None:
         return describe_failure(failure)
     message = f"internal error: {type(error).__name__}: {error} (perfuse {__version__})"

@@ -137,7 +137,7 @@ def _write_arrow(relation: DuckDBRelation, out: IO[bytes], form: str) -> None:
         _core.write_arrow(out, relation, form == "arrow-stream")
     except ValueError as error:
         # An Arrow stream passes on errors of the query as text.
-        raise core_error() or QueryError(str(error)) from error
+        raise core_error(error) or QueryError(str(error)) from error
 
 
 def _write_text(relation: DuckDBRelation, form: str, out: TextIO, style: Style) -> None:
