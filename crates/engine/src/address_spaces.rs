@@ -29,6 +29,8 @@ pub enum Region {
     Kernel,
     /// Outside all mappings of the process.
     Unmapped,
+    /// Not an address: it stands for the user part of a chain, which was deferred and never recorded.
+    Deferred,
 }
 
 /// JIT code and mappings of all processes.

@@ -24,4 +24,5 @@ pub mod mappings;
 pub mod selected;
 pub mod stacks;
 pub mod timed_space;
+pub mod timeline;
 pub mod unwind;

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
+use arrow_array::RecordBatch;
 use arrow_array::types::{Int64Type, UInt32Type};
-use arrow_array::{Array, RecordBatch, make_array};
-use arrow_data::transform::MutableArrayData;
 use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use rustc_hash::FxHashMap;
 
+use crate::batch::take_runs;
 use crate::calls::Selection;
 
 /// Condition on rows of a table.
@@ -30,22 +30,8 @@ impl RowFilter {
     /// [`ColumnError`]
     pub fn take(&self, batch: &RecordBatch, columns: &[usize]) -> Result<RecordBatch, ColumnError> {
         let runs = self.runs(batch)?;
-        let unknown = |_| ColumnError { column: "of that number" };
-        let batch = batch.project(columns).map_err(unknown)?;
-        let num_rows = count(&runs);
-        if num_rows == batch.num_rows() {
-            return Ok(batch);
-        }
-        let picked = batch.columns().iter().map(|column| {
-            let data = column.to_data();
-            let mut rows = MutableArrayData::new(vec![&data], false, num_rows);
-            for run in &runs {
-                rows.try_extend(0, run.start, run.end)?;
-            }
-            Ok(make_array(rows.freeze()))
-        });
-        let picked = picked.collect::<Result<Vec<_>, _>>().map_err(unknown)?;
-        RecordBatch::try_new(batch.schema(), picked).map_err(unknown)
+        let batch = batch.project(columns).map_err(|_| ColumnError { column: "of that number" })?;
+        take_runs(&batch, &runs).ok_or(ColumnError { column: "of that number" })
     }
 
     /// Number of selected rows of a batch.
@@ -134,7 +120,7 @@ pub fn count_by_word_and_key(
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::UInt64Array;
+    use arrow_array::{Array, UInt64Array};
     use perfuse_tables::{ExceptionEvent, exceptions};
 
     use super::*;

@@ -1,4 +1,5 @@
-//! Files mapped into memory that may become shorter while they are read.
+//! Files of others: only regular ones are opened; they are mapped into memory and may become shorter while they are read; what
+//! they unpack to is limited.
 //!
 //! A read beyond the end of a mapped file is the signal SIGBUS, which ends the process. A handler replaces the pages that
 //! are gone by zeros and notes it in the mapping: decoders check all that they read, and come to an end; their caller
@@ -6,15 +7,21 @@
 //! memory go to the handler that was there before.
 
 mod fault;
+mod regular;
+mod unpack_limit;
 
 use std::fs::File;
 use std::io;
 use std::ops::{Deref, Range};
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use memmap2::{Advice, Mmap, UncheckedAdvice};
 
 use fault::Watch;
+
+pub use regular::{free_bytes, is_own_or_of_root, open_regular, read_at_most, read_regular};
+pub use unpack_limit::{TooLarge, UnpackLimit};
 
 /// What is wrong with a file that [`MappedFile::is_cut`].
 pub const CUT: &str = "the file became shorter while it was read";
@@ -64,10 +71,29 @@ impl MappedFile {
         self.watch.is_cut()
     }
 
+    /// The first byte from an offset on that is stored, or the length of the file: the file system reports which parts of a sparse
+    /// file are zeros without reading them. The offset itself where it is not known.
+    #[must_use]
+    pub fn next_data(&self, offset: usize) -> usize {
+        let (Some(OpenFile(file)), Ok(from)) = (&self.file, libc::off_t::try_from(offset)) else {
+            return offset;
+        };
+        // SAFETY: a plain call with an open descriptor, whose position nothing else uses.
+        let found = unsafe { libc::lseek(file.as_raw_fd(), from, libc::SEEK_DATA) };
+        let is_at_end = || io::Error::last_os_error().raw_os_error() == Some(libc::ENXIO);
+        match usize::try_from(found) {
+            Ok(found) => found.clamp(offset, self.map.len().max(offset)),
+            Err(_) if is_at_end() => self.map.len().max(offset),
+            Err(_) => offset,
+        }
+    }
+
     /// Asks the operating system to map the pages of a range at once, before a pass: cheaper than a page fault every few
-    /// pages.
+    /// pages. Nothing is done for a long range: its pages would be in memory together.
     pub fn prepare(&self, range: Range<usize>) {
-        if let Some(len) = range.end.min(self.map.len()).checked_sub(range.start) {
+        if let Some(len) = range.end.min(self.map.len()).checked_sub(range.start)
+            && len <= MOST_PREPARED
+        {
             let _ = self.map.advise_range(Advice::PopulateRead, range.start, len);
         }
     }
@@ -81,6 +107,9 @@ impl MappedFile {
         }
     }
 }
+
+/// Longest range that is mapped at once, in bytes.
+const MOST_PREPARED: usize = 64 << 20;
 
 /// Most files that stay open: a process may have 1,024 open by default.
 const MOST_OPEN: usize = 256;

@@ -127,3 +127,17 @@ fn many_files_from_many_threads() {
         }
     });
 }
+
+#[test]
+fn parts_that_a_sparse_file_does_not_store_are_skipped() {
+    let file = Ones::new("sparse");
+    file.cut(4 * SIZE);
+    let map = file.map();
+    assert_eq!(map.next_data(0), 0);
+    assert_eq!(map.next_data(SIZE - 1), SIZE - 1);
+    // A file system without sparse files may answer that all is data.
+    let next = map.next_data(SIZE);
+    assert!(next == SIZE || next == 4 * SIZE, "{next}");
+    assert_eq!(map.next_data(4 * SIZE), 4 * SIZE);
+    assert_eq!(map.next_data(9 * SIZE), 9 * SIZE);
+}

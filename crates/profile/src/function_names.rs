@@ -6,23 +6,9 @@ use perfuse_binaries::xray_map::{NamedFunctions, NativeIds, name_functions};
 use perfuse_formats::TableRequest;
 use perfuse_tables::access::ColumnError;
 
+use crate::naming_finding::NamingFinding;
 use crate::profile::Profile;
 use crate::recordings::PlacedRecording;
-
-/// A problem of an instrumentation map, or of how it fits the recordings.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NamingFinding {
-    /// The map, or the recording where the finding is about how they fit.
-    pub path: String,
-    /// Code of the rule.
-    pub code: &'static str,
-    /// What was found.
-    pub message: String,
-    /// Offset in the map.
-    pub offset: Option<u64>,
-    /// Number of occurrences.
-    pub count: u64,
-}
 
 /// Width of a recording's function numbers; `None` where it has names.
 fn native_ids(placed: &PlacedRecording) -> Option<NativeIds> {
@@ -32,11 +18,18 @@ fn native_ids(placed: &PlacedRecording) -> Option<NativeIds> {
 
 impl Profile {
     fn has_xray_maps(&self) -> bool {
-        self.options.xray_maps.iter().next().is_some()
+        self.options.xray_maps.iter().next().is_some() || self.has_saved_names
+    }
+
+    /// Number of rows of `functions` or `modules` of the recordings that maps do not name.
+    pub(crate) fn num_plain_rows(&self, name: &str) -> u64 {
+        let plain = self.placed.iter().filter(|placed| !self.has_xray_maps() || native_ids(placed).is_none());
+        let batches = plain.flat_map(|placed| placed.table(name, &TableRequest::default()));
+        batches.map(|batch| batch.num_rows() as u64).sum()
     }
 
     /// Tables `functions` and `modules` of the recordings that have numbers for functions, with names.
-    fn named_functions(&self) -> Result<&[NamedFunctions], ColumnError> {
+    pub(crate) fn named_functions(&self) -> Result<&[NamedFunctions], ColumnError> {
         let named = self.named_functions.get_or_init(|| self.name_functions());
         named.as_deref().map_err(|error| *error)
     }
@@ -46,7 +39,9 @@ impl Profile {
             return Ok(Vec::new());
         }
         let (symbol_dirs, debug) = (self.options.symbol_dirs.clone(), self.options.debug_info);
-        let symbolizer = Symbolizer::new(Options { symbol_dirs, debug, ..Options::default() });
+        let (follow, unpack_limit) = (self.options.follow, self.options.unpack_limit);
+        let symbolizer =
+            Symbolizer::new(Options { symbol_dirs, debug, follow, unpack_limit, ..Options::default() });
         let mut first_module = self.keys_after_join()?.module;
         let mut all = Vec::new();
         for placed in &self.placed {
@@ -78,7 +73,8 @@ impl Profile {
         Ok(batches)
     }
 
-    /// Problems of instrumentation maps, and of how they fit the recordings.
+    /// Problems of instrumentation maps, and of how they fit the recordings; once samples are joined, also files that could not be
+    /// used for them.
     ///
     /// # Errors
     /// When a recording's table is not as declared.
@@ -91,6 +87,7 @@ impl Profile {
                 distinct.push(finding);
             }
         }
+        distinct.extend(self.unused_files.get().into_iter().flatten().cloned());
         Ok(distinct)
     }
 }

@@ -11,8 +11,9 @@ use perfuse_engine::heap::{
 use perfuse_formats::TableRequest;
 
 use crate::prefetch::Prefetch;
-use crate::profile::{Profile, TableStream};
+use crate::profile::Profile;
 use crate::recordings::RecordingSet;
+use crate::table_stream::TableStream;
 
 impl Profile {
     /// A table computed from heap snapshots, one snapshot at a time as rows are pulled.
@@ -56,7 +57,7 @@ impl Profile {
 }
 
 fn failed(error: Error) -> TableStream {
-    Box::new(iter::once(Err(error)))
+    Box::new(iter::once(Err(error.into())))
 }
 
 /// Of a set of one recording.
@@ -65,14 +66,13 @@ impl RecordingSet {
         let snapshots = self.snapshots()?;
         if name == "heap_sites" {
             let lifetimes = self.lifetimes()?;
-            return Ok(Box::new(sites(lifetimes, snapshots, move |id| {
-                self.snapshot_rows("heap_objects", id)
-            })));
+            let rows = sites(lifetimes, snapshots, move |id| self.snapshot_rows("heap_objects", id));
+            return Ok(Box::new(rows.map(|batch| batch.map_err(Into::into))));
         }
         let ids: Vec<_> = snapshots.ids().collect();
         let heaps = ids.into_iter().map(move |id| self.heap(id).map(|heap| (id, heap)));
         Ok(if name == "heap_classes" {
-            Box::new(heaps.map(|read| read.map(|(id, heap)| heap.class_rows(id))))
+            Box::new(heaps.map(|read| Ok(read.map(|(id, heap)| heap.class_rows(id))?)))
         } else {
             Box::new(heaps.flat_map(|read| -> TableStream {
                 match read {

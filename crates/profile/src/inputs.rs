@@ -1,4 +1,4 @@
-//! Files that may become shorter while they are read: an error instead of a wrong answer.
+//! Files that cannot be read to their end, such as those that become shorter meanwhile: an error instead of a wrong answer.
 
 use std::error::Error;
 use std::fmt;
@@ -29,8 +29,8 @@ impl Inputs {
         self.0.iter().find(|source| source.is_cut()).map(|source| source.path.as_str())
     }
 
-    /// Batches that are computed from the inputs, with an error at the end where one of them was cut; [`take_cut`] then
-    /// returns its path.
+    /// Batches that are computed from the inputs, with an error at the end where one of them was cut; [`take_unreadable`]
+    /// then returns it.
     pub fn batches<E: Error + Send + Sync + 'static>(
         &self,
         batches: impl Iterator<Item = Result<RecordBatch, E>> + Send + 'static,
@@ -43,26 +43,49 @@ impl Inputs {
             None => batch,
             Some(path) => {
                 failed = true;
-                *LAST_CUT.lock().unwrap_or_else(PoisonError::into_inner) = Some(path.to_owned());
-                Some(Err(ReadError::Cut(path.to_owned())))
+                Some(Err(ReadError::Cut(Unreadable::noted(path, CUT))))
             }
         })
     }
 }
 
-/// Path of the last input that made a stream fail, until [`take_cut`] returns it.
-static LAST_CUT: Mutex<Option<String>> = Mutex::new(None);
+/// An input that made a stream fail.
+#[derive(Clone, Debug)]
+pub struct Unreadable {
+    /// Its path.
+    pub path: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
 
-/// Path of an input that became shorter while batches were computed from it; each is returned once.
-pub fn take_cut() -> Option<String> {
-    LAST_CUT.lock().unwrap_or_else(PoisonError::into_inner).take()
+/// The last one, until [`take_unreadable`] returns it.
+static LAST_UNREADABLE: Mutex<Option<Unreadable>> = Mutex::new(None);
+
+impl Unreadable {
+    /// One that [`take_unreadable`] will return.
+    pub(crate) fn noted(path: &str, reason: impl fmt::Display) -> Self {
+        let unreadable = Self { path: path.to_owned(), reason: reason.to_string() };
+        *LAST_UNREADABLE.lock().unwrap_or_else(PoisonError::into_inner) = Some(unreadable.clone());
+        unreadable
+    }
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}", self.path, self.reason)
+    }
+}
+
+/// An input that could not be read to its end while batches were computed from it; each is returned once.
+pub fn take_unreadable() -> Option<Unreadable> {
+    LAST_UNREADABLE.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 /// Why batches of a table ended early.
 #[derive(Debug)]
 pub enum ReadError {
-    /// An input became shorter: its path.
-    Cut(String),
+    /// An input became shorter.
+    Cut(Unreadable),
     /// A batch could not be computed.
     Batch(Box<dyn Error + Send + Sync>),
 }
@@ -70,7 +93,7 @@ pub enum ReadError {
 impl fmt::Display for ReadError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Cut(path) => write!(out, "{path}: {CUT}"),
+            Self::Cut(input) => input.fmt(out),
             Self::Batch(error) => error.fmt(out),
         }
     }

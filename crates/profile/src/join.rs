@@ -5,18 +5,22 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use arrow_array::RecordBatch;
-use perfuse_binaries::symbolize::{Options, Symbolizer};
+use perfuse_binaries::symbolize::{Follow, Options, Symbolizer};
 use perfuse_engine::address_spaces::AddressSpaces;
 use perfuse_engine::code_map::CodeMap;
 use perfuse_engine::join::{
-    self, CodeFunctions, CodeLines, JoinedTables, LocatedSamples, NativeNames, PerfMaps,
+    self, AddressColumn, CodeFunctions, CodeLines, JoinedTables, LocatedSamples, NativeNames, PerfMapDirs,
+    PerfMaps,
 };
 use perfuse_engine::mappings::Mappings;
 use perfuse_engine::unwind::{Chains, UnwindModules, UnwindRows, UnwindSources, UnwindTotals, Unwinder};
-use perfuse_formats::{Recording, Source, TableRequest, registry};
+use perfuse_formats::{Recording, Source, TableRequest, fusing, registry};
+use perfuse_stopping::part;
 use perfuse_tables::access::ColumnError;
 use perfuse_tables::{CodeUnwinding, FrameRecovery, UserStack};
 
+use crate::address_columns::{POINTS, frame_columns, with_column};
+use crate::naming_finding::NamingFinding;
 use crate::prefetch::Prefetch;
 use crate::profile::Profile;
 use crate::recordings::PlacedRecording;
@@ -41,31 +45,50 @@ impl Profile {
         let codes = CodeMap::new(&code_objects, &code_moves)?.with_uncertainty(&code_objects, uncertainty)?;
         let functions = CodeFunctions::new(&code_objects)?;
         let mappings = Mappings::new(&mapping_rows)?;
-        let symbolizer = Symbolizer::new(Options {
-            symbol_dirs: self.options.symbol_dirs.clone(),
-            debug: self.options.debug_info,
-            recorded_on: self.options.recorded_on.clone(),
-            ..Options::default()
-        });
+        let symbolizer = self.symbolizer();
         let spaces = AddressSpaces { codes: &codes, mappings: &mappings };
+        let points: Vec<_> = POINTS
+            .iter()
+            .filter(|(table, _)| self.fills(table))
+            .map(|&(table, columns)| AddressColumn { batches: Box::new(self.stream(table, false)), columns })
+            .collect();
         let located = if self.has_user_stacks() {
             let sources = RecordedUnwinding { placed: &self.placed };
-            let modules = UnwindModules::new(spaces, &symbolizer, &sources);
+            let modules = UnwindModules::new(spaces, symbolizer, &sources);
             let (located, totals) =
-                unwind_and_locate(Unwinder::new(&modules), self.stream("callchains", false), spaces);
+                unwind_and_locate(Unwinder::new(&modules), self.stream("callchains", false), points, spaces);
             let _ = self.unwind_totals.set(totals);
             located?
         } else {
-            join::locate(self.stream("callchains", false).map(|batch| Ok(Chains::from(batch))), spaces)?
+            join::locate(
+                self.stream("callchains", false).map(|batch| Ok(Chains::from(batch))),
+                points,
+                spaces,
+            )?
         };
         let sampled_code =
             TableRequest { code_objects: Some(located.code_objects.clone()), ..TableRequest::default() };
         let lines = self.collect("line_rows", &sampled_code);
         let lines = CodeLines::new(lines, self.collect("inline_calls", &sampled_code))?;
         let perf_maps = self.perf_maps();
-        let native = NativeNames { symbolizer: &symbolizer, perf_maps: &perf_maps };
+        let native = NativeNames { symbolizer, perf_maps: &perf_maps };
         let resolution = join::resolve(&located, &mappings, &functions, &lines, &native)?;
+        let _ = self.unused_files.set(unused_files(symbolizer, &perf_maps));
         join::emit(&located, &resolution, &mappings, self.next_keys)
+    }
+
+    /// Opens the programs and libraries of the recordings.
+    pub(crate) fn symbolizer(&self) -> &Symbolizer {
+        self.symbolizer.get_or_init(|| {
+            Symbolizer::new(Options {
+                symbol_dirs: self.options.symbol_dirs.clone(),
+                debug: self.options.debug_info,
+                recorded_on: self.options.recorded_on.clone(),
+                follow: self.options.follow,
+                unpack_limit: self.options.unpack_limit,
+                ..Options::default()
+            })
+        })
     }
 
     /// Whether any samples have copies of their stacks.
@@ -84,15 +107,66 @@ impl Profile {
         Ok(self.unwind_totals.get())
     }
 
-    /// Perf maps are searched in the symbol directories, beside the recordings, and where runtimes write them.
+    /// Perf maps are searched in the symbol directories; if all files are followed, also beside the recordings and where
+    /// runtimes write them.
     fn perf_maps(&self) -> PerfMaps {
         let parent = |recording: &Arc<dyn Recording>| {
             PathBuf::from(&recording.source().path).parent().map(Path::to_path_buf)
         };
-        let beside = self.recordings().filter_map(parent);
-        let dirs = self.options.symbol_dirs.iter().cloned().chain(beside);
-        PerfMaps::new(dirs.chain([PathBuf::from("/tmp")]).collect(), self.pids())
+        let mut dirs = PerfMapDirs::default();
+        if self.options.follow != Follow::Nothing {
+            dirs.named.clone_from(&self.options.symbol_dirs);
+        }
+        if self.options.follow == Follow::All {
+            let beside = self.recordings().filter_map(parent);
+            dirs.shared = beside.chain([PathBuf::from("/tmp")]).collect();
+            dirs.shared.dedup();
+        }
+        PerfMaps::new(dirs, self.pids())
     }
+}
+
+impl Profile {
+    /// Rows of a table with addresses outside call chains, with their frames.
+    ///
+    /// # Errors
+    /// When a recording's table is not as declared.
+    pub(crate) fn with_frames(
+        &self,
+        table: &'static str,
+    ) -> Result<impl Iterator<Item = RecordBatch> + Send + 'static, ColumnError> {
+        let joined = self.joined()?;
+        let filled = POINTS.iter().filter(|(name, _)| self.fills(name));
+        let before =
+            filled.clone().take_while(|(name, _)| *name != table).map(|(_, columns)| columns.len()).sum();
+        let columns = frame_columns(table);
+        let points = joined.points.iter().skip(before).take(columns.len());
+        let points: Vec<Arc<[u32]>> = points.map(|frames| Arc::from(frames.as_slice())).collect();
+        let mut row = 0usize;
+        Ok(self.stream(table, false).map(move |batch| {
+            let range = row..row.saturating_add(batch.num_rows());
+            row = range.end;
+            let frames = columns.iter().zip(&points);
+            frames.fold(batch, |batch, (column, frames)| {
+                with_column(batch, column, frames.get(range.clone()).unwrap_or_default())
+            })
+        }))
+    }
+}
+
+/// Findings about files that the join found and could not use.
+fn unused_files(symbolizer: &Symbolizer, perf_maps: &PerfMaps) -> Vec<NamingFinding> {
+    let finding = |path: String, code, message| NamingFinding { path, code, message, offset: None, count: 1 };
+    let debug_info = symbolizer
+        .unusable_debug_info()
+        .into_iter()
+        .map(|(path, message)| finding(path, fusing::UNUSED_DEBUG_INFO.code, message));
+    let foreign = perf_maps.foreign().into_iter().map(|path| {
+        let path = path.display().to_string();
+        let message = format!("{path} is not used: it belongs to another user");
+        finding(path, fusing::FOREIGN_PERF_MAP.code, message)
+    });
+    debug_info.chain(foreign).collect()
 }
 
 /// Unwinding information of the recordings, and of files of any format with unwinding rows.
@@ -141,17 +215,18 @@ const MAX_WAITING: usize = 4;
 fn unwind_and_locate(
     mut unwinder: Unwinder<'_>,
     chains: impl Iterator<Item = RecordBatch> + Send + 'static,
+    points: Vec<AddressColumn<'_>>,
     spaces: AddressSpaces<'_>,
 ) -> (Result<LocatedSamples, ColumnError>, UnwindTotals) {
     std::thread::scope(|scope| {
         let (sender, unwound) = sync_channel(MAX_WAITING);
-        let thread = scope.spawn(move || {
+        let thread = scope.spawn(part(move || {
             // Sending fails once the receiver is dropped.
             let chains = Prefetch::new(chains);
             let _ = chains.map(|batch| sender.send(unwinder.unwind(batch))).take_while(Result::is_ok).count();
             *unwinder.totals()
-        });
-        let located = join::locate(unwound.into_iter(), spaces);
+        }));
+        let located = join::locate(unwound.into_iter(), points, spaces);
         (located, thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
 }

@@ -14,6 +14,7 @@
     )
 )]
 
+mod address_columns;
 mod allocations;
 mod cached_batches;
 pub mod call_log;
@@ -23,24 +24,33 @@ mod diagnostics;
 mod function_names;
 mod heap;
 mod inputs;
+mod instructions;
 mod join;
+mod machine_code;
+mod naming_finding;
 mod prefetch;
 mod profile;
 mod recordings;
+pub mod saved;
+mod saved_tables;
 mod selected_rows;
 pub mod sframe;
+mod table_stream;
 #[cfg(test)]
 mod tests;
+mod timeline;
 mod trace;
 
 pub use allocations::{AllocationGrouping, AllocationQuery};
 pub use cached_batches::CachedBatches;
 pub use calls::CallCosts;
 pub use diagnostics::{DiagnosticRow, diagnostics_batch};
-pub use function_names::NamingFinding;
 pub use heap::{HeapSnapshot, SnapshotSums};
-pub use inputs::{Inputs, take_cut};
-pub use prefetch::{Prefetch, begin_opening, prefetch_summary, take_opened};
-pub use profile::{Profile, ProfileOptions, TableStream};
+pub use inputs::{Inputs, Unreadable, take_unreadable};
+pub use machine_code::CodeTarget;
+pub use naming_finding::NamingFinding;
+pub use prefetch::{Prefetch, begin_opening, forget_opened, prefetch_summary, take_opened};
+pub use profile::{Profile, ProfileOptions};
 pub use recordings::{ProfileInput, RecordingSet};
 pub use selected_rows::{Columns, Rows};
+pub use table_stream::{StreamError, TableStream};

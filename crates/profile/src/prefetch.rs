@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 
 use arrow_array::RecordBatch;
 use perfuse_formats::{Recording, registry};
+use perfuse_stopping::{Call, StopReason};
 use perfuse_workers::in_background;
 
 /// Most batches that wait: as many as the decoder of a call trace makes at a time.
@@ -17,21 +18,25 @@ pub struct Prefetch {
     waiting: Option<Box<dyn Iterator<Item = RecordBatch> + Send>>,
     batches: Option<Receiver<RecordBatch>>,
     thread: Option<JoinHandle<()>>,
+    /// The work of the thread, a part of that of the consumer.
+    call: Call,
 }
 
 impl Prefetch {
     /// Starts no thread yet, so that a stream that nobody reads has none.
     pub fn new(batches: impl Iterator<Item = RecordBatch> + Send + 'static) -> Self {
-        Self { waiting: Some(Box::new(batches)), batches: None, thread: None }
+        Self { waiting: Some(Box::new(batches)), batches: None, thread: None, call: Call::default() }
     }
 
     /// Starts a thread that makes the batches; it ends when this is dropped.
     fn start(&mut self, batches: Box<dyn Iterator<Item = RecordBatch> + Send>) {
         let (sender, receiver) = sync_channel(MAX_WAITING);
         self.batches = Some(receiver);
+        self.call = Call::part_of_current();
+        let call = self.call.clone();
         self.thread = Some(std::thread::spawn(move || {
             // Sending fails once the receiver is dropped.
-            let _ = batches.map(|batch| sender.send(batch)).take_while(Result::is_ok).count();
+            call.enter(|| batches.map(|batch| sender.send(batch)).take_while(Result::is_ok).for_each(drop));
         }));
     }
 }
@@ -56,6 +61,9 @@ impl Iterator for Prefetch {
 impl Drop for Prefetch {
     fn drop(&mut self) {
         self.batches = None;
+        if self.thread.is_some() {
+            self.call.stop(StopReason::Interrupted);
+        }
         // The result is not needed anymore, nor is a panic.
         let _ = self.thread.take().map(JoinHandle::join);
     }
@@ -85,6 +93,11 @@ pub fn take_opened(path: &str) -> Option<Arc<dyn Recording>> {
     let (_, opening) = all.swap_remove(at);
     drop(all);
     opening.join().ok()?
+}
+
+/// Forgets what [`begin_opening`] opened of a path, for a caller who opens it with other limits.
+pub fn forget_opened(path: &str) {
+    drop(take_opened(path));
 }
 
 /// Starts the pass over the record headers in a thread; callers that need its result wait for it.

@@ -4,22 +4,23 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use arrow_array::RecordBatch;
+use perfuse_binaries::symbolize::{Follow, Symbolizer};
 use perfuse_binaries::xray_map::{NamedFunctions, ObjectMaps};
 use perfuse_engine::align::{FirstUse, first_uses};
 use perfuse_engine::allocated::{AllocationSums, TypeFunctions, TypedStacks};
 use perfuse_engine::calls::{CallPaths, FirstKeys, Sampled};
-use perfuse_engine::heap;
 use perfuse_engine::join::JoinedTables;
 use perfuse_engine::unwind::UnwindTotals;
-use perfuse_formats::{CallStream, Clock, Recording, TableRequest, WallClockTime};
+use perfuse_formats::{CallStream, Clock, Recording, TableRequest, UnpackLimit, WallClockTime};
 use perfuse_tables::access::ColumnError;
 use perfuse_tables::{Identities, Offsets, clocks, sources};
 use perfuse_workers::in_background;
 
+use crate::address_columns::has_points;
+use crate::naming_finding::NamingFinding;
 use crate::recordings::{PlacedRecording, ProfileInput, RecordingSet, place, table_request};
-
-/// Batches of a table, made on demand.
-pub type TableStream = Box<dyn Iterator<Item = Result<RecordBatch, heap::Error>> + Send>;
+use crate::saved_tables::SavedTables;
+use crate::table_stream::TableStream;
 
 /// How functions of a profile are named.
 #[derive(Default)]
@@ -30,9 +31,16 @@ pub struct ProfileOptions {
     pub debug_info: bool,
     /// Host name and kernel release of the recorded machine.
     pub recorded_on: Option<(String, String)>,
+    /// Which files that recordings name are opened.
+    pub follow: Follow,
+    /// How large compressed sections of those files may become.
+    pub unpack_limit: UnpackLimit,
     /// XRay instrumentation maps, which name functions that recordings have only numbers of.
     pub xray_maps: ObjectMaps,
 }
+
+/// Tables that a saved profile has not, or only a part of.
+const MADE_AGAIN: [&str; 3] = ["instructions", "line_rows", "inline_calls"];
 
 /// Call traces as samples.
 pub(crate) struct TraceSamples {
@@ -52,15 +60,22 @@ pub struct Profile {
     pub(crate) next_keys: Offsets,
     pub(crate) options: ProfileOptions,
     pub(crate) named_functions: OnceLock<Result<Vec<NamedFunctions>, ColumnError>>,
+    pub(crate) symbolizer: OnceLock<Symbolizer>,
     pub(crate) joined: OnceLock<Result<JoinedTables, ColumnError>>,
     /// Set when the join was started before its first use.
     join_started: OnceLock<()>,
+    /// Set by the join: files that it could not use.
+    pub(crate) unused_files: OnceLock<Vec<NamingFinding>>,
     /// Set by the join, where there were stacks to unwind.
     pub(crate) unwind_totals: OnceLock<UnwindTotals>,
     pub(crate) trace_samples: OnceLock<Result<TraceSamples, ColumnError>>,
     pub(crate) allocation_sums: OnceLock<Result<AllocationSums, ColumnError>>,
     pub(crate) type_functions: OnceLock<Result<TypeFunctions, ColumnError>>,
     pub(crate) typed_stacks: OnceLock<Result<TypedStacks, ColumnError>>,
+    /// The tables as they were saved, where the recordings are those of a saved profile.
+    pub(crate) saved: Option<SavedTables>,
+    /// Whether `named_functions` were saved.
+    pub(crate) has_saved_names: bool,
 }
 
 impl Profile {
@@ -75,13 +90,17 @@ impl Profile {
             next_keys,
             options,
             named_functions: OnceLock::new(),
+            symbolizer: OnceLock::new(),
             joined: OnceLock::new(),
             join_started: OnceLock::new(),
+            unused_files: OnceLock::new(),
             unwind_totals: OnceLock::new(),
             trace_samples: OnceLock::new(),
             allocation_sums: OnceLock::new(),
             type_functions: OnceLock::new(),
             typed_stacks: OnceLock::new(),
+            saved: None,
+            has_saved_names: false,
         }
     }
 
@@ -102,6 +121,11 @@ impl Profile {
     /// When a recording's table is not as declared.
     pub fn table(&self, name: &str, with_bytes: bool) -> Result<Option<TableStream>, ColumnError> {
         let Some(spec) = perfuse_tables::table(name) else { return Ok(None) };
+        let is_saved = (!with_bytes || has_points(spec.name)) && !MADE_AGAIN.contains(&spec.name);
+        let saved = self.saved.as_ref().filter(|_| is_saved);
+        if let Some(saved) = saved.and_then(|saved| saved.table(spec.name)) {
+            return Ok(Some(saved));
+        }
         self.settle_keys()?;
         let batches = match spec.name {
             "sources" => vec![self.sources()],
@@ -127,6 +151,8 @@ impl Profile {
                 }
                 all
             }
+            name if has_points(name) => return Ok(Some(Box::new(self.with_frames(name)?.map(Ok)))),
+            "instructions" => return Ok(Some(Box::new(self.instructions().map(Ok)))),
             "heap_dominators" | "heap_classes" | "heap_sites" => return Ok(Some(self.heap_table(spec.name))),
             _ => return Ok(Some(Box::new(self.stream(name, with_bytes).map(Ok)))),
         };

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::ffi::CStr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
@@ -13,9 +13,11 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::errors::CatchPanics;
+use crate::call::{StoppableStream, call};
+use crate::streams::CatchPanics;
 
 const STREAM: &CStr = c"arrow_array_stream";
+const TAKEN: &str = "this Arrow stream was already taken";
 
 /// Record batches on their way to an Arrow library; can be taken once.
 #[pyclass(frozen, module = "perfuse._core")]
@@ -26,7 +28,10 @@ pub struct ArrowStream {
 impl ArrowStream {
     /// Batches made on demand.
     pub fn new(schema: SchemaRef, batches: impl Iterator<Item = RecordBatch> + Send + 'static) -> Self {
-        let reader = RecordBatchIterator::new(CatchPanics(batches.map(Ok::<_, ArrowError>)), schema);
+        let reader = RecordBatchIterator::new(
+            CatchPanics(StoppableStream::new(batches.map(Ok::<_, ArrowError>))),
+            schema,
+        );
         Self { reader: Mutex::new(Some(Box::new(reader))) }
     }
 
@@ -36,7 +41,16 @@ impl ArrowStream {
         batches: impl Iterator<Item = Result<RecordBatch, E>> + Send + 'static,
     ) -> Self {
         let batches = batches.map(|batch| batch.map_err(|error| ArrowError::ExternalError(Box::new(error))));
-        Self { reader: Mutex::new(Some(Box::new(RecordBatchIterator::new(CatchPanics(batches), schema)))) }
+        Self {
+            reader: Mutex::new(Some(Box::new(RecordBatchIterator::new(
+                CatchPanics(StoppableStream::new(batches)),
+                schema,
+            )))),
+        }
+    }
+
+    fn take(&self) -> Option<Box<dyn RecordBatchReader + Send>> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// One batch.
@@ -47,6 +61,13 @@ impl ArrowStream {
 
 #[pymethods]
 impl ArrowStream {
+    /// The same stream with all batches computed, without the interpreter's lock.
+    fn collected(&self, py: Python<'_>) -> PyResult<Self> {
+        let reader = self.take().ok_or_else(|| PyValueError::new_err(TAKEN))?;
+        let schema = reader.schema();
+        Ok(Self::new(schema, collected(py, reader)?.into_iter()))
+    }
+
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -54,10 +75,9 @@ impl ArrowStream {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema;
-        let reader = self.reader.lock().ok().and_then(|mut reader| reader.take());
-        match reader {
+        match self.take() {
             Some(reader) => PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), STREAM),
-            None => Err(PyValueError::new_err("this Arrow stream was already taken")),
+            None => Err(PyValueError::new_err(TAKEN)),
         }
     }
 }
@@ -104,7 +124,13 @@ impl ScannedTable {
 
 /// All batches of any Python object that offers the Arrow C stream interface.
 pub fn batches(object: &Bound<'_, PyAny>) -> PyResult<Vec<RecordBatch>> {
-    reader(object)?.collect::<Result<_, _>>().map_err(|error| PyValueError::new_err(error.to_string()))
+    collected(object.py(), reader(object)?)
+}
+
+/// All batches of a stream, which may have to be computed.
+fn collected(py: Python<'_>, batches: impl RecordBatchReader + Send) -> PyResult<Vec<RecordBatch>> {
+    let all = call(py, || batches.collect::<Result<_, _>>())?;
+    all.map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// The batches of such an object, one by one.
@@ -119,11 +145,14 @@ pub fn reader(object: &Bound<'_, PyAny>) -> PyResult<RecordBatchStreamReader> {
 
 /// Panics, or returns a stream that does: a test of what becomes of panics.
 #[pyfunction]
-#[pyo3(signature = (in_stream=false))]
-pub fn panic_for_test(in_stream: bool) -> ArrowStream {
+#[pyo3(signature = (in_stream=false, in_worker=false))]
+pub fn panic_for_test(py: Python<'_>, in_stream: bool, in_worker: bool) -> PyResult<ArrowStream> {
+    if in_worker {
+        call(py, || perfuse_workers::install(|| panic!("panic in a worker thread for a test")))?;
+    }
     if in_stream {
         let batches = std::iter::from_fn(|| panic!("panic in a stream for a test"));
-        return ArrowStream::new(Arc::new(Schema::empty()), batches);
+        return Ok(ArrowStream::new(Arc::new(Schema::empty()), batches));
     }
     panic!("panic for a test")
 }

@@ -3,10 +3,9 @@
 use std::any::Any;
 use std::fmt::Display;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, Once, PoisonError};
 
-use arrow_schema::ArrowError;
+use perfuse_formats::TooLarge;
 use perfuse_wire::ParseError;
 use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
@@ -22,7 +21,17 @@ pub fn unreadable(py: Python<'_>, path: &str, error: &ParseError, hint: &str) ->
 
 /// An error of the operating system as `perfuse.errors.UnreadableInput`.
 pub fn io_error(py: Python<'_>, path: &str, error: &io::Error) -> PyErr {
-    exception(py, "UnreadableInput", &format!("cannot read {path}: {error}"), dict!(py, path: path))
+    let hint = match error.kind() {
+        _ if TooLarge::of(error).is_some() => Some("--max-unpacked SIZE (max_unpacked=) allows more"),
+        io::ErrorKind::StorageFull => Some("TMPDIR=DIRECTORY names another place for temporary files"),
+        _ => None,
+    };
+    exception(
+        py,
+        "UnreadableInput",
+        &format!("cannot read {path}: {error}"),
+        dict!(py, path: path, hint: hint),
+    )
 }
 
 /// A file that lacks a part that was asked for, as `perfuse.errors.UnreadableInput`.
@@ -33,6 +42,13 @@ pub fn lacking(py: Python<'_>, path: &str, what: impl Display, hint: &str) -> Py
 /// Content that the target format cannot represent, as `perfuse.errors.ExportError`.
 pub fn export_error(py: Python<'_>, error: impl Display) -> PyErr {
     exception(py, "ExportError", &error.to_string(), dict!(py))
+}
+
+/// More memory in use than the limit, as `perfuse.errors.OutOfMemory`.
+pub fn memory_error(py: Python<'_>) -> PyErr {
+    let limit = perfuse_stopping::memory::limit();
+    let used = perfuse_stopping::memory::Usage::of_process().memory;
+    exception(py, "OutOfMemory", "", dict!(py, limit_bytes: limit, used_bytes: used))
 }
 
 /// A table without the columns or types that it must have: a defect of the caller, not of a file.
@@ -63,8 +79,11 @@ struct Panic {
     location: Option<String>,
 }
 
-/// The last panic that has not been raised as an exception yet.
-static LAST_PANIC: Mutex<Option<Panic>> = Mutex::new(None);
+/// The panics that have not been raised as exceptions yet, the last of them last: several threads may panic.
+static PANICS: Mutex<Vec<Panic>> = Mutex::new(Vec::new());
+
+/// Most panics that wait: nobody raises one of a thread whose result is not needed.
+const MAX_PANICS: usize = 64;
 
 /// Keeps message and location of each panic for its exception, instead of printing them; prints them too where
 /// `RUST_BACKTRACE` is set.
@@ -73,9 +92,17 @@ pub fn record_panics() {
     INSTALLED.call_once(|| {
         let default_hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
+            if perfuse_stopping::is_contained() {
+                return;
+            }
             let location = info.location().map(|location| format!("{}:{}", location.file(), location.line()));
             let panic = Panic { message: payload_text(info.payload()), location };
-            *LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
+            let mut panics = PANICS.lock().unwrap_or_else(PoisonError::into_inner);
+            if panics.len() >= MAX_PANICS {
+                panics.remove(0);
+            }
+            panics.push(panic);
+            drop(panics);
             if std::env::var_os("RUST_BACKTRACE").is_some() {
                 default_hook(info);
             }
@@ -83,7 +110,8 @@ pub fn record_panics() {
     });
 }
 
-fn payload_text(payload: &(dyn Any + Send)) -> String {
+/// The message of a panic.
+pub fn payload_text(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("unknown panic").to_owned()
 }
@@ -93,8 +121,15 @@ fn payload_text(payload: &(dyn Any + Send)) -> String {
 /// A panic in a thread of an Arrow library arrives as that library's exception.
 #[pyfunction]
 pub fn take_panic() -> Option<(String, Option<String>)> {
-    let panic = LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let panic = PANICS.lock().unwrap_or_else(PoisonError::into_inner).pop();
     panic.map(|panic| (panic.message, panic.location))
+}
+
+/// Where a panic with this message occurred; each is returned once.
+fn location_of(message: &str) -> Option<String> {
+    let mut panics = PANICS.lock().unwrap_or_else(PoisonError::into_inner);
+    let at = panics.iter().rposition(|panic| panic.message == message)?;
+    panics.remove(at).location
 }
 
 /// `__new__` of pyo3's `PanicException`: returns a `perfuse.InternalError` in its place.
@@ -112,21 +147,6 @@ pub fn internal_error<'py>(
     if message.is_instance_of::<PyBaseException>() {
         return Ok(message.clone());
     }
-    let kwargs = dict!(py, location: take_panic().and_then(|(_, location)| location))?;
+    let kwargs = dict!(py, location: location_of(&message.to_string()))?;
     instance(py, "InternalError", &message.to_string(), &kwargs)
-}
-
-/// The items of an iterator; a panic becomes an error, since it must not unwind into the Arrow library that pulls them.
-pub struct CatchPanics<I>(pub I);
-
-impl<T, I: Iterator<Item = Result<T, ArrowError>>> Iterator for CatchPanics<I> {
-    type Item = Result<T, ArrowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        catch_unwind(AssertUnwindSafe(|| self.0.next())).unwrap_or_else(|payload| {
-            Some(Err(ArrowError::ExternalError(
-                format!("internal error: {}", payload_text(&*payload)).into(),
-            )))
-        })
-    }
 }

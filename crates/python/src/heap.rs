@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use perfuse_engine::heap::{ClassChange, FoldedHeap, Heap};
+use perfuse_engine::heap::{ClassChange, FoldedHeap, Heap, HeldObjects};
 use perfuse_profile::HeapSnapshot;
 use perfuse_tables::SnapshotSum;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 
 use crate::arrow::ArrowStream;
+use crate::call::call;
 use crate::errors::table_error;
 use crate::inputs::{Inputs, ReadInputs};
 use crate::profile::PyProfile;
@@ -101,8 +102,8 @@ impl PyHeapSnapshot {
     }
 
     /// Rows of `heap_classes`.
-    fn classes(&self, py: Python<'_>) -> ArrowStream {
-        ArrowStream::of(py.detach(|| self.heap().class_rows(self.inner.id())))
+    fn classes(&self, py: Python<'_>) -> PyResult<ArrowStream> {
+        Ok(ArrowStream::of(call(py, || self.heap().class_rows(self.inner.id()))?))
     }
 
     /// A row for the object at an address.
@@ -115,19 +116,54 @@ impl PyHeapSnapshot {
     #[pyo3(signature = (address=None, limit=None))]
     fn below(&self, py: Python<'_>, address: Option<u64>, limit: Option<usize>) -> PyResult<ArrowStream> {
         let object = address.map(|address| self.find(address)).transpose()?;
-        Ok(ArrowStream::of(py.detach(|| self.heap().below(object, limit))))
+        Ok(ArrowStream::of(call(py, || self.heap().below(object, limit))?))
     }
 
     /// Objects that no root keeps alive, except those that another of them retains.
     #[pyo3(signature = (limit=None))]
-    fn rest(&self, py: Python<'_>, limit: Option<usize>) -> ArrowStream {
-        ArrowStream::of(py.detach(|| self.heap().rest(limit)))
+    fn rest(&self, py: Python<'_>, limit: Option<usize>) -> PyResult<ArrowStream> {
+        Ok(ArrowStream::of(call(py, || self.heap().rest(limit))?))
+    }
+
+    /// Objects of a type, or of none, largest retained size first.
+    #[pyo3(signature = (type_id, limit=None))]
+    fn of_type(&self, py: Python<'_>, type_id: Option<u32>, limit: Option<usize>) -> ArrowStream {
+        ArrowStream::of(py.detach(|| self.heap().of_type(type_id, limit)))
+    }
+
+    /// The first references from an object or, with `to`, to it, and their number: `(address, type_id, size, field_offset)`.
+    fn references(
+        &self,
+        py: Python<'_>,
+        address: u64,
+        to: bool,
+        limit: usize,
+    ) -> PyResult<(usize, Vec<ReferenceRow>)> {
+        let (object, heap) = (self.find(address)?, self.heap());
+        let found = py.detach(|| if to { heap.references_to(object) } else { heap.references_from(object) });
+        let row = |&(other, field): &(u32, Option<u32>)| {
+            let objects = heap.objects();
+            (objects.address(other), objects.type_id(other), objects.size(other), field)
+        };
+        Ok((found.len(), found.iter().take(limit).map(row).collect()))
     }
 
     /// The objects on a shortest path to an object, from its start.
     fn path(&self, py: Python<'_>, address: u64) -> PyResult<ArrowStream> {
         let object = self.find(address)?;
-        Ok(ArrowStream::of(py.detach(|| self.heap().path_rows(object))))
+        Ok(ArrowStream::of(call(py, || self.heap().path_rows(object))?))
+    }
+
+    /// The objects of some types by the types on their shortest paths from roots:
+    /// `(types, start_address, address, num_objects, size_bytes, retained_bytes)`.
+    fn held_objects(&self, py: Python<'_>, types: Vec<Option<u32>>) -> Vec<HeldRow> {
+        let held = py.detach(|| self.heap().held_objects(&types));
+        let address = |object| self.heap().objects().address(object);
+        let row = |it: HeldObjects| {
+            let start = it.start.map(address);
+            (it.types, start, address(it.example), it.num_objects, it.size_bytes, it.retained_bytes)
+        };
+        held.into_iter().map(row).collect()
     }
 
     /// The most informative root that refers to an object; None where there is none.
@@ -142,8 +178,8 @@ impl PyHeapSnapshot {
     }
 
     /// Groups of equal objects.
-    fn duplicates(&self, py: Python<'_>, least_references: usize) -> ArrowStream {
-        ArrowStream::of(py.detach(|| self.heap().duplicate_rows(least_references)))
+    fn duplicates(&self, py: Python<'_>, least_references: usize) -> PyResult<ArrowStream> {
+        Ok(ArrowStream::of(call(py, || self.heap().duplicate_rows(least_references))?))
     }
 
     /// Sums by type and the stack that allocated the objects, as far as recorded.
@@ -158,10 +194,14 @@ impl PyHeapSnapshot {
     }
 
     /// The snapshot as stacks and samples, in tables by name; `types` are the names of its types.
-    fn folded(&self, py: Python<'_>, types: HashMap<u32, String>) -> HashMap<&'static str, ArrowStream> {
-        let FoldedHeap { functions, frames, stacks, samples } = py.detach(|| self.heap().folded(&types));
+    fn folded(
+        &self,
+        py: Python<'_>,
+        types: HashMap<u32, String>,
+    ) -> PyResult<HashMap<&'static str, ArrowStream>> {
+        let FoldedHeap { functions, frames, stacks, samples } = call(py, || self.heap().folded(&types))?;
         let tables = [("functions", functions), ("frames", frames), ("stacks", stacks), ("samples", samples)];
-        tables.into_iter().map(|(name, rows)| (name, ArrowStream::of(rows))).collect()
+        Ok(tables.into_iter().map(|(name, rows)| (name, ArrowStream::of(rows))).collect())
     }
 
     /// Objects created and freed since an earlier snapshot, by type: `(type_id, num_new, new_bytes, num_gone, gone_bytes)`.
@@ -180,6 +220,12 @@ impl PyHeapSnapshot {
             .map_err(table_error)
     }
 }
+
+/// See `held_objects`.
+type HeldRow = (Vec<Option<u32>>, Option<u64>, u64, u64, u64, u64);
+
+/// `(address, type_id, size, field_offset)` of the object at the other end of a reference.
+type ReferenceRow = (u64, Option<u32>, u64, Option<u32>);
 
 type ClassChangeRow = (Option<u32>, u64, u64, u64, u64);
 

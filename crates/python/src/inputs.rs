@@ -2,9 +2,11 @@
 
 use perfuse_formats::CUT;
 pub use perfuse_profile::Inputs;
+use perfuse_profile::Unreadable;
 use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
 
+use crate::call::call;
 use crate::errors::lacking;
 
 /// What Python calls with inputs.
@@ -12,20 +14,33 @@ pub trait ReadInputs {
     /// Runs work that reads the inputs, without the interpreter's lock; `UnreadableInput` where one of them became shorter
     /// since it was opened.
     fn read<T: Send>(&self, py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T>;
+
+    /// `UnreadableInput` where one of the inputs became shorter since it was opened.
+    fn check(&self, py: Python<'_>) -> PyResult<()>;
 }
 
 impl ReadInputs for Inputs {
     fn read<T: Send>(&self, py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
-        let result = py.detach(work);
-        self.cut().map_or(Ok(result), |path| Err(cut_error(py, path)))
+        let result = call(py, work)?;
+        self.check(py).map(|()| result)
+    }
+
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.cut()).map_or(Ok(()), |path| Err(cut_error(py, path)))
     }
 }
 
-/// The exception for an input that became shorter while a stream read it; each is returned once. An error in a stream
-/// reaches Python as an exception of the Arrow library that read it.
+/// The exception for an input that could not be read to its end while a stream read it; each is returned once. An error in
+/// a stream reaches Python as an exception of the Arrow library that read it.
 #[pyfunction]
-pub fn take_cut(py: Python<'_>) -> Option<Py<PyBaseException>> {
-    perfuse_profile::take_cut().map(|path| cut_error(py, &path).into_value(py))
+pub fn take_unreadable(py: Python<'_>) -> Option<Py<PyBaseException>> {
+    let Unreadable { path, reason } = perfuse_profile::take_unreadable()?;
+    let error = if reason == CUT {
+        cut_error(py, &path)
+    } else {
+        lacking(py, &path, reason, "the file is damaged: take another copy, or save the recording again")
+    };
+    Some(error.into_value(py))
 }
 
 fn cut_error(py: Python<'_>, path: &str) -> PyErr {

@@ -8,6 +8,7 @@ mod dict;
 
 mod allocations;
 mod arrow;
+mod call;
 mod calls;
 mod clock;
 mod errors;
@@ -15,15 +16,20 @@ mod heap;
 mod images;
 mod inputs;
 mod jitdump;
+mod machine_code;
 mod mono_logs;
 mod output;
 mod profile;
 mod profile_output;
 mod recording;
 mod registry;
+mod saved;
 mod selected_rows;
 mod sframe;
+mod stack_transform;
 mod stacks;
+mod streams;
+mod timeline;
 mod trace_output;
 mod xray_logs;
 mod xray_map;
@@ -31,10 +37,8 @@ mod xray_map;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict};
 
-/// Record batches are made in one thread and dropped in another. The system's allocator returns their pages each time, and
-/// half of the time of a decode would be spent on getting them again.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: perfuse_allocator::Allocator = perfuse_allocator::Allocator;
 
 /// Lets threads in the background end before each fork of this process.
 fn settle_before_forks(py: Python<'_>) -> PyResult<()> {
@@ -60,6 +64,10 @@ mod _core {
     #[pymodule_export]
     use super::arrow::{ArrowStream, ScannedTable};
     #[pymodule_export]
+    use super::call::exit_when_out_of_memory;
+    #[pymodule_export]
+    use super::call::{memory_limit, set_memory_limit, take_stop};
+    #[pymodule_export]
     use super::calls::{PyCallStatistics, call_statistics, selected_samples};
     #[pymodule_export]
     use super::errors::take_panic;
@@ -68,9 +76,13 @@ mod _core {
     #[pymodule_export]
     use super::images::{Images, code_pids, inject_images, write_images};
     #[pymodule_export]
-    use super::inputs::take_cut;
+    use super::inputs::take_unreadable;
     #[pymodule_export]
     use super::jitdump::JitdumpEncoder;
+    #[pymodule_export]
+    use super::machine_code::{
+        NativeModule, code_rows, code_targets, code_targets_at, disassemble, instruction_set, py_code_samples,
+    };
     #[pymodule_export]
     use super::mono_logs::{MonoLogWriter, convert_mono, mono_kinds, mono_unsupported_items};
     #[pymodule_export]
@@ -84,6 +96,11 @@ mod _core {
     #[pymodule_export]
     use super::registry::{alignments, directory_format, formats, rules, sniff, tables};
     #[pymodule_export]
+    use super::saved::{
+        placements, saved_facts, saved_member, saved_members, saved_profile, saved_recording, saved_table,
+        write_copy_of, write_table,
+    };
+    #[pymodule_export]
     use super::selected_rows::{count_rows, handle_sums, py_backtraces, row_counts, selected_rows};
     #[pymodule_export]
     use super::sframe::{
@@ -91,7 +108,11 @@ mod _core {
         sframe_into, sframe_pieces, sframe_put_back, sframe_unwind,
     };
     #[pymodule_export]
+    use super::stack_transform::PyStackTransform;
+    #[pymodule_export]
     use super::stacks::{PyCallTree, call_tree, sampled_events};
+    #[pymodule_export]
+    use super::timeline::PyTimeline;
     #[pymodule_export]
     use super::trace_output::CallTrace;
     #[pymodule_export]
@@ -102,6 +123,7 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         record_panics();
+        perfuse_allocator::set_aside();
         settle_before_forks(module.py())?;
         let internal_error = wrap_pyfunction!(internal_error, module)?;
         module.py().get_type::<PanicException>().setattr("__new__", internal_error)?;

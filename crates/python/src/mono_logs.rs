@@ -19,6 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrow::{batches, reader};
+use crate::call::call;
 use crate::errors::{export_error, table_error};
 use crate::inputs::{Inputs, ReadInputs};
 use crate::output::Target;
@@ -192,7 +193,7 @@ impl MonoLogWriter {
     /// Writes the events of table rows, which are in time order; returns their number.
     fn rows(&self, py: Python<'_>, events: &Bound<'_, PyAny>, out: Target) -> PyResult<u64> {
         let (events, mut out) = (reader(events)?, out.open()?);
-        let written = py.detach(|| -> Result<u64, RowsError> {
+        let written = call(py, || -> Result<u64, RowsError> {
             let known = self.stacks.lock().map_err(|error| error.to_string())?;
             let mut num_events = 0;
             for batch in events {
@@ -208,7 +209,7 @@ impl MonoLogWriter {
                 out.write_all(&bytes)?;
             }
             Ok(num_events)
-        });
+        })?;
         written.map_err(table_error)
     }
 

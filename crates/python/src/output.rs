@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::arrow::reader;
+use crate::call::{attached, call};
 use crate::errors::table_error;
 
 /// A callback that is called with the name of the current step and the completed share, where there is one.
@@ -44,7 +45,7 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::File(file) => file.write(bytes),
-            Self::Object(object) => Python::attach(|py| {
+            Self::Object(object) => attached(|py| {
                 let written = object.call_method1(py, "write", (PyBytes::new(py, bytes),))?;
                 // Buffered objects take everything, and some return None.
                 Ok(written.extract(py).unwrap_or(bytes.len()).min(bytes.len()))
@@ -92,7 +93,7 @@ impl WaitingPython {
         }
         self.last_check = Instant::now();
         let Self { progress, num_events, raised, .. } = self;
-        *raised = Python::attach(|py| {
+        *raised = attached(|py| {
             py.check_signals()?;
             if let Some(progress) = progress {
                 let share = num_events.map_or(0.0, |all| num_done as f64 / all.max(1) as f64);
@@ -123,7 +124,7 @@ pub fn write_arrow(py: Python<'_>, out: Target, stream: &Bound<'_, PyAny>, as_st
     let batches = reader(stream)?;
     let form = if as_stream { arrow_ipc::Form::Stream } else { arrow_ipc::Form::File };
     // Batches may be computed by threads of the stream's owner that need the interpreter.
-    py.detach(|| arrow_ipc::write(&mut out, batches, form)).map_err(|error| match error {
+    call(py, || arrow_ipc::write(&mut out, batches, form))?.map_err(|error| match error {
         ArrowError::IoError(_, error) => error.into(),
         error => PyValueError::new_err(error.to_string()),
     })
@@ -133,5 +134,5 @@ pub fn write_arrow(py: Python<'_>, out: Target, stream: &Bound<'_, PyAny>, as_st
 #[pyfunction]
 pub fn compress_zstd(py: Python<'_>, input: RawFd, out: Target) -> PyResult<()> {
     let (input, out) = (duplicate(input)?, out.open()?);
-    py.detach(|| zstandard::compress(input, out)).map_err(PyErr::from)
+    call(py, || zstandard::compress(input, out))?.map_err(PyErr::from)
 }

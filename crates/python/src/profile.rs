@@ -4,13 +4,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
+use perfuse_binaries::symbolize::Follow;
 use perfuse_binaries::xray_map::{Error, MapFile, ObjectMaps};
 use perfuse_engine::unwind::{FrameOrigin, Stop, UnwindTotals};
+use perfuse_formats::UnpackLimit;
 use perfuse_profile::{NamingFinding, ProfileInput, ProfileOptions};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrow::ArrowStream;
+use crate::call::call;
 use crate::clock::{ClockRow, clock_of};
 use crate::errors::{io_error, lacking, table_error};
 use crate::inputs::{Inputs, ReadInputs};
@@ -18,7 +22,7 @@ use crate::recording::PyRecording;
 
 /// A recording, its clock and its process, as an input of `Profile`.
 #[pyclass(frozen, name = "Placed", module = "perfuse._core")]
-pub struct PyPlaced(ProfileInput);
+pub struct PyPlaced(pub ProfileInput);
 
 #[pymethods]
 impl PyPlaced {
@@ -42,7 +46,10 @@ pub struct PyProfile {
 #[pymethods]
 impl PyProfile {
     #[new]
-    #[pyo3(signature = (placed, symbol_dirs, debug_info, recorded_on=None, maps=None))]
+    #[allow(clippy::too_many_arguments, reason = "the options of `perfuse.fuse`")]
+    #[pyo3(signature = (
+        placed, symbol_dirs, debug_info, recorded_on=None, maps=None, follow="all", max_unpacked=None
+    ))]
     fn new(
         py: Python<'_>,
         placed: Vec<PyRef<'_, PyPlaced>>,
@@ -50,13 +57,19 @@ impl PyProfile {
         debug_info: bool,
         recorded_on: Option<(String, String)>,
         maps: Option<Vec<(u32, PathBuf)>>,
+        follow: &str,
+        max_unpacked: Option<u64>,
     ) -> PyResult<Self> {
+        let error = || PyValueError::new_err(format!("follow is 'all', 'named' or 'none', not {follow:?}"));
+        let follow = Follow::from_name(follow).ok_or_else(error)?;
+        let unpack_limit = UnpackLimit { allowed_bytes: max_unpacked };
         let xray_maps = open_maps(py, maps.unwrap_or_default())?;
-        let options = ProfileOptions { symbol_dirs, debug_info, recorded_on, xray_maps };
+        let options =
+            ProfileOptions { symbol_dirs, debug_info, recorded_on, follow, unpack_limit, xray_maps };
         let inputs = placed.iter().map(|placed| placed.0.clone()).collect();
-        let inner = py.detach(|| Arc::new(perfuse_profile::Profile::new(inputs, options)));
+        let inner = call(py, || Arc::new(perfuse_profile::Profile::new(inputs, options)))?;
         let inputs = Inputs::of(inner.recordings());
-        inputs.read(py, || ())?;
+        inputs.check(py)?;
         Ok(Self { inner, inputs })
     }
 
@@ -85,8 +98,8 @@ impl PyProfile {
     }
 
     /// Starts to unwind stacks and to join samples and code in another thread; everything that needs the result waits for it.
-    fn join_ahead(&self, py: Python<'_>) {
-        py.detach(|| self.inner.start_join());
+    fn join_ahead(&self) {
+        self.inner.start_join();
     }
 
     /// Time from the first to the last event of the call traces among the recordings.
@@ -127,7 +140,7 @@ fn open_maps(py: Python<'_>, maps: Vec<(u32, PathBuf)>) -> PyResult<ObjectMaps> 
 
 /// Opens a program or library with an instrumentation map; `architecture` chooses a part of a universal file.
 pub fn open_map(py: Python<'_>, path: &std::path::Path, architecture: Option<&str>) -> PyResult<MapFile> {
-    let opened = py.detach(|| MapFile::open(path, architecture));
+    let opened = call(py, || MapFile::open(path, architecture))?;
     let name = path.to_string_lossy();
     opened.map_err(|error| match error {
         Error::Io(error) => io_error(py, &name, &error),

@@ -7,6 +7,7 @@ use perfuse_writers::{Error, Tracks, perfetto, pprof};
 use pyo3::prelude::*;
 
 use crate::arrow::batches;
+use crate::call::call;
 use crate::output::{Progress, Target, WaitingPython};
 
 /// Writes rows of samples, sums of allocations by stack, and sizes of heap snapshots `(pid, ts_ns, num_objects, size_bytes)` as
@@ -33,13 +34,13 @@ pub fn write_perfetto_stacks(
     let snapshots: Vec<_> = snapshots.into_iter().map(size).collect();
     let out = out.open()?;
     let mut waiting = WaitingPython::new(progress, Some(num_rows(&rows)));
-    let written = py.detach(|| {
+    let written = call(py, || {
         let stacks = Stacks::of(&frames, &stacks)?;
         let tracks = Tracks::of_rows(&threads)?;
         let samples = perfetto::Samples { rows: &rows, stacks: &stacks, tracks: &tracks, clock };
         let heap = perfetto::Heap { allocations: &allocations, snapshots: &snapshots, end_ns };
         perfetto::write_samples(&samples, &heap, out, &mut |done| waiting.go_on(done))
-    });
+    })?;
     waiting.settle(written)
 }
 
@@ -70,7 +71,7 @@ pub fn write_pprof(
     let events: Vec<_> = events.into_iter().map(event).collect();
     let out = out.open()?;
     let mut waiting = WaitingPython::new(progress, Some(num_rows(&rows)));
-    let written = py.detach(|| -> Result<(), Error> {
+    let written = call(py, || -> Result<(), Error> {
         let stacks = Stacks::of(&frames, &stacks)?;
         let mappings = pprof::Mappings::of(&mappings, main_mapping)?;
         let profile = pprof::SampledProfile {
@@ -83,7 +84,7 @@ pub fn write_pprof(
             duration_ns,
         };
         pprof::write(&profile, out, &mut |done| waiting.go_on(done))
-    });
+    })?;
     waiting.settle(written)
 }
 

@@ -3,18 +3,22 @@
 use std::collections::HashSet;
 use std::convert::Infallible;
 use std::fs::File;
+use std::io::{self, Read};
 use std::sync::{Arc, Mutex};
 
 use perfuse_formats::listing::{RecordCursor, RecordForm, RecordRange, RecordStyle, write_records};
-use perfuse_formats::{Placement, Rate, Recording, Source, TableRequest, registry, table_of};
+use perfuse_formats::{Placement, Rate, Recording, Source, TableRequest, UnpackLimit, registry, table_of};
 use perfuse_profile::sframe::cross_check_recording;
-use perfuse_profile::{DiagnosticRow, begin_opening, diagnostics_batch, prefetch_summary, take_opened};
+use perfuse_profile::{
+    DiagnosticRow, begin_opening, diagnostics_batch, forget_opened, prefetch_summary, take_opened,
+};
 use perfuse_wire::{Diagnostic, Diagnostics, Endian, RecordView, Value};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyList, PyString};
 
 use crate::arrow::ArrowStream;
+use crate::call::{attached, call};
 use crate::clock::{ClockRow, clock_row};
 use crate::errors::{io_error, unreadable};
 use crate::inputs::{Inputs, ReadInputs};
@@ -29,22 +33,47 @@ pub struct PyRecording {
 
 #[pymethods]
 impl PyRecording {
-    /// Opens a file; its content decides the format.
+    /// Opens a regular file, or a directory that is one recording; its content decides the format.
     #[staticmethod]
-    fn open(py: Python<'_>, path: &str) -> PyResult<Self> {
-        if let Some(inner) = py.detach(|| take_opened(path)) {
+    #[pyo3(signature = (path, max_unpacked=None))]
+    fn open(py: Python<'_>, path: &str, max_unpacked: Option<u64>) -> PyResult<Self> {
+        let limit = UnpackLimit { allowed_bytes: max_unpacked };
+        if max_unpacked.is_some() {
+            // It was opened with the usual limits.
+            call(py, || forget_opened(path))?;
+        } else if let Some(inner) = call(py, || take_opened(path))? {
             return Self::whole(py, inner);
         }
-        let source = py.detach(|| registry::read(path)).map_err(|error| io_error(py, path, &error))?;
-        Self::of(py, path, source)
+        let source = call(py, || registry::read_within(path, limit))?;
+        Self::of(py, path, source.map_err(|error| io_error(py, path, &error))?)
     }
 
     /// Opens bytes that are already here.
     #[staticmethod]
-    fn from_bytes(py: Python<'_>, path: &str, data: Vec<u8>) -> PyResult<Self> {
-        let source =
-            py.detach(|| Source::from_bytes(path, data)).map_err(|error| io_error(py, path, &error))?;
-        Self::of(py, path, source)
+    #[pyo3(signature = (path, data, max_unpacked=None))]
+    fn from_bytes(py: Python<'_>, path: &str, data: Vec<u8>, max_unpacked: Option<u64>) -> PyResult<Self> {
+        let limit = UnpackLimit { allowed_bytes: max_unpacked };
+        let source = call(py, || Source::from_bytes_within(path, data, limit))?;
+        Self::of(py, path, source.map_err(|error| io_error(py, path, &error))?)
+    }
+
+    /// Copies what a binary file object has, such as a pipe, up to a limit; unpacks it meanwhile.
+    #[staticmethod]
+    #[pyo3(signature = (path, stream, max_unpacked=None))]
+    fn from_stream(
+        py: Python<'_>,
+        path: &str,
+        stream: Py<PyAny>,
+        max_unpacked: Option<u64>,
+    ) -> PyResult<Self> {
+        let limit = UnpackLimit { allowed_bytes: max_unpacked };
+        let mut failed = None;
+        let reader = PythonReader { stream, failed: &mut failed };
+        let source = py.detach(|| Source::from_reader(path, reader, limit));
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        Self::of(py, path, source.map_err(|error| io_error(py, path, &error))?)
     }
 
     #[getter]
@@ -172,26 +201,52 @@ impl PyRecording {
 
     /// One of the tables its format fills, alone on its own clock; None for one it does not fill.
     #[pyo3(signature = (name, with_bytes=false))]
-    fn table(&self, py: Python<'_>, name: &str, with_bytes: bool) -> Option<ArrowStream> {
-        let spec = perfuse_tables::table(name)?;
+    fn table(&self, py: Python<'_>, name: &str, with_bytes: bool) -> PyResult<Option<ArrowStream>> {
+        let Some(spec) = perfuse_tables::table(name) else { return Ok(None) };
         let request = TableRequest { with_bytes, ..TableRequest::default() };
         let placement = Placement::alone(&*self.inner);
-        let stream = py.detach(|| table_of(&self.inner, name, &placement, &request))?;
-        let batches = self.inputs.batches(stream.map(Ok::<_, Infallible>));
-        Some(ArrowStream::trying(spec.schema(), batches))
+        let stream = call(py, || table_of(&self.inner, name, &placement, &request))?;
+        let batches = stream.map(|stream| self.inputs.batches(stream.map(Ok::<_, Infallible>)));
+        Ok(batches.map(|batches| ArrowStream::trying(spec.schema(), batches)))
     }
 
     /// Bytes of the (unpacked) file; fewer where it ends.
     fn read_bytes<'py>(&self, py: Python<'py>, offset: u64, size: u64) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self.inputs.read(py, || self.inner.source().get_range(offset, size).to_vec())?;
+        let bytes = py.detach(|| self.inner.source().get_range(offset, size).to_vec());
+        self.inputs.check(py)?;
         Ok(PyBytes::new(py, &bytes))
+    }
+}
+
+/// Reads a Python file object. Signals arrive while Python reads; its exceptions are raised by the caller.
+struct PythonReader<'a> {
+    stream: Py<PyAny>,
+    failed: &'a mut Option<PyErr>,
+}
+
+impl Read for PythonReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = |py: Python<'_>| {
+            let bytes = self.stream.call_method1(py, "read", (buffer.len().min(1 << 20),))?;
+            let bytes = bytes.bind(py).cast::<PyBytes>()?.as_bytes();
+            let len = bytes.len().min(buffer.len());
+            if let (Some(to), Some(from)) = (buffer.get_mut(..len), bytes.get(..len)) {
+                to.copy_from_slice(from);
+            }
+            Ok(len)
+        };
+        attached(read).map_err(|error: PyErr| {
+            let text = io::Error::other(error.to_string());
+            *self.failed = Some(error);
+            text
+        })
     }
 }
 
 /// What can be opened, for people.
 fn readable() -> String {
     let titles: Vec<_> = registry::FORMATS.iter().map(|format| format.title).collect();
-    format!("perfuse reads {}: plain, .gz or .zst", titles.join(", "))
+    format!("perfuse reads {}: plain, .gz, .zst or .xz", titles.join(", "))
 }
 
 /// `(changes, lost, kinds of records in another form)`
@@ -211,8 +266,7 @@ impl PyRecording {
     fn of(py: Python<'_>, path: &str, source: Source) -> PyResult<Self> {
         let refused = registry::detect(&source).and_then(|format| format.refused);
         let hint = || refused.map_or_else(readable, str::to_owned);
-        let inner = py
-            .detach(|| registry::open(Arc::new(source)))
+        let inner = call(py, || registry::open(Arc::new(source)))?
             .map_err(|error| unreadable(py, path, &error, &hint()))?;
         Self::whole(py, inner)
     }
@@ -220,7 +274,7 @@ impl PyRecording {
     /// An open recording, unless its file became shorter meanwhile.
     pub fn whole(py: Python<'_>, inner: Arc<dyn Recording>) -> PyResult<Self> {
         let inputs = Inputs::of([&inner]);
-        inputs.read(py, || ())?;
+        inputs.check(py)?;
         Ok(Self { inner, inputs })
     }
 }
@@ -261,7 +315,7 @@ impl RecordIterator {
         let mut cursor = self.cursor.lock().map_err(crate::errors::table_error)?;
         let next = cursor.next(&*self.inner);
         if next.as_ref().is_none_or(|record| record.index.is_multiple_of(CHECKED_RECORDS)) {
-            self.inputs.read(py, || ())?;
+            self.inputs.check(py)?;
         }
         let Some(record) = next else { return Ok(None) };
         let RecordView { index, offset, size, name, timestamp, fields: all } = record;

@@ -8,6 +8,8 @@ use perfuse_tables::{Alignment, Choices, TABLES, TableSpec};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::call::call;
+
 /// Every rule of every format: `code, severity, section, format`; their texts are in Python.
 #[pyfunction]
 pub fn rules(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
@@ -74,8 +76,8 @@ pub fn alignments() -> Vec<(&'static str, &'static str)> {
 
 /// Name of the format of which a directory is one recording; None where it is a directory of other files.
 #[pyfunction]
-pub fn directory_format(py: Python<'_>, path: PathBuf) -> Option<&'static str> {
-    py.detach(|| registry::detect_directory(&path)).map(|format| format.name)
+pub fn directory_format(py: Python<'_>, path: PathBuf) -> PyResult<Option<&'static str>> {
+    Ok(call(py, || registry::detect_directory(&path))?.map(|format| format.name))
 }
 
 /// Names of the formats that a file with these first bytes may be of, each with how certain that is: `likely` or `certain`.

@@ -7,6 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arrow::{ArrowStream, batches};
+use crate::call::call;
 use crate::calls::selection;
 use crate::errors::table_error;
 use crate::inputs::ReadInputs;
@@ -113,5 +114,5 @@ pub fn py_backtraces(
     stack_ids: Vec<u32>,
 ) -> PyResult<Vec<Vec<Option<u32>>>> {
     let (stacks, frames) = (batches(stacks)?, batches(frames)?);
-    py.detach(|| backtraces(&stacks, &frames, &stack_ids)).map_err(table_error)
+    call(py, || backtraces(&stacks, &frames, &stack_ids))?.map_err(table_error)
 }

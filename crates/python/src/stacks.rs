@@ -2,12 +2,15 @@
 
 use std::collections::HashMap;
 
-use perfuse_engine::stacks::{self, CallTreeOptions, LineCount, SampledEvent, StackTables, WeightGrouping};
+use perfuse_engine::stacks::{
+    self, CallTreeOptions, LineCount, SampledEvent, StackTables, WeightGrouping, WeightOrder,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::arrow::{ArrowStream, batches};
+use crate::call::call;
 use crate::calls::choice;
 
 /// Samples folded by function.
@@ -34,25 +37,42 @@ impl PyCallTree {
     }
 
     /// One row a node, in preorder.
-    fn nodes(&self, py: Python<'_>) -> ArrowStream {
-        ArrowStream::of(py.detach(|| self.0.nodes_batch()))
+    fn nodes(&self, py: Python<'_>) -> PyResult<ArrowStream> {
+        Ok(ArrowStream::of(call(py, || self.0.nodes_batch())?))
     }
 
     /// One row a symbol.
-    fn symbols(&self, py: Python<'_>) -> ArrowStream {
-        ArrowStream::of(py.detach(|| self.0.symbols_batch()))
+    fn symbols(&self, py: Python<'_>) -> PyResult<ArrowStream> {
+        Ok(ArrowStream::of(call(py, || self.0.symbols_batch())?))
     }
 
     /// The nodes as the viewer reads them.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let bytes = py.detach(|| self.0.to_bytes());
-        PyBytes::new(py, &bytes)
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = call(py, || self.0.to_bytes())?;
+        Ok(PyBytes::new(py, &bytes))
     }
 
     /// Self and total weight of each function, module and so on.
     fn weights(&self, py: Python<'_>, by: &str) -> PyResult<ArrowStream> {
         let by = choice("by", by, &WeightGrouping::ALL)?;
-        Ok(ArrowStream::of(py.detach(|| self.0.weights(by))))
+        Ok(ArrowStream::of(call(py, || self.0.weights(by))?))
+    }
+
+    /// Number of functions.
+    fn num_functions(&self, py: Python<'_>) -> PyResult<usize> {
+        call(py, || self.0.num_functions())
+    }
+
+    /// The heaviest functions with their tiers, at most `limit`.
+    #[pyo3(signature = (order, limit=None))]
+    fn heaviest_functions(&self, py: Python<'_>, order: &str, limit: Option<usize>) -> PyResult<ArrowStream> {
+        let order = choice("order", order, &WeightOrder::ALL)?;
+        Ok(ArrowStream::of(call(py, || self.0.heaviest_functions(order, limit))?))
+    }
+
+    /// Self weight by module, or else by tier.
+    fn group_weights(&self, py: Python<'_>, by_module: bool) -> PyResult<ArrowStream> {
+        Ok(ArrowStream::of(call(py, || self.0.group_weights(by_module))?))
     }
 
     /// Collapsed stacks. `names` are those of the symbols, `roots` come first in stacks of a thread.
@@ -65,20 +85,20 @@ impl PyCallTree {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let counted = choice("counted", counted, &LineCount::ALL)?;
         let roots = roots.into_iter().collect();
-        let text = py.detach(|| self.0.collapsed(&names, &roots, counted));
+        let text = call(py, || self.0.collapsed(&names, &roots, counted))?;
         Ok(PyBytes::new(py, &text))
     }
 
     /// Frames without a name: reason, module, number, samples that have one innermost.
-    fn unnamed(&self, py: Python<'_>) -> Vec<(String, String, u64, u64)> {
-        let rows = py.detach(|| self.0.unnamed());
-        rows.into_iter().map(|one| (one.reason, one.module, one.frames, one.leaf_samples)).collect()
+    fn unnamed(&self, py: Python<'_>) -> PyResult<Vec<(String, String, u64, u64)>> {
+        let rows = call(py, || self.0.unnamed())?;
+        Ok(rows.into_iter().map(|one| (one.reason, one.module, one.frames, one.leaf_samples)).collect())
     }
 }
 
 /// Folds the samples of a profile's tables, which are looked up by name, into a call tree.
 #[pyfunction]
-#[pyo3(signature = (tables, *, inverted=false, split_threads=false, merge_recursion=false, threads=None, processes=None, event=None, time_ns=None, min_share=0.0))]
+#[pyo3(signature = (tables, *, inverted=false, split_threads=false, merge_recursion=false, threads=None, processes=None, event=None, time_ns=None, min_share=0.0, by_line=false, counted_event=None))]
 #[allow(clippy::too_many_arguments, reason = "one argument an option")]
 pub fn call_tree(
     py: Python<'_>,
@@ -91,18 +111,10 @@ pub fn call_tree(
     event: Option<String>,
     time_ns: Option<(i64, i64)>,
     min_share: f64,
+    by_line: bool,
+    counted_event: Option<String>,
 ) -> PyResult<PyCallTree> {
-    let table = |name: &str| batches(&tables.get_item(name)?);
-    let tables = StackTables {
-        samples: table("samples")?,
-        stacks: table("stacks")?,
-        frames: table("frames")?,
-        functions: table("functions")?,
-        code_objects: table("code_objects")?,
-        modules: table("modules")?,
-        mappings: table("mappings")?,
-        threads: table("threads")?,
-    };
+    let tables = stack_tables(tables)?;
     let time_ns = time_ns.map(|(start, end)| start..end);
     let options = CallTreeOptions {
         inverted,
@@ -113,9 +125,26 @@ pub fn call_tree(
         event,
         time_ns,
         min_share,
+        by_line,
+        counted_event,
     };
-    let tree = py.detach(|| stacks::call_tree(&tables, &options));
+    let tree = call(py, || stacks::call_tree(&tables, &options))?;
     tree.map(PyCallTree).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// The tables that stacks are made of, looked up by name.
+pub fn stack_tables(tables: &Bound<'_, PyAny>) -> PyResult<StackTables> {
+    let table = |name: &str| batches(&tables.get_item(name)?);
+    Ok(StackTables {
+        samples: table("samples")?,
+        stacks: table("stacks")?,
+        frames: table("frames")?,
+        functions: table("functions")?,
+        code_objects: table("code_objects")?,
+        modules: table("modules")?,
+        mappings: table("mappings")?,
+        threads: table("threads")?,
+    })
 }
 
 /// Name, unit, number, weight, times of the first and the last.
@@ -125,7 +154,7 @@ type EventRow = (String, String, u64, u128, i64, i64);
 #[pyfunction]
 pub fn sampled_events(py: Python<'_>, samples: &Bound<'_, PyAny>) -> PyResult<Vec<EventRow>> {
     let samples = batches(samples)?;
-    let events = py.detach(|| stacks::sampled_events(&samples));
+    let events = call(py, || stacks::sampled_events(&samples))?;
     let events = events.map_err(|error| PyValueError::new_err(error.to_string()))?;
     let row = |one: SampledEvent| (one.name, one.unit, one.samples, one.weight, one.first_ns, one.last_ns);
     Ok(events.into_iter().map(row).collect())

@@ -10,6 +10,7 @@ use perfuse_binaries::xray_map::{FunctionNames, MapFile};
 use pyo3::prelude::*;
 
 use crate::arrow::ArrowStream;
+use crate::call::call;
 use crate::errors::table_error;
 use crate::profile::open_map;
 
@@ -82,21 +83,21 @@ impl PyInstrumentationMap {
 
     /// What is wrong with the map, and with the names of its functions.
     #[getter]
-    fn findings(&self, py: Python<'_>) -> Vec<MapFindingRow> {
-        let unnamed = py.detach(|| self.names().finding());
+    fn findings(&self, py: Python<'_>) -> PyResult<Vec<MapFindingRow>> {
+        let unnamed = call(py, || self.names().finding())?;
         let all = self.file.map().findings.iter().cloned().chain(unnamed);
-        all.map(|finding| (finding.code, finding.message, finding.offset, finding.count)).collect()
+        Ok(all.map(|finding| (finding.code, finding.message, finding.offset, finding.count)).collect())
     }
 
     /// One row a function.
     fn functions(&self, py: Python<'_>) -> PyResult<ArrowStream> {
-        let batch = py.detach(|| self.file.map().functions_batch(self.names()));
+        let batch = call(py, || self.file.map().functions_batch(self.names()))?;
         batch.map(ArrowStream::of).map_err(table_error)
     }
 
     /// One row a sled.
     fn sleds(&self, py: Python<'_>) -> PyResult<ArrowStream> {
-        let batch = py.detach(|| self.file.map().sleds_batch());
+        let batch = call(py, || self.file.map().sleds_batch())?;
         batch.map(ArrowStream::of).map_err(table_error)
     }
 }

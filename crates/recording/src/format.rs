@@ -5,7 +5,7 @@ use std::path::Path;
 
 use perfuse_tables::Alignment;
 
-use crate::Source;
+use crate::{Source, UnpackLimit};
 
 /// What a recording contributes to a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,10 +20,12 @@ pub enum Role {
     RuntimeLog,
     /// How stacks are unwound; nothing about what ran.
     UnwindTables,
+    /// A whole profile, made of recordings: nothing is joined with it.
+    SavedProfile,
 }
 
 impl Role {
-    /// The role in Python and JSON: `samples`, `code_dump`, `call_trace`, `runtime_log` or `unwind_tables`.
+    /// The role in Python and JSON: `samples`, `code_dump`, `call_trace`, `runtime_log`, `unwind_tables` or `saved_profile`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -32,6 +34,7 @@ impl Role {
             Self::CallTrace => "call_trace",
             Self::RuntimeLog => "runtime_log",
             Self::UnwindTables => "unwind_tables",
+            Self::SavedProfile => "saved_profile",
         }
     }
 
@@ -102,5 +105,5 @@ pub struct RecordingDirectory {
     /// Name of the file that every such directory contains and that the format's `sniff` is certain of.
     pub main_file: &'static str,
     /// Reads the files of the directory as one source.
-    pub read: fn(&Path) -> io::Result<Source>,
+    pub read: fn(&Path, UnpackLimit) -> io::Result<Source>,
 }

@@ -14,14 +14,15 @@
 mod format;
 pub mod listing;
 mod machine;
+mod packed;
 mod record_rows;
 mod recording;
 mod sampling;
 mod source;
 
 pub use format::{Capabilities, ClockPolicy, RecordingDirectory, Role, Sniff};
-pub use machine::{machine_endian, machine_name, machine_pointer_bytes};
-pub use perfuse_mapped::CUT;
+pub use machine::{machine_name, machine_pointer_bytes};
+pub use perfuse_mapped::{CUT, TooLarge, UnpackLimit, open_regular};
 pub use record_rows::table_of;
 pub use recording::{
     BatchStream, CallStream, Change, Clock, ClockMap, Format, Open, Placement, Position, Rate, Recording,

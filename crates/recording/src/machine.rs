@@ -1,7 +1,5 @@
 //! ELF machine numbers, which JITDUMP and others use for the architecture.
 
-use perfuse_wire::Endian;
-
 /// Name of an ELF `e_machine` value, as `uname -m` prints it.
 #[must_use]
 pub fn machine_name(e_machine: u32) -> Option<&'static str> {
@@ -26,16 +24,6 @@ pub fn machine_pointer_bytes(e_machine: u32) -> Option<u8> {
     Some(match e_machine {
         3 | 8 | 10 | 20 | 40 => 4,
         21 | 22 | 62 | 183 | 243 | 258 => 8,
-        _ => return None,
-    })
-}
-
-/// Byte order of a machine; `None` where both are in use.
-#[must_use]
-pub fn machine_endian(e_machine: u32) -> Option<Endian> {
-    Some(match e_machine {
-        3 | 62 | 183 | 243 | 258 => Endian::Little,
-        22 => Endian::Big,
         _ => return None,
     })
 }

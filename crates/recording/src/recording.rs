@@ -2,10 +2,12 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
+use perfuse_mapped::open_regular;
 use perfuse_tables::{
     Alignment, AllocationSum, CallRows, CodeUnwinding, FrameRecovery, Identities, Offsets, SnapshotSum,
     UserStack,
@@ -295,7 +297,7 @@ pub struct Change {
 /// The result of a repair.
 #[derive(Clone, Debug, Default)]
 pub struct Repaired {
-    /// Every change.
+    /// Every change; without one the written bytes are those of the file.
     pub changes: Vec<Change>,
     /// Data that could not be recovered.
     pub lost: Vec<Diagnostic>,
@@ -310,6 +312,7 @@ pub fn position_of<R: Recording + ?Sized>(
 ) -> Position {
     let mut at = Position::default();
     loop {
+        perfuse_stopping::checkpoint();
         let before = at;
         match recording.read_record(&mut at, &|_| false) {
             Some(record) if condition(&record) => return before,
@@ -365,7 +368,7 @@ impl Format {
     pub fn main_file_of(&self, directory: &Path) -> Option<PathBuf> {
         let main_file = directory.join(self.directory?.main_file);
         let mut head = [0; 64];
-        let num_read = io::Read::read(&mut File::open(&main_file).ok()?, &mut head).ok()?;
+        let num_read = io::Read::read(&mut open_regular(&main_file).ok()?, &mut head).ok()?;
         let is_certain = (self.sniff)(head.get(..num_read)?) == Sniff::Certain;
         is_certain.then_some(main_file)
     }
@@ -502,6 +505,12 @@ pub trait Recording: Send + Sync {
     /// Rule for leaving the function at an address, of a file that contains unwinding rows.
     fn recovery(&self, _address: u64) -> Option<FrameRecovery> {
         None
+    }
+
+    /// Ranges of bytes, sorted, that only columns of raw bytes and unwinding need: machine code, copies of stacks. A saved profile
+    /// leaves them out. `keep_code` selects code objects, by their number within the recording, whose code is kept.
+    fn omissible_bytes(&self, _keep_code: &dyn Fn(u32) -> bool) -> Vec<Range<u64>> {
+        Vec::new()
     }
 
     /// The recording as its concrete type, for what only one format has.

@@ -3,19 +3,26 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::ops::{Deref, Range};
+use std::path::Path;
 
-use perfuse_mapped::{CUT, MappedFile};
+use perfuse_mapped::{CUT, MappedFile, TooLarge, UnpackLimit, free_bytes, open_regular};
+
+use crate::packed::{Compression, MAGIC_BYTES, Unpacker, stated_size};
 
 /// Unpacked data above this size goes to an unlinked temporary file instead of memory.
 const SPILL_BYTES: usize = 64 << 20;
+/// Space that unpacking leaves free for others.
+const SPARE_BYTES: u64 = 64 << 20;
 
 /// The bytes of one input: mapped read-only, unpacked, or owned.
 #[derive(Debug)]
 pub struct Source {
     /// Path as given, `-` for standard input.
     pub path: String,
-    /// Why unpacking ended early, where the input was a cut or damaged `.gz` or `.zst`.
+    /// Why unpacking ended early, where the input was a cut or damaged `.gz`, `.zst` or `.xz`.
     pub unpack_error: Option<String>,
+    /// How large parts of it that are compressed may become.
+    pub unpack_limit: UnpackLimit,
     bytes: Bytes,
 }
 
@@ -26,34 +33,72 @@ enum Bytes {
 }
 
 impl Source {
-    /// Maps a file; gzip and zstd streams are recognized by their magic number and unpacked.
+    /// Maps a file, as [`Source::open_within`] does with the usual limits.
     ///
     /// # Errors
-    /// Those of the operating system. A damaged compressed stream is not an error: the part that can be unpacked is returned.
+    /// Those of [`Source::open_within`].
     pub fn open(path: &str) -> io::Result<Self> {
-        let file = File::open(path)?;
-        if !file.metadata()?.is_file() {
-            let mut bytes = Vec::new();
-            (&file).read_to_end(&mut bytes)?;
-            return Self::from_bytes(path, bytes);
-        }
-        let map = MappedFile::new(file)?;
-        if let Some(unpacker) = unpacker(&map) {
-            let unpacked = unpack(path, unpacker)?;
+        Self::open_within(path, UnpackLimit::default())
+    }
+
+    /// Maps a regular file; gzip, zstd and xz streams are recognized by their magic number and unpacked.
+    ///
+    /// # Errors
+    /// Those of the operating system; `InvalidInput` for a pipe or device, which [`Source::from_reader`] reads; [`TooLarge`]
+    /// for a stream that unpacks to more than the limit. A damaged compressed stream is not an error: the part that can be
+    /// unpacked is returned.
+    pub fn open_within(path: &str, limit: UnpackLimit) -> io::Result<Self> {
+        let map = MappedFile::new(open_regular(Path::new(path))?)?;
+        if let Some(compression) = Compression::of(&map) {
+            let unpacked = unpack_bytes(path, compression, &map, limit)?;
             return if map.is_cut() { Err(io::Error::other(CUT)) } else { Ok(unpacked) };
         }
-        Ok(Self { path: path.to_owned(), unpack_error: None, bytes: Bytes::Mapped(map) })
+        Ok(Self { path: path.to_owned(), unpack_error: None, unpack_limit: limit, bytes: Bytes::Mapped(map) })
+    }
+
+    /// Takes bytes from memory, as [`Source::from_bytes_within`] does with the usual limits.
+    ///
+    /// # Errors
+    /// Those of [`Source::from_bytes_within`].
+    pub fn from_bytes(path: &str, bytes: Vec<u8>) -> io::Result<Self> {
+        Self::from_bytes_within(path, bytes, UnpackLimit::default())
     }
 
     /// Takes bytes from memory, and unpacks them where they are compressed.
     ///
     /// # Errors
-    /// Where unpacking needs a temporary file that cannot be created.
-    pub fn from_bytes(path: &str, bytes: Vec<u8>) -> io::Result<Self> {
-        if let Some(unpacker) = unpacker(&bytes) {
-            return unpack(path, unpacker);
+    /// Where unpacking needs a temporary file that cannot be created, and [`TooLarge`].
+    pub fn from_bytes_within(path: &str, bytes: Vec<u8>, limit: UnpackLimit) -> io::Result<Self> {
+        if let Some(compression) = Compression::of(&bytes) {
+            return unpack_bytes(path, compression, &bytes, limit);
         }
-        Ok(Self { path: path.to_owned(), unpack_error: None, bytes: Bytes::Owned(bytes) })
+        Ok(Self {
+            path: path.to_owned(),
+            unpack_error: None,
+            unpack_limit: limit,
+            bytes: Bytes::Owned(bytes),
+        })
+    }
+
+    /// Copies what a pipe or another stream contains, and unpacks it where it is compressed.
+    ///
+    /// # Errors
+    /// Those of the reader, and of the temporary file; [`TooLarge`] for more bytes than the limit allows, so that a stream
+    /// without an end has one.
+    pub fn from_reader(path: &str, mut reader: impl Read, limit: UnpackLimit) -> io::Result<Self> {
+        let mut head = Vec::with_capacity(MAGIC_BYTES);
+        reader.by_ref().take(MAGIC_BYTES as u64).read_to_end(&mut head)?;
+        let compression = Compression::of(&head);
+        let whole = io::Cursor::new(head).chain(reader);
+        match compression {
+            Some(compression) => unpack(path, Unpacker::new(compression, whole)?, limit),
+            None => {
+                let mut spill = Spill::default();
+                let most = TooLarge { limit_bytes: limit.of_stream(), is_packed: false };
+                copy(whole, &mut spill, |_| most)?.map_or(Ok(()), Err)?;
+                Ok(Self { unpack_limit: limit, ..spill.finish(path)? })
+            }
+        }
     }
 
     /// The bytes at an offset; fewer where the input ends.
@@ -73,6 +118,15 @@ impl Source {
     pub fn prepare(&self, range: Range<usize>) {
         if let Bytes::Mapped(map) = &self.bytes {
             map.prepare(range);
+        }
+    }
+
+    /// The first byte from an offset on that may be other than zero: what a sparse file does not store is skipped.
+    #[must_use]
+    pub fn next_data(&self, offset: usize) -> usize {
+        match &self.bytes {
+            Bytes::Mapped(map) => map.next_data(offset),
+            Bytes::Owned(_) => offset,
         }
     }
 
@@ -102,32 +156,70 @@ impl Deref for Source {
     }
 }
 
-fn unpacker(bytes: &[u8]) -> Option<Box<dyn Read + '_>> {
-    if bytes.starts_with(&[0x1f, 0x8b]) {
-        Some(Box::new(flate2::read::MultiGzDecoder::new(bytes)))
-    } else if bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        Some(Box::new(zstd::stream::read::Decoder::with_buffer(bytes).ok()?))
-    } else {
-        None
+fn unpack_bytes(
+    path: &str,
+    compression: Compression,
+    bytes: &[u8],
+    limit: UnpackLimit,
+) -> io::Result<Source> {
+    if let Some(stated) = stated_size(bytes) {
+        let limit_bytes = limit.of_packed(bytes.len() as u64);
+        if stated > limit_bytes {
+            return Err(TooLarge { limit_bytes, is_packed: true }.into());
+        }
+        if stated >= SPILL_BYTES as u64 {
+            require_space(&temporary_file()?, stated)?;
+        }
+    }
+    unpack(path, Unpacker::new(compression, bytes)?, limit)
+}
+
+fn unpack(path: &str, unpacker: Unpacker<'_>, limit: UnpackLimit) -> io::Result<Source> {
+    let mut spill = Spill::default();
+    let exceeded = |unpacker: &Unpacker<'_>| TooLarge {
+        limit_bytes: limit.of_packed(unpacker.taken_bytes()),
+        is_packed: true,
+    };
+    let unpack_error = copy(unpacker, &mut spill, exceeded)?;
+    let unpack_error = unpack_error.map(|error| error.to_string());
+    Ok(Source { unpack_error, unpack_limit: limit, ..spill.finish(path)? })
+}
+
+/// Copies a stream up to its end or to an error in it, which is returned; `limit` is asked for each part.
+fn copy<R: Read>(
+    mut reader: R,
+    spill: &mut Spill,
+    limit: impl Fn(&R) -> TooLarge,
+) -> io::Result<Option<io::Error>> {
+    let mut chunk = vec![0u8; 1 << 20];
+    loop {
+        perfuse_stopping::checkpoint();
+        match reader.read(&mut chunk) {
+            Ok(0) => return Ok(None),
+            Ok(len) => spill.push(chunk.get(..len).unwrap_or_default())?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Ok(Some(error)),
+        }
+        let limit = limit(&reader);
+        if spill.len() > limit.limit_bytes {
+            return Err(limit.into());
+        }
     }
 }
 
-fn unpack(path: &str, mut unpacker: Box<dyn Read + '_>) -> io::Result<Source> {
-    let mut spill = Spill::default();
-    let mut chunk = vec![0u8; 1 << 20];
-    let mut unpack_error = None;
-    loop {
-        match unpacker.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(len) => spill.push(chunk.get(..len).unwrap_or_default())?,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => {
-                unpack_error = Some(error.to_string());
-                break;
-            }
-        }
+/// Fails where a temporary file cannot get that many bytes.
+fn require_space(file: &File, bytes: u64) -> io::Result<()> {
+    let Some(free) = free_bytes(file) else { return Ok(()) };
+    if free >= bytes.saturating_add(SPARE_BYTES) {
+        return Ok(());
     }
-    Ok(Source { unpack_error, ..spill.finish(path)? })
+    let directory = std::env::temp_dir();
+    let message = format!(
+        "unpacked it is larger than the {} MiB that are free for temporary files in {}",
+        free >> 20,
+        directory.display()
+    );
+    Err(io::Error::new(io::ErrorKind::StorageFull, message))
 }
 
 /// Collects unpacked bytes, in memory up to a limit and then in a temporary file.
@@ -151,6 +243,7 @@ impl Spill {
                 Some(file) => file,
                 None => self.file.insert(temporary_file()?),
             };
+            require_space(file, self.buffer.len() as u64)?;
             file.write_all(&self.buffer)?;
             self.buffer.clear();
         }
@@ -182,7 +275,7 @@ impl Spill {
                 Bytes::Mapped(MappedFile::closing(&file)?)
             }
         };
-        Ok(Source { path: path.to_owned(), unpack_error: None, bytes })
+        Ok(Source { path: path.to_owned(), unpack_error: None, unpack_limit: UnpackLimit::default(), bytes })
     }
 }
 

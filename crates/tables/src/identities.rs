@@ -1,7 +1,10 @@
 //! Surrogate keys of the rows of several recordings in one profile.
 
+use arrow_array::PrimitiveArray;
+use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
 use rustc_hash::FxHashMap;
 
+use crate::access::{Text, nullable, numbers, text};
 use crate::{processes, threads};
 
 /// First free surrogate key of each kind. Tables of several recordings in one profile continue from each other's keys.
@@ -85,7 +88,82 @@ impl IdentityFacts {
     }
 }
 
+/// Columns of names and times that both tables have.
+struct TableFacts<'a> {
+    names: Text<'a>,
+    starts: &'a PrimitiveArray<Int64Type>,
+    ends: &'a PrimitiveArray<Int64Type>,
+}
+
+impl<'a> TableFacts<'a> {
+    fn of(batch: &'a arrow_array::RecordBatch) -> Option<Self> {
+        Some(Self {
+            names: text(batch, "name").ok()?,
+            starts: numbers(batch, "start_ns").ok()?,
+            ends: numbers(batch, "end_ns").ok()?,
+        })
+    }
+
+    fn row(&self, row: usize, id: Option<i32>, native_id: Option<u64>) -> IdentityFacts {
+        IdentityFacts {
+            id,
+            native_id,
+            name: self.names.get(row).map(str::to_owned),
+            start_ns: nullable(self.starts, row),
+            end_ns: nullable(self.ends, row),
+        }
+    }
+}
+
 impl Identities {
+    /// Identities with the keys of tables `processes` and `threads`; `None` where their rows are not in the order of their keys.
+    #[must_use]
+    pub fn of_tables(
+        processes: &[arrow_array::RecordBatch],
+        threads: &[arrow_array::RecordBatch],
+    ) -> Option<Self> {
+        let mut all = Self::default();
+        for batch in processes {
+            let ids = numbers::<UInt32Type>(batch, "process_id").ok()?;
+            let pids = numbers::<Int32Type>(batch, "pid").ok()?;
+            let facts = TableFacts::of(batch)?;
+            for row in 0..batch.num_rows() {
+                let id = u32::try_from(all.processes.len()).ok()?;
+                if ids.value(row) != id || all.by_pid.insert(pids.value(row), id).is_some() {
+                    return None;
+                }
+                all.processes.push(facts.row(row, Some(pids.value(row)), None));
+            }
+        }
+        for batch in threads {
+            let ids = numbers::<UInt32Type>(batch, "thread_id").ok()?;
+            let process_ids = numbers::<UInt32Type>(batch, "process_id").ok()?;
+            let tids = numbers::<Int32Type>(batch, "tid").ok()?;
+            let native_ids = numbers::<UInt64Type>(batch, "native_id").ok()?;
+            let facts = TableFacts::of(batch)?;
+            for row in 0..batch.num_rows() {
+                let (id, process_id) = (u32::try_from(all.threads.len()).ok()?, process_ids.value(row));
+                let pid = all.processes.get(process_id as usize)?.id?;
+                let (tid, native_id) = (nullable(tids, row), nullable(native_ids, row));
+                if ids.value(row) != id {
+                    return None;
+                }
+                match (tid, native_id) {
+                    (Some(tid), _) => drop(all.by_tid.insert((pid, tid), id)),
+                    (None, Some(native_id)) => {
+                        // Threads that had the same id in succession have keys in that order.
+                        let incarnation =
+                            (0..).find(|n| !all.by_native_id.contains_key(&(pid, native_id, *n)))?;
+                        all.by_native_id.insert((pid, native_id, incarnation), id);
+                    }
+                    (None, None) => {}
+                }
+                all.threads.push((process_id, facts.row(row, tid, native_id)));
+            }
+        }
+        Some(all)
+    }
+
     /// Key of a process.
     pub fn process(&mut self, pid: i32) -> u32 {
         *self.by_pid.entry(pid).or_insert_with(|| {
@@ -209,6 +287,8 @@ impl Identities {
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
+
     use super::*;
 
     #[test]
@@ -219,6 +299,22 @@ mod tests {
         assert_eq!(ids.native_thread(7, 0x7f00, 0), first);
         ids.describe(first, Some("main"), Some(1), None);
         assert_eq!(ids.threads().num_rows(), 2);
+    }
+
+    #[test]
+    fn identities_of_tables_have_the_keys_and_facts_of_the_tables() {
+        let mut ids = Identities::default();
+        ids.name(7, 7, "main");
+        ids.start(7, 9, 5);
+        ids.native_thread(8, 0x7f00, 0);
+        ids.native_thread(8, 0x7f00, 1);
+        let (processes, threads) = (ids.processes(), ids.threads());
+        let mut again = Identities::of_tables(from_ref(&processes), from_ref(&threads)).unwrap();
+        assert_eq!((again.processes(), again.threads()), (processes.clone(), threads.clone()));
+        assert_eq!(again.thread(7, 9), ids.thread(7, 9));
+        assert_eq!(again.native_thread(8, 0x7f00, 1), ids.native_thread(8, 0x7f00, 1));
+        assert!(Identities::of_tables(&[], from_ref(&threads)).is_none());
+        assert!(Identities::of_tables(&[processes], &[threads.slice(1, 1)]).is_none());
     }
 
     #[test]

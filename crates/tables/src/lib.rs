@@ -18,12 +18,13 @@ mod unwinding;
 pub use calls::{CallRow, CallRows, CallRun};
 pub use column::Choices;
 pub use family::{
-    Alignment, CallEvent, EndReason, ExceptionEvent, LockEvent, PcType, SliceKind, StartReason, UnwindOrigin,
-    allocations, call_events, call_sums, callchains, clocks, code_moves, code_objects, counter_samples,
-    counters, coverage, diagnostics, embedded_files, exceptions, frames, functions, gc_handles, heap_classes,
-    heap_dominators, heap_objects, heap_references, heap_roots, heap_sites, heap_snapshots, inline_calls,
-    instants, line_rows, lock_events, mappings, modules, object_moves, processes, records, samples, slices,
-    sources, stacks, threads, types, unwind_functions, unwind_lookups, unwind_rows,
+    Alignment, CallEvent, EndReason, ExceptionEvent, LockEvent, PcType, SchedState, SliceKind, StartReason,
+    UnwindOrigin, allocations, branches, call_events, call_sums, callchains, cgroups, clocks, code_moves,
+    code_objects, counter_samples, counters, coverage, diagnostics, embedded_files, exceptions, frames,
+    functions, gc_handles, heap_classes, heap_dominators, heap_objects, heap_references, heap_roots,
+    heap_sites, heap_snapshots, inline_calls, instants, instructions, kernel_symbols, line_rows, lock_events,
+    mappings, memory_accesses, modules, namespaces, object_moves, processes, records, samples, sched_states,
+    slices, sources, stacks, text_pokes, threads, types, unwind_functions, unwind_lookups, unwind_rows,
 };
 pub use identities::{Identities, Offsets};
 pub use schema::{ColumnSpec, TableSpec};
@@ -43,6 +44,7 @@ pub static TABLES: &[&TableSpec] = &[
     &code_moves::SPEC,
     &line_rows::SPEC,
     &inline_calls::SPEC,
+    &instructions::SPEC,
     &embedded_files::SPEC,
     &unwind_functions::SPEC,
     &unwind_rows::SPEC,
@@ -50,6 +52,13 @@ pub static TABLES: &[&TableSpec] = &[
     &frames::SPEC,
     &stacks::SPEC,
     &samples::SPEC,
+    &branches::SPEC,
+    &memory_accesses::SPEC,
+    &sched_states::SPEC,
+    &cgroups::SPEC,
+    &namespaces::SPEC,
+    &text_pokes::SPEC,
+    &kernel_symbols::SPEC,
     &call_events::SPEC,
     &call_sums::SPEC,
     &slices::SPEC,

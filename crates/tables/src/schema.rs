@@ -116,6 +116,7 @@ macro_rules! table {
                 /// Appends a row, columns in declared order.
                 #[inline]
                 pub fn push(&mut self, $($column: <$kind as Column>::Item<'_>),+) {
+                    perfuse_stopping::checkpoint_at(self.len);
                     $(<$kind as Column>::push(&mut self.$column, $column);)+
                     self.len += 1;
                 }

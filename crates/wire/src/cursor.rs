@@ -79,6 +79,8 @@ impl<'a> Cursor<'a> {
     #[must_use]
     #[inline]
     pub fn new(data: &'a [u8], base: u64, endian: Endian) -> Self {
+        // Every record is read through a cursor: a pass over a file ends here when it is stopped.
+        perfuse_stopping::checkpoint();
         Self { data, pos: 0, base, endian }
     }
 

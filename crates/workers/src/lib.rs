@@ -3,13 +3,19 @@
 //! Threads do not survive `fork`: rayon's global pool would never answer in a forked process. The pool here belongs to a
 //! process; a forked one makes its own when it first needs it. Parallel iterators run inside [`install`].
 
-use std::panic::resume_unwind;
+mod call_threads;
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
+use call_threads::run_beside;
+use perfuse_stopping::{Call, StopReason, background_call, stop_background};
+pub use perfuse_stopping::{checkpoint, in_call, part};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// The pool of one process.
@@ -52,18 +58,50 @@ fn is_worker() -> bool {
     rayon::current_thread_index().is_some()
 }
 
+/// Longest time between two looks at a call whose caller waits.
+const WATCH_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Runs the work of a call in another thread, while the calling thread looks now and then whether to stop it.
+///
+/// The work may wait for results that other threads compute, in the background too: these are computed again where
+/// they are needed.
+///
+/// # Errors
+/// Why it was stopped.
+pub fn run_watched<R: Send>(
+    call: &Call,
+    work: impl FnOnce() -> R + Send,
+    mut watch: impl FnMut() -> Option<StopReason>,
+) -> Result<R, StopReason> {
+    let mut work = Some(work);
+    let mut ended = None;
+    let job = || ended = work.take().map(|work| catch_unwind(AssertUnwindSafe(|| call.run(work))));
+    run_beside(job, WATCH_INTERVAL, || {
+        if let Some(reason) = watch() {
+            call.stop(reason);
+            stop_background();
+        }
+    });
+    match ended {
+        Some(ended) => ended.unwrap_or_else(|panic| resume_unwind(panic)),
+        // No thread could be started.
+        None => work.map_or(Err(StopReason::Interrupted), |work| call.run(work)),
+    }
+}
+
 /// Runs work whose parallel iterators use the pool of this process.
 ///
 /// It must not wait for other work of the pool, such as a value that another thread computes in parallel.
 pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     match pool() {
-        Some(pool) if !is_worker() => pool.install(work),
+        Some(pool) if !is_worker() => pool.install(part(work)),
         _ => work(),
     }
 }
 
 /// Starts a job on the pool of this process; it runs at once where there is none.
 pub fn spawn(job: impl FnOnce() + Send + 'static) {
+    let job = part(job);
     match pool() {
         _ if is_worker() => rayon::spawn(job),
         Some(pool) => pool.spawn(job),
@@ -105,9 +143,10 @@ impl Drop for Running {
 /// Starts work in a thread of its own, which ends by itself; [`settle`] waits for it.
 pub fn in_background<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
     let running = Running::start();
-    std::thread::spawn(move || {
+    let call = background_call();
+    thread::spawn(move || {
         let _running = running;
-        work()
+        call.enter(work)
     })
 }
 
@@ -145,11 +184,88 @@ mod tests {
     }
 
     #[test]
+    fn a_watched_call_ends_when_its_caller_stops_it_also_in_parallel_work() {
+        let endless = |_| -> u32 {
+            loop {
+                checkpoint();
+            }
+        };
+        let call = Call::new();
+        let work = || install(|| (0..4u32).into_par_iter().map(in_call(endless)).sum::<u32>());
+        assert_eq!(run_watched(&call, work, || Some(StopReason::Interrupted)), Err(StopReason::Interrupted));
+        assert_eq!(run_watched(&Call::new(), || 7, || None), Ok(7));
+    }
+
+    #[test]
+    #[should_panic = "as expected"]
+    fn a_panic_of_a_watched_call_is_passed_on() {
+        let _: Result<(), _> = run_watched(&Call::new(), || panic!("as expected"), || None);
+    }
+
+    /// A call whose caller does not stop it.
+    fn called<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+        run_watched(&Call::new(), work, || None).unwrap()
+    }
+
+    #[test]
+    fn calls_may_be_nested_and_come_from_many_threads_at_a_time() {
+        fn depth(levels: u32) -> u32 {
+            if levels == 0 { 0 } else { called(|| depth(levels - 1) + 1) }
+        }
+        assert_eq!(depth(40), 40);
+        let sums: Vec<u32> = thread::scope(|scope| {
+            let call = |own: u32| (0..200).map(|n| called(|| n + own)).sum::<u32>();
+            let threads: Vec<_> = (0..32).map(|own| scope.spawn(move || call(own))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!((0..).zip(sums).all(|(own, sum)| sum == 199 * 100 + 200 * own));
+    }
+
+    #[test]
+    fn a_thread_serves_the_next_call_after_a_panic_and_after_a_stop() {
+        for _ in 0..20 {
+            let call = Call::new();
+            let panicked = catch_unwind(|| called(|| panic!("of a test")));
+            assert!(panicked.is_err());
+            let endless = || -> () {
+                loop {
+                    checkpoint();
+                }
+            };
+            let stopped = run_watched(&call, endless, || Some(StopReason::OutOfMemory));
+            assert_eq!(stopped, Err(StopReason::OutOfMemory));
+            assert_eq!(called(|| 7), 7);
+        }
+    }
+
+    #[test]
+    fn a_call_borrows_from_a_caller_whose_watch_panics() {
+        let (mut number, done) = (0, AtomicBool::new(false));
+        let call = Call::new();
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            let work = || {
+                while call.stopped().is_none() {
+                    thread::yield_now();
+                }
+                number = 7;
+                done.store(true, Ordering::SeqCst);
+            };
+            run_watched(&Call::new(), work, || {
+                call.stop(StopReason::Interrupted);
+                panic!("of a watch")
+            })
+        }));
+        // The work had ended when the panic came here.
+        assert!(ended.is_err() && done.load(Ordering::SeqCst));
+        assert_eq!(number, 7);
+    }
+
+    #[test]
     fn settling_waits_for_threads_in_the_background() {
         let done = Arc::new(AtomicBool::new(false));
         let set = Arc::clone(&done);
         let thread = in_background(move || {
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            thread::sleep(Duration::from_millis(20));
             set.store(true, Ordering::SeqCst);
         });
         settle();

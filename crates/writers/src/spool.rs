@@ -46,6 +46,7 @@ impl Spool {
     /// Sends the buffer to the writer thread once it has a chunk's size.
     #[inline]
     pub fn flush_if_full(&mut self) {
+        perfuse_stopping::checkpoint();
         if self.buffer.len() >= CHUNK {
             self.send_chunk();
         }

@@ -88,6 +88,7 @@ impl<'a> EntryReader<'a> {
     fn run(&mut self) {
         let mut entries = self.rules.section.entries(self.bases);
         loop {
+            perfuse_stopping::checkpoint();
             let partial = match entries.next() {
                 Ok(None) => return,
                 Ok(Some(CieOrFde::Cie(_))) => continue,

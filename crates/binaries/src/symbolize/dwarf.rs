@@ -1,35 +1,23 @@
 //! Lines, inlined calls and declarations of functions from DWARF.
 
-use std::borrow::Cow;
+use std::cell::RefCell;
+use std::path::Path;
 use std::sync::Arc;
 
-use addr2line::Context;
-use gimli::{
-    AttributeValue, DebuggingInformationEntry, DwAt, EndianSlice, RunTimeEndian, SectionId, UnitOffset,
-    UnitRef, constants,
-};
+use addr2line::{Context, LookupContinuation, LookupResult};
+use gimli::{AttributeValue, DebuggingInformationEntry, DwAt, UnitOffset, UnitRef, constants};
 use object::{Object, ObjectSection};
 
+use super::dwarf_sections::{DwarfReader, DwarfSources};
 use super::image::Image;
-
-pub(super) type DwarfReader = EndianSlice<'static, RunTimeEndian>;
-
-/// A compressed section may unpack to this many times its size; real ones stay below 40.
-const MAX_UNPACK_RATIO: u64 = 256;
-const MAX_UNPACKED_BYTES: u64 = 4 << 30;
+use super::split_dwarf::{SplitDwarf, SplitFiles};
 
 /// The DWARF of a file; units are decoded when an address in them is looked up.
 pub(crate) struct Dwarf {
-    /// Borrows from `_sources`, so it is declared before it: fields are dropped in order.
-    pub(super) context: Context<DwarfReader>,
-    _sources: DwarfSources,
-}
-
-/// The bytes that the context borrows.
-#[derive(Default)]
-struct DwarfSources {
-    images: Vec<Arc<Image>>,
-    unpacked: Vec<Vec<u8>>,
+    /// Borrows from `sources`, as `split` does; declared before it, since fields are dropped in order.
+    context: Context<DwarfReader>,
+    split: SplitDwarf,
+    sources: RefCell<DwarfSources>,
 }
 
 /// A function at an address: its name in DWARF, and the source position.
@@ -51,23 +39,48 @@ pub(crate) fn has_dwarf(elf: &object::File<'_>) -> bool {
 }
 
 impl Dwarf {
-    /// Reads the list of units. `supplement` is the file that several debug files share, as dwz writes it.
+    /// Reads the list of units of a program, or of its debug file. `supplement` is the file that several debug files share, as dwz writes it; `split` finds
+    /// those that have the rest of units.
     ///
     /// # Errors
     /// The reader's message where the DWARF cannot be read at all.
-    pub(crate) fn open(image: &Arc<Image>, supplement: Option<&Arc<Image>>) -> Result<Self, String> {
+    pub(crate) fn open(
+        program: &Path,
+        image: &Arc<Image>,
+        supplement: Option<&Arc<Image>>,
+        split: Arc<dyn SplitFiles>,
+    ) -> Result<Self, String> {
         let mut sources = DwarfSources::default();
         let mut dwarf = sources.sections(image)?;
         if let Some(supplement) = supplement {
             dwarf.set_sup(sources.sections(supplement)?);
         }
         let context = Context::from_dwarf(dwarf).map_err(|error| error.to_string())?;
-        Ok(Self { context, _sources: sources })
+        let mut programs = vec![program.to_owned(), image.path.clone()];
+        programs.dedup();
+        Ok(Self { context, split: SplitDwarf::new(programs, split), sources: RefCell::new(sources) })
+    }
+
+    /// What of the units that were looked up was not found: their inlined calls and declarations are unknown.
+    pub(crate) fn missing(&self) -> Option<String> {
+        self.split.missing()
+    }
+
+    /// The result of a lookup, for which the rest of split units is read.
+    fn whole<L: LookupContinuation<Buf = DwarfReader>>(&self, mut lookup: LookupResult<L>) -> L::Output {
+        loop {
+            match lookup {
+                LookupResult::Output(found) => return found,
+                LookupResult::Load { load, continuation } => {
+                    lookup = continuation.resume(self.split.load(&load, &mut self.sources.borrow_mut()));
+                }
+            }
+        }
     }
 
     /// The functions at an address, the innermost first. Damaged DWARF gives those found up to the damage.
     pub(crate) fn visit(&self, address: u64, mut frame: impl FnMut(DwarfFrame<'_>)) {
-        let Ok(mut frames) = self.context.find_frames(address).skip_all_loads() else { return };
+        let Ok(mut frames) = self.whole(self.context.find_frames(address)) else { return };
         while let Ok(Some(found)) = frames.next() {
             let location = found.location;
             frame(DwarfFrame {
@@ -78,56 +91,6 @@ impl Dwarf {
             });
         }
     }
-}
-
-impl DwarfSources {
-    fn sections(&mut self, image: &Arc<Image>) -> Result<gimli::Dwarf<DwarfReader>, String> {
-        let elf = image.elf().map_err(|error| error.to_string())?;
-        let endian = if elf.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
-        self.images.push(Arc::clone(image));
-        gimli::Dwarf::load(|id| Ok(EndianSlice::new(self.section(&elf, id)?, endian)))
-    }
-
-    fn section(&mut self, elf: &object::File<'_>, id: SectionId) -> Result<&'static [u8], String> {
-        let needed = matches!(
-            id,
-            SectionId::DebugAbbrev
-                | SectionId::DebugAddr
-                | SectionId::DebugAranges
-                | SectionId::DebugInfo
-                | SectionId::DebugLine
-                | SectionId::DebugLineStr
-                | SectionId::DebugRanges
-                | SectionId::DebugRngLists
-                | SectionId::DebugStr
-                | SectionId::DebugStrOffsets
-        );
-        let Some(section) = needed.then(|| elf.section_by_name(id.name())).flatten() else { return Ok(&[]) };
-        let packed = section.compressed_data().map_err(|error| error.to_string())?;
-        let most = MAX_UNPACKED_BYTES.min((packed.data.len() as u64).saturating_mul(MAX_UNPACK_RATIO));
-        if packed.format != object::CompressionFormat::None && packed.uncompressed_size > most {
-            return Err(format!("{} claims to unpack to {} bytes", id.name(), packed.uncompressed_size));
-        }
-        Ok(match packed.decompress().map_err(|error| error.to_string())? {
-            // SAFETY: these bytes are of an image in `self.images`.
-            Cow::Borrowed(bytes) => unsafe { outlive(bytes) },
-            Cow::Owned(bytes) => {
-                self.unpacked.push(bytes);
-                let bytes = self.unpacked.last().map_or(&[][..], Vec::as_slice);
-                // SAFETY: the vector is in `self.unpacked`; moving it does not move its bytes.
-                unsafe { outlive(bytes) }
-            }
-        })
-    }
-}
-
-/// Extends a borrow to the lifetime of [`Dwarf`], which owns the bytes but cannot express that in its type.
-///
-/// # Safety
-/// The bytes are owned by the [`DwarfSources`] of the same [`Dwarf`], and are neither moved nor changed.
-unsafe fn outlive<'a>(bytes: &[u8]) -> &'a [u8] {
-    // SAFETY: the caller's promise.
-    unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) }
 }
 
 type DebugEntry = DebuggingInformationEntry<DwarfReader>;
@@ -149,7 +112,7 @@ impl Dwarf {
     /// The function that starts at an address. Where it has no declaration, as with line tables alone, or where no
     /// function starts there, the position is that of the instruction.
     pub(crate) fn declaration(&self, address: u64) -> Option<FunctionDeclaration> {
-        let mut frames = self.context.find_frames(address).skip_all_loads().ok()?;
+        let mut frames = self.whole(self.context.find_frames(address)).ok()?;
         // The outermost comes last. Its position is that of the call where another function is inlined at its start.
         let (mut function, mut location) = (None, None);
         while let Ok(Some(frame)) = frames.next() {
@@ -158,16 +121,20 @@ impl Dwarf {
         }
         let mut found = FunctionDeclaration::default();
         if let Some((offset, name)) = function
-            && let Some(unit) = self.context.find_dwarf_and_unit(address).skip_all_loads()
+            && let Some(unit) = self.whole(self.context.find_dwarf_and_unit(address))
             && let Some(entry) = unit.entry(offset).ok().filter(|entry| starts_at(unit, entry, address))
         {
             found.name = name.map(|name| name.name.slice().to_vec());
             found.declare(unit, entry);
         }
-        if let Some(location) = location.filter(|_| found.line.is_none()) {
+        let Some(location) = location else { return Some(found) };
+        if found.line.is_none() {
             found.path = location.file.map(str::to_owned);
             found.line = location.line.filter(|&line| line != 0);
             found.column = location.column.filter(|&column| column != 0);
+        } else if found.path.is_none() {
+            // The files of a split unit of version 4 are those of the program's line table.
+            found.path = location.file.map(str::to_owned);
         }
         Some(found)
     }

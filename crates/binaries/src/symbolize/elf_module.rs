@@ -5,11 +5,11 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use object::read::elf::{ElfFile, FileHeader};
-use object::{Endianness, File, Object};
+use object::{Endianness, File, Object, ObjectSection};
 
 use super::address_space::AddressSpace;
 use super::dwarf::has_dwarf;
-use super::elf_symbols::{ElfSymbols, name_at, strings_range};
+use super::elf_symbols::{ElfSymbol, ElfSymbols, name_at, strings_range};
 use super::image::Image;
 use super::plt::{PltStubs, StubTarget};
 
@@ -20,17 +20,20 @@ pub(crate) struct ElfModule {
     pub(crate) space: AddressSpace,
     /// The separate debug file, where there is one.
     pub(crate) debug_image: Option<Arc<Image>>,
-    symbols: SymbolTable,
+    /// One that has every function; or that of `.gnu_debugdata`, and the exported functions.
+    tables: Vec<SymbolTable>,
+    /// Whether there are symbols in `.gnu_debugdata` that cannot be read.
+    is_mini_damaged: bool,
     plt: OnceLock<PltStubs>,
 }
 
-/// The symbol table that is used.
+/// A symbol table that is used.
 #[derive(Debug)]
 struct SymbolTable {
     symbols: ElfSymbols,
     image: Arc<Image>,
     strings: Range<usize>,
-    /// `.symtab`, which has every function; `.dynsym` has only those that other modules may call.
+    /// A `.symtab`, which has every function; `.dynsym` has only those that other modules may call.
     is_complete: bool,
 }
 
@@ -59,12 +62,23 @@ impl ElfModule {
             File::Elf64(file) => AddressSpace::of(&file),
             _ => AddressSpace::Segments(Vec::new()),
         };
-        let complete = |image| SymbolTable::read(image, &space, TableKind::All);
-        let symbols = complete(&image)
-            .or_else(|| complete(debug_image.as_ref()?))
-            .or_else(|| SymbolTable::read(&image, &space, TableKind::Exported))
-            .unwrap_or_else(|| SymbolTable::none(&image));
-        Ok(Self { image, space, debug_image, symbols, plt: OnceLock::new() })
+        let complete = |image: &Arc<Image>| SymbolTable::read(image, &space, TableKind::All);
+        let mut tables: Vec<_> =
+            complete(&image).or_else(|| complete(debug_image.as_ref()?)).into_iter().collect();
+        let mut is_mini_damaged = false;
+        if tables.is_empty() {
+            let mini = image.mini_debug_info();
+            is_mini_damaged = mini.is_err();
+            tables.extend(mini.ok().flatten().and_then(|mini| complete(&Arc::new(mini))));
+            tables.extend(SymbolTable::read(&image, &space, TableKind::Exported));
+        }
+        Ok(Self { image, space, debug_image, tables, is_mini_damaged, plt: OnceLock::new() })
+    }
+
+    /// The function that covers an address, with its table: one of a known size, then the one that starts last.
+    fn covering(&self, address: u64) -> Option<(&SymbolTable, &ElfSymbol)> {
+        let found = self.tables.iter().rev().filter_map(|table| Some((table, table.symbols.find(address)?)));
+        found.max_by_key(|(_, symbol)| (symbol.size != 0, symbol.address))
     }
 
     /// The function at an address, or the stub that calls one.
@@ -73,8 +87,7 @@ impl ElfModule {
     }
 
     fn function(&self, address: u64) -> Option<CoveringSymbol<'_>> {
-        let table = &self.symbols;
-        let found = table.symbols.find(address)?;
+        let (table, found) = self.covering(address)?;
         let strings = table.image.get(table.strings.clone()).unwrap_or_default();
         let name = name_at(strings, found.name).into();
         Some(CoveringSymbol { address: found.address, name, is_sized: found.size != 0 })
@@ -96,11 +109,41 @@ impl ElfModule {
         Some(CoveringSymbol { address, name: [&name, &b"@plt"[..]].concat().into(), is_sized: true })
     }
 
+    /// First address of the function or stub at an address, and the first one after it.
+    pub(crate) fn extent(&self, address: u64) -> Option<Range<u64>> {
+        if let Some((table, found)) = self.covering(address) {
+            return Some(found.address..table.symbols.end(found));
+        }
+        let stub = self.stub(address)?.address;
+        Some(stub..self.plt.get()?.end(address)?)
+    }
+
+    /// The bytes of a range of addresses, and the ELF machine; `None` where the file does not contain all of them.
+    pub(crate) fn bytes(&self, range: Range<u64>) -> Option<(Vec<u8>, u16)> {
+        if !matches!(self.space, AddressSpace::Segments(_)) {
+            return None;
+        }
+        let elf = self.image.elf().ok()?;
+        let len = range.end.checked_sub(range.start)?;
+        let find = |section: object::Section<'_, '_>| {
+            section.data_range(range.start, len).ok().flatten().map(<[u8]>::to_vec)
+        };
+        let bytes = elf.sections().find_map(find)?;
+        let machine = match &elf {
+            File::Elf32(file) => file.elf_header().e_machine(file.endian()),
+            File::Elf64(file) => file.elf_header().e_machine(file.endian()),
+            _ => return None,
+        };
+        Some((bytes, machine.0))
+    }
+
     /// The reason why [`Self::symbol`] finds nothing.
     pub(crate) fn why_no_symbol(&self) -> &'static str {
-        if self.symbols.symbols.is_empty() {
+        if self.is_mini_damaged {
+            "the module's file has only its exported symbols: its section .gnu_debugdata cannot be unpacked"
+        } else if self.tables.is_empty() {
             "the module has no symbol table"
-        } else if self.symbols.is_complete {
+        } else if self.tables.iter().any(|table| table.is_complete) {
             "no symbol covers this address"
         } else {
             "no symbol covers this address; the module's file has only its exported symbols"
@@ -155,9 +198,5 @@ impl SymbolTable {
             strings,
             is_complete: which == TableKind::All,
         })
-    }
-
-    fn none(image: &Arc<Image>) -> Self {
-        Self { symbols: ElfSymbols::default(), image: Arc::clone(image), strings: 0..0, is_complete: false }
     }
 }

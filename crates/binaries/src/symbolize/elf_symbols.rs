@@ -55,6 +55,15 @@ impl ElfSymbols {
         self.symbols.get(self.index.find(address)? as usize)
     }
 
+    /// First address after a function: by its size, else the next symbol or the end of its section.
+    pub(crate) fn end(&self, of: &ElfSymbol) -> u64 {
+        if of.size != 0 {
+            return of.address.saturating_add(of.size).min(of.section_end);
+        }
+        let after = self.symbols.partition_point(|symbol| symbol.address <= of.address);
+        self.symbols.get(after).map_or(of.section_end, |next| next.address.min(of.section_end))
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.index.is_empty()
     }
@@ -118,6 +127,7 @@ impl FunctionReader<'_> {
         index: ElfIndex,
         symbol: &Elf::Sym,
     ) -> Option<ElfSymbol> {
+        perfuse_stopping::checkpoint();
         let kind = symbol.st_type();
         let is_function = kind == elf::STT_FUNC || kind == elf::STT_GNU_IFUNC;
         let name = symbol.st_name(self.endian);
@@ -154,6 +164,7 @@ fn spans(symbols: &[ElfSymbol]) -> impl Iterator<Item = SymbolSpan> + '_ {
     let mut sized_end = 0;
     let mut next = 0;
     symbols.iter().enumerate().map(move |(index, symbol)| {
+        perfuse_stopping::checkpoint();
         while symbols.get(next).is_some_and(|later| later.address <= symbol.address) {
             next = next.saturating_add(1);
         }

@@ -1,20 +1,23 @@
 //! Files of machine code, and the build ids that identify them.
 
+use std::borrow::Cow;
 use std::fmt;
-use std::fs::File;
 use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
+use lzma_rust2::{Action, Status, XzStream};
 use object::read::elf::{ElfFile32, ElfFile64};
-use object::{FileKind, Object};
-use perfuse_mapped::MappedFile;
+use object::{CompressionFormat, FileKind, Object, ObjectSection};
+use perfuse_mapped::{MappedFile, TooLarge, UnpackLimit, open_regular};
 
 /// The bytes of an ELF file, with its path.
 #[derive(Debug)]
 pub struct Image {
     /// Path the bytes were read from.
     pub path: PathBuf,
+    /// How large its compressed sections may become.
+    unpack_limit: UnpackLimit,
     bytes: ImageBytes,
 }
 
@@ -27,12 +30,13 @@ enum ImageBytes {
 impl Image {
     /// Maps a file. Only regular files are opened: a recording may name a pipe or a device, which would block.
     pub fn open(path: &Path) -> io::Result<Self> {
-        if !std::fs::metadata(path)?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-        }
-        let file = File::open(path)?;
-        let map = MappedFile::closing(&file)?;
-        Ok(Self { path: path.to_owned(), bytes: ImageBytes::Mapped(map) })
+        Self::open_within(path, UnpackLimit::default())
+    }
+
+    /// The same, with a limit on what its compressed sections unpack to.
+    pub fn open_within(path: &Path, unpack_limit: UnpackLimit) -> io::Result<Self> {
+        let map = MappedFile::closing(&open_regular(path)?)?;
+        Ok(Self { path: path.to_owned(), unpack_limit, bytes: ImageBytes::Mapped(map) })
     }
 
     /// Whether the file became shorter while it was read, so that what was read of it may be wrong.
@@ -42,7 +46,35 @@ impl Image {
 
     /// An image that is not backed by a file: the vdso.
     pub fn owned(name: &str, bytes: Vec<u8>) -> Self {
-        Self { path: PathBuf::from(name), bytes: ImageBytes::Owned(bytes) }
+        let unpack_limit = UnpackLimit::default();
+        Self { path: PathBuf::from(name), unpack_limit, bytes: ImageBytes::Owned(bytes) }
+    }
+
+    /// The bytes of one of its sections, unpacked where it is compressed.
+    ///
+    /// # Errors
+    /// The reader's message for a section that is damaged, and a section that states a larger size than is allowed.
+    pub fn section<'a>(&self, section: &impl ObjectSection<'a>) -> Result<Cow<'a, [u8]>, String> {
+        let packed = section.compressed_data().map_err(|error| error.to_string())?;
+        let limit_bytes = self.unpack_limit.of_section(packed.data.len() as u64);
+        if packed.format != CompressionFormat::None && packed.uncompressed_size > limit_bytes {
+            let name = section.name().unwrap_or("a section");
+            return Err(format!("section {name}: {}", TooLarge { limit_bytes, is_packed: true }));
+        }
+        packed.decompress().map_err(|error| error.to_string())
+    }
+
+    /// The file in its section `.gnu_debugdata`: an ELF file, packed with xz, with the functions that are not exported.
+    ///
+    /// # Errors
+    /// The section is damaged, or unpacks to more than is allowed.
+    pub(crate) fn mini_debug_info(&self) -> Result<Option<Self>, String> {
+        let elf = self.elf().map_err(|error| error.to_string())?;
+        let Some(section) = elf.section_by_name(".gnu_debugdata") else { return Ok(None) };
+        let packed = section.data().map_err(|error| error.to_string())?;
+        let limit_bytes = self.unpack_limit.of_section(packed.len() as u64);
+        let bytes = ImageBytes::Owned(unpacked_xz(packed, limit_bytes)?);
+        Ok(Some(Self { path: self.path.clone(), unpack_limit: self.unpack_limit, bytes }))
     }
 
     /// The headers. Cheap: tables of sections and symbols are found, not read.
@@ -57,6 +89,36 @@ impl Image {
     /// The build id in its notes.
     pub(crate) fn build_id(&self) -> Option<ElfBuildId> {
         ElfBuildId::of(&self.elf().ok()?)
+    }
+}
+
+/// Memory for the dictionary of a section that is packed with xz, in KiB: as much as `xz -9` uses.
+const XZ_MEMORY_KIB: u32 = 65 << 10;
+
+/// Unpacks an `.xz` stream.
+fn unpacked_xz(packed: &[u8], limit_bytes: u64) -> Result<Vec<u8>, String> {
+    const PART_BYTES: usize = 64 << 10;
+    let mut stream = XzStream::new_mem_limit(true, XZ_MEMORY_KIB);
+    let mut unpacked = Vec::new();
+    let (mut taken, mut len) = (0_usize, 0_usize);
+    loop {
+        perfuse_stopping::checkpoint();
+        unpacked.resize(len.saturating_add(PART_BYTES), 0);
+        let rest = packed.get(taken..).unwrap_or_default();
+        let free = unpacked.get_mut(len..).unwrap_or_default();
+        let done = stream.process(rest, free, Action::Finish).map_err(|error| error.to_string())?;
+        taken = taken.saturating_add(done.bytes_consumed);
+        len = len.saturating_add(done.bytes_produced);
+        if len as u64 > limit_bytes {
+            return Err(TooLarge { limit_bytes, is_packed: true }.to_string());
+        }
+        if done.status == Status::StreamEnd {
+            unpacked.truncate(len);
+            return Ok(unpacked);
+        }
+        if done.bytes_consumed == 0 && done.bytes_produced == 0 {
+            return Err("it ends within its packed data".to_owned());
+        }
     }
 }
 

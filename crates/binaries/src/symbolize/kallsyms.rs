@@ -70,6 +70,7 @@ impl Kallsyms {
         let mut lines = Vec::new();
         let mut rest = 0;
         while rest < text.len() {
+            perfuse_stopping::checkpoint();
             let line = text.get(rest..).unwrap_or_default();
             let len = memchr(b'\n', line).unwrap_or(line.len());
             lines.extend(KernelSymbol::parse(line.get(..len).unwrap_or_default(), rest, module));

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use object::{Object, ObjectSymbol};
+use perfuse_mapped::read_regular;
 
 use super::address_space::AddressSpace;
 use super::elf_module::ElfModule;
@@ -13,6 +14,8 @@ use super::live_kernel;
 use super::locate::{SearchPath, find_image, first_with_id};
 use super::module::SymbolSource;
 
+/// Larger lists of symbols are not read; real ones have 15 MB.
+const MOST_KALLSYMS_BYTES: u64 = 256 << 20;
 /// The name under which perf caches a kernel's symbols.
 const CACHED_AS: &str = "[kernel.kallsyms]";
 
@@ -59,7 +62,7 @@ impl RecordedKernel<'_> {
 
     fn cached(&self, search: &SearchPath, id: &ElfBuildId) -> Option<Result<Kallsyms, &'static str>> {
         let paths = search.cached(id, CACHED_AS, "kallsyms");
-        let list = paths.iter().find_map(|path| std::fs::read(path).ok())?;
+        let list = paths.iter().find_map(|path| read_regular(path, MOST_KALLSYMS_BYTES).ok())?;
         Some(Kallsyms::kernel(list, self.reference))
     }
 
@@ -76,7 +79,7 @@ impl RecordedKernel<'_> {
         let mut paths: Vec<PathBuf> = search.symbol_dirs.iter().map(|dir| dir.join("vmlinux")).collect();
         paths.extend(search.cached(id, CACHED_AS, "elf"));
         paths.extend(search.debug_files(id));
-        let image = first_with_id(&paths, id).ok_or(None)?;
+        let image = first_with_id(search, &paths, id).ok_or(None)?;
         let (name, recorded) =
             self.reference.ok_or("the recording does not state where the kernel was loaded")?;
         let linked = image.elf().ok().and_then(|elf| Some(elf.symbol_by_name(name)?.address()));

@@ -5,9 +5,12 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use object::Object;
+use perfuse_mapped::UnpackLimit;
 
 use super::elf_module::is_stripped;
+use super::follow::Follow;
 use super::image::{ElfBuildId, Image};
+use super::split_dwarf::SplitFiles;
 
 /// Opens the file recorded as `path`; files with another build id are rejected.
 ///
@@ -24,18 +27,24 @@ pub(crate) fn find_image(
     }
     let mut first_reason = None;
     for candidate in search.images(path, build_id) {
-        match open_elf(&candidate, build_id) {
+        match open_elf(search, &candidate, build_id) {
             Ok(image) => return Ok(Arc::new(image)),
             Err(Refusal::Absent) => {}
             Err(Refusal::Because(reason)) => first_reason = first_reason.or(Some(reason)),
         }
     }
-    Err(first_reason.unwrap_or_else(|| "module file not found".into()))
+    let absent = search.follow.refusal().unwrap_or("module file not found");
+    Err(first_reason.unwrap_or_else(|| absent.into()))
 }
 
 /// Opens the first of several files whose build id is the one given.
-pub(crate) fn first_with_id(candidates: &[impl AsRef<Path>], build_id: &ElfBuildId) -> Option<Arc<Image>> {
-    candidates.iter().find_map(|candidate| open_elf(candidate.as_ref(), Some(build_id)).ok().map(Arc::new))
+pub(crate) fn first_with_id(
+    search: &SearchPath,
+    candidates: &[impl AsRef<Path>],
+    build_id: &ElfBuildId,
+) -> Option<Arc<Image>> {
+    let open = |path: &Path| open_elf(search, path, Some(build_id)).ok().map(Arc::new);
+    candidates.iter().find_map(|candidate| open(candidate.as_ref()))
 }
 
 /// The separate debug file of a stripped image: by its build id, else by its `.gnu_debuglink`.
@@ -46,7 +55,7 @@ pub(crate) fn find_debug_image(search: &SearchPath, image: &Image, with_dwarf: b
     }
     let id = ElfBuildId::of(&elf);
     if let Some(id) = &id
-        && let Some(found) = first_with_id(&search.debug_files(id), id)
+        && let Some(found) = first_with_id(search, &search.debug_files(id), id)
     {
         return Some(found);
     }
@@ -55,7 +64,7 @@ pub(crate) fn find_debug_image(search: &SearchPath, image: &Image, with_dwarf: b
     // The link of a file that is its own debug file names the file itself.
     let mut others = candidates.iter().filter(|candidate| **candidate != image.path);
     others.find_map(|candidate| {
-        let debug = open_elf(candidate, None).ok()?;
+        let debug = open_elf(search, candidate, None).ok()?;
         let is_its = match (&id, debug.build_id()) {
             (Some(id), Some(other)) => id.matches(&other),
             _ => crc32(&debug) == crc,
@@ -69,8 +78,30 @@ pub(crate) fn find_supplement(search: &SearchPath, image: &Image) -> Option<Arc<
     let elf = image.elf().ok()?;
     let (path, id) = elf.gnu_debugaltlink().ok()??;
     let (path, id) = (Path::new(std::str::from_utf8(path).ok()?), ElfBuildId::new(id)?);
-    let relative = image.path.parent()?.join(path);
-    first_with_id(&[relative], &id).or_else(|| first_with_id(&search.debug_files(&id), &id))
+    // The path is content of the image: it may lead anywhere.
+    let linked = if search.follow == Follow::All { Some(image.path.parent()?.join(path)) } else { None };
+    let linked = linked.and_then(|path| first_with_id(search, &[path], &id));
+    linked.or_else(|| first_with_id(search, &search.debug_files(&id), &id))
+}
+
+impl SplitFiles for SearchPath {
+    fn packages(&self, program: &Path) -> Vec<Arc<Image>> {
+        let Some(name) = program.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
+        let mut name = PathBuf::from(name);
+        name.as_mut_os_string().push(".dwp");
+        self.opened(self.beside(program, &name))
+    }
+
+    fn units(&self, program: &Path, name: &Path, directory: Option<&Path>) -> Vec<Arc<Image>> {
+        let recorded = directory.unwrap_or(Path::new("")).join(name);
+        let mut found: Vec<PathBuf> =
+            self.symbol_dirs.iter().map(|dir| dir.join(relative_path(&recorded))).collect();
+        if self.follow == Follow::All && recorded.is_absolute() {
+            found.push(recorded);
+        }
+        found.extend(name.file_name().into_iter().flat_map(|name| self.beside(program, Path::new(name))));
+        self.opened(found)
+    }
 }
 
 /// Why a file was not opened.
@@ -80,9 +111,9 @@ enum Refusal {
     Because(Arc<str>),
 }
 
-fn open_elf(path: &Path, expected: Option<&ElfBuildId>) -> Result<Image, Refusal> {
+fn open_elf(search: &SearchPath, path: &Path, expected: Option<&ElfBuildId>) -> Result<Image, Refusal> {
     let because = |reason: String| Refusal::Because(reason.into());
-    let image = Image::open(path).map_err(|error| match error.kind() {
+    let image = Image::open_within(path, search.unpack_limit).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Refusal::Absent,
         // A build-id directory is a directory in newer caches and a file in older ones.
         io::ErrorKind::InvalidInput => Refusal::Absent,
@@ -113,9 +144,26 @@ pub(crate) struct SearchPath {
     pub(crate) symbol_dirs: Vec<PathBuf>,
     pub(crate) build_id_dirs: Vec<PathBuf>,
     pub(crate) debug_dirs: Vec<PathBuf>,
+    pub(crate) follow: Follow,
+    pub(crate) unpack_limit: UnpackLimit,
 }
 
 impl SearchPath {
+    /// Candidates for a file that belongs to a program: in the given directories, and beside the program.
+    fn beside(&self, program: &Path, name: &Path) -> Vec<PathBuf> {
+        self.symbol_dirs
+            .iter()
+            .map(PathBuf::as_path)
+            .chain(program.parent())
+            .map(|dir| dir.join(name))
+            .collect()
+    }
+
+    /// Those candidates that are ELF files.
+    fn opened(&self, candidates: Vec<PathBuf>) -> Vec<Arc<Image>> {
+        candidates.iter().filter_map(|path| open_elf(self, path, None).ok().map(Arc::new)).collect()
+    }
+
     /// Candidates for the file recorded as `path`, the most likely first.
     pub(crate) fn images(&self, path: &str, build_id: Option<&ElfBuildId>) -> Vec<PathBuf> {
         let relative = relative_path(Path::new(path));
@@ -130,7 +178,9 @@ impl SearchPath {
             found.extend(debuginfod(&self.symbol_dirs, id, "executable"));
             found.extend(debuginfod(&self.debug_dirs, id, "executable"));
         }
-        found.push(PathBuf::from(path));
+        if self.follow == Follow::All {
+            found.push(PathBuf::from(path));
+        }
         found
     }
 
@@ -202,14 +252,23 @@ fn relative_path(path: &Path) -> PathBuf {
 mod tests {
     use std::path::{Path, PathBuf};
 
-    use super::{ElfBuildId, SearchPath};
+    use super::{ElfBuildId, Follow, SearchPath, UnpackLimit};
 
     fn search_path() -> SearchPath {
         SearchPath {
             symbol_dirs: vec!["/s".into()],
             build_id_dirs: vec!["/b".into()],
             debug_dirs: vec!["/d".into()],
+            follow: Follow::All,
+            unpack_limit: UnpackLimit::default(),
         }
+    }
+
+    #[test]
+    fn recorded_paths_are_candidates_only_where_all_are_followed() {
+        let named = SearchPath { follow: Follow::Named, ..search_path() };
+        let found = named.images("/usr/lib/x", None);
+        assert_eq!(found, [PathBuf::from("/s/usr/lib/x"), PathBuf::from("/s/x")]);
     }
 
     #[test]

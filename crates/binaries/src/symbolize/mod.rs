@@ -5,8 +5,10 @@
 
 mod address_space;
 mod dwarf;
+mod dwarf_sections;
 mod elf_module;
 mod elf_symbols;
+mod follow;
 mod image;
 mod kallsyms;
 mod kernel;
@@ -17,11 +19,13 @@ mod names;
 mod perf_map;
 mod plt;
 mod recorded_path;
+mod split_dwarf;
 mod symbol_index;
 mod symbolizer;
 
+pub use follow::Follow;
 pub use image::Image;
-pub use module::{Module, Resolved, SymbolFrame};
+pub use module::{FunctionCode, Module, Resolved, SymbolFrame};
 pub(crate) use names::{NameCache, demangle as demangled};
 pub use perf_map::{PerfMap, PerfMapEntry};
 pub(crate) use symbol_index::by_familiarity;

@@ -10,15 +10,24 @@ use super::elf_module::{CoveringSymbol, ElfModule};
 use super::image::Image;
 use super::kallsyms::Kallsyms;
 use super::names::{NameCache, SymbolName};
+use super::split_dwarf::SplitFiles;
 
 /// A file, kernel or vdso that code was mapped from, with the names of its addresses.
 pub struct Module {
     name: String,
     symbols: SymbolSource,
-    dwarf: OnceLock<Option<Mutex<Dwarf>>>,
+    dwarf: OnceLock<Option<Result<Mutex<Dwarf>, String>>>,
     with_dwarf: bool,
-    supplement: Option<Arc<Image>>,
+    debug_files: Option<DebugFiles>,
     names: Mutex<NameCache>,
+}
+
+/// Files that a module's debug information refers to.
+pub(crate) struct DebugFiles {
+    /// The one that it shares with other modules.
+    pub(crate) supplement: Option<Arc<Image>>,
+    /// Finds those that have the rest of its units.
+    pub(crate) split: Arc<dyn SplitFiles>,
 }
 
 /// The source of a module's names.
@@ -50,6 +59,17 @@ impl Resolved {
     }
 }
 
+/// The machine code of a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionCode {
+    /// Link-time address of its first byte.
+    pub address: u64,
+    /// Its code.
+    pub bytes: Vec<u8>,
+    /// ELF machine of its file.
+    pub machine: u16,
+}
+
 /// A function at an address, and the position in its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymbolFrame {
@@ -70,10 +90,10 @@ impl Module {
         name: &str,
         symbols: SymbolSource,
         with_dwarf: bool,
-        supplement: Option<Arc<Image>>,
+        debug_files: Option<DebugFiles>,
     ) -> Self {
         let names = Mutex::default();
-        Self { name: name.to_owned(), symbols, dwarf: OnceLock::new(), with_dwarf, supplement, names }
+        Self { name: name.to_owned(), symbols, dwarf: OnceLock::new(), with_dwarf, debug_files, names }
     }
 
     /// A module that names nothing.
@@ -180,6 +200,31 @@ impl Module {
         }
     }
 
+    /// [`Module::resolve_many`] for link-time addresses.
+    #[must_use]
+    pub fn resolve_addresses(&self, addresses: &[u64]) -> Vec<Resolved> {
+        let SymbolSource::Elf(elf) = &self.symbols else { return self.resolve_many(addresses) };
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let dwarf = self.dwarf(elf).map(|dwarf| dwarf.lock().unwrap_or_else(PoisonError::into_inner));
+        addresses.iter().map(|&address| resolve_address(elf, dwarf.as_deref(), address, &mut names)).collect()
+    }
+
+    /// The machine code of the function that contains a link-time address.
+    ///
+    /// # Errors
+    /// The reason why there is none.
+    pub fn function_code(&self, address: u64) -> Result<FunctionCode, Arc<str>> {
+        let elf = match &self.symbols {
+            SymbolSource::Elf(elf) => elf,
+            SymbolSource::Kallsyms(_) => return Err("kallsyms has names of the kernel, and no code".into()),
+            SymbolSource::None(reason) => return Err(Arc::clone(reason)),
+        };
+        let range = elf.extent(address).ok_or_else(|| Arc::<str>::from(elf.why_no_symbol()))?;
+        let (bytes, machine) =
+            elf.bytes(range.clone()).ok_or_else(|| Arc::<str>::from("the file does not contain its code"))?;
+        Ok(FunctionCode { address: range.start, bytes, machine })
+    }
+
     /// The function that starts at each of these link-time addresses; `None` where no function is known to start there. Its
     /// position is that of its declaration, else of its first instruction.
     #[must_use]
@@ -200,15 +245,39 @@ impl Module {
     }
 
     fn dwarf(&self, elf: &ElfModule) -> Option<&Mutex<Dwarf>> {
-        let open = || Some(Mutex::new(Dwarf::open(elf.dwarf_image()?, self.supplement.as_ref()).ok()?));
-        self.dwarf.get_or_init(|| self.with_dwarf.then(open).flatten()).as_ref()
+        let open = || {
+            let files = self.debug_files.as_ref()?;
+            let (program, supplement) = (&elf.image.path, files.supplement.as_ref());
+            let dwarf = Dwarf::open(program, elf.dwarf_image()?, supplement, Arc::clone(&files.split));
+            Some(dwarf.map(Mutex::new))
+        };
+        self.dwarf.get_or_init(|| self.with_dwarf.then(open).flatten()).as_ref()?.as_ref().ok()
+    }
+
+    /// The file whose debug information cannot be used, or not all of it, and the reason as a sentence, once an address was
+    /// looked up.
+    pub(crate) fn unusable_debug_info(&self) -> Option<(&Path, String)> {
+        let SymbolSource::Elf(elf) = &self.symbols else { return None };
+        let path = &elf.dwarf_image()?.path;
+        let reason = match self.dwarf.get()?.as_ref()? {
+            Ok(dwarf) => {
+                let missing = dwarf.lock().unwrap_or_else(PoisonError::into_inner).missing()?;
+                format!("is incomplete: {missing}")
+            }
+            Err(reason) => format!("is not used: {reason}"),
+        };
+        Some((path, format!("the debug information of {} {reason}", path.display())))
     }
 }
 
 fn resolve_elf(elf: &ElfModule, dwarf: Option<&Dwarf>, position: u64, names: &mut NameCache) -> Resolved {
-    let Some(address) = elf.space.address(position) else {
-        return Resolved::unnamed(names.text("the module's file has no code at this offset"));
-    };
+    match elf.space.address(position) {
+        Some(address) => resolve_address(elf, dwarf, address, names),
+        None => Resolved::unnamed(names.text("the module's file has no code at this offset")),
+    }
+}
+
+fn resolve_address(elf: &ElfModule, dwarf: Option<&Dwarf>, address: u64, names: &mut NameCache) -> Resolved {
     let symbol = elf.symbol(address);
     let mut found = FrameStack { frames: Vec::new(), names, nameless: None };
     if let Some(dwarf) = dwarf {

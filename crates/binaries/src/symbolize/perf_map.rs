@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use memchr::memchr;
+use perfuse_mapped::{is_own_or_of_root, open_regular, read_at_most};
 
 use super::symbol_index::{SymbolIndex, SymbolSpan};
 
@@ -39,16 +40,29 @@ struct MapLine {
     name: Range<usize>,
 }
 
+/// Larger maps are not read: that of a program with a million functions has 100 MB.
+const MOST_BYTES: u64 = 1 << 30;
+
 impl PerfMap {
     /// Reads a map file.
     ///
     /// # Errors
-    /// Those of the operating system; for anything but a regular file, `InvalidInput`.
+    /// Those of the operating system; for anything but a regular file, `InvalidInput`; `FileTooLarge` above 1 GiB.
     pub fn open(path: &Path) -> io::Result<Self> {
-        if !std::fs::metadata(path)?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        Ok(Self::parse(read_at_most(&open_regular(path)?, MOST_BYTES)?))
+    }
+
+    /// Reads a map file in a directory that all users share: only one that belongs to the user of this process or to root, as
+    /// perf does. Otherwise everybody on the machine could choose the names of other people's functions.
+    ///
+    /// # Errors
+    /// As [`PerfMap::open`], and `PermissionDenied` for another owner.
+    pub fn open_own(path: &Path) -> io::Result<Self> {
+        let file = open_regular(path)?;
+        if !is_own_or_of_root(&file)? {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to another user"));
         }
-        Ok(Self::parse(std::fs::read(path)?))
+        Ok(Self::parse(read_at_most(&file, MOST_BYTES)?))
     }
 
     /// Parses the text of a map. Lines that cannot be parsed, such as a truncated last one, are skipped and counted. Where
@@ -58,6 +72,7 @@ impl PerfMap {
         let mut map = Self { text, ..Self::default() };
         let mut rest = 0;
         while rest < map.text.len() {
+            perfuse_stopping::checkpoint();
             let tail = map.text.get(rest..).unwrap_or_default();
             let len = memchr(b'\n', tail).unwrap_or(tail.len());
             let line = tail.get(..len).unwrap_or_default();

@@ -66,6 +66,13 @@ impl PltStubs {
         Self { stubs, strings: strings_range(file, file.elf_dynamic_symbol_table()).unwrap_or_default() }
     }
 
+    /// First address after the stub that contains an address.
+    pub(crate) fn end(&self, address: u64) -> Option<u64> {
+        let after = self.stubs.partition_point(|stub| stub.address <= address);
+        let stub = self.stubs.get(after.checked_sub(1)?)?;
+        (address < stub.end).then_some(stub.end)
+    }
+
     /// The stub that contains an address: its first address and its target.
     pub(crate) fn find(&self, address: u64) -> Option<(u64, StubTarget)> {
         let after = self.stubs.partition_point(|stub| stub.address <= address);

@@ -3,15 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use perfuse_mapped::UnpackLimit;
 use rustc_hash::FxHashMap;
 
 use super::elf_module::ElfModule;
+use super::follow::Follow;
 use super::image::{ElfBuildId, Image};
 use super::kernel::{RecordedKernel, module_symbols};
 use super::live_kernel;
 use super::locate::{SearchPath, find_debug_image, find_image, find_supplement, first_with_id};
-use super::module::{Module, SymbolSource};
+use super::module::{DebugFiles, Module, SymbolSource};
 use super::recorded_path::RecordedPath;
+use super::split_dwarf::SplitFiles;
 
 /// Where symbols are searched, and which are requested.
 #[derive(Clone, Debug)]
@@ -29,6 +32,10 @@ pub struct Options {
     pub live_kernel: bool,
     /// Host name and kernel release of the recorded machine, where they are known.
     pub recorded_on: Option<(String, String)>,
+    /// Which files that the recording names are opened.
+    pub follow: Follow,
+    /// How large compressed sections may become.
+    pub unpack_limit: UnpackLimit,
 }
 
 impl Default for Options {
@@ -46,6 +53,8 @@ impl Default for Options {
             debug_dirs: std::iter::once(PathBuf::from("/usr/lib/debug")).chain(debuginfod).collect(),
             live_kernel: true,
             recorded_on: None,
+            follow: Follow::default(),
+            unpack_limit: UnpackLimit::default(),
         }
     }
 }
@@ -53,7 +62,7 @@ impl Default for Options {
 /// Opens modules, each once. Can be shared by threads, which read different modules at the same time.
 #[derive(Debug)]
 pub struct Symbolizer {
-    search: SearchPath,
+    search: Arc<SearchPath>,
     debug: bool,
     live_kernel: bool,
     /// Whether the recording was made on this machine, under the running kernel's release.
@@ -73,10 +82,19 @@ impl Symbolizer {
     /// A symbolizer that has opened nothing yet.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        let Options { symbol_dirs, debug, build_id_dirs, debug_dirs, live_kernel, recorded_on } = options;
+        let Options { debug, recorded_on, follow, unpack_limit, .. } = options;
         let was_here =
             recorded_on.is_some_and(|(host, release)| live_kernel::is_this_machine(&host, &release));
-        let search = SearchPath { symbol_dirs, build_id_dirs, debug_dirs };
+        let follows = follow != Follow::Nothing;
+        let dirs = |dirs: Vec<PathBuf>| if follows { dirs } else { Vec::new() };
+        let search = Arc::new(SearchPath {
+            symbol_dirs: dirs(options.symbol_dirs),
+            build_id_dirs: dirs(options.build_id_dirs),
+            debug_dirs: dirs(options.debug_dirs),
+            follow,
+            unpack_limit,
+        });
+        let live_kernel = options.live_kernel && follows;
         Self { search, debug, live_kernel, was_here, modules: Mutex::default() }
     }
 
@@ -93,12 +111,29 @@ impl Symbolizer {
     #[must_use]
     pub fn file(&self, path: &Path) -> Module {
         let name = path.to_string_lossy();
-        let image = match Image::open(path) {
+        let image = match Image::open_within(path, self.search.unpack_limit) {
             Ok(image) => image,
             Err(error) => return Module::unknown(&name, format!("module file cannot be read: {error}")),
         };
         let same = image.build_id().and_then(|id| find_image(&self.search, &name, false, Some(&id)).ok());
         self.elf_module(&name, same.unwrap_or_else(|| Arc::new(image)))
+    }
+
+    /// Files whose debug information exceeds a limit, is damaged or incomplete, and why, as a sentence; of the modules that
+    /// were looked at so far.
+    #[must_use]
+    pub fn unusable_debug_info(&self) -> Vec<(String, String)> {
+        let modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        let opened = modules.values().filter_map(|slot| slot.get());
+        let mut found: Vec<_> = opened
+            .filter_map(|module| {
+                let (path, reason) = module.unusable_debug_info()?;
+                Some((path.display().to_string(), reason))
+            })
+            .collect();
+        found.sort();
+        found.dedup();
+        found
     }
 
     /// A kernel. `reference_address` is where the symbol was loaded whose name follows the bracket in `path`: the file
@@ -149,7 +184,12 @@ impl Symbolizer {
                 }
             }
         };
-        Module::new(path, symbols, self.debug, None)
+        Module::new(path, symbols, self.debug, self.debug_files(None))
+    }
+
+    fn debug_files(&self, supplement: Option<Arc<Image>>) -> Option<DebugFiles> {
+        let split: Arc<dyn SplitFiles> = Arc::clone(&self.search) as _;
+        Some(DebugFiles { supplement, split })
     }
 
     fn elf_module(&self, name: &str, image: Arc<Image>) -> Module {
@@ -157,14 +197,19 @@ impl Symbolizer {
         let linking = debug_image.as_ref().unwrap_or(&image);
         let supplement = if self.debug { find_supplement(&self.search, linking) } else { None };
         match ElfModule::read(image, debug_image) {
-            Ok(module) => Module::new(name, SymbolSource::Elf(Box::new(module)), self.debug, supplement),
+            Ok(module) => Module::new(
+                name,
+                SymbolSource::Elf(Box::new(module)),
+                self.debug,
+                self.debug_files(supplement),
+            ),
             Err(error) => Module::unknown(name, format!("not a readable ELF file: {error}")),
         }
     }
 
     fn vdso(&self, build_id: Option<&ElfBuildId>) -> Result<Arc<Image>, &'static str> {
         let id = build_id.ok_or("the vdso's build id was not recorded")?;
-        if let Some(cached) = first_with_id(&self.search.cached(id, "[vdso]", "vdso"), id) {
+        if let Some(cached) = first_with_id(&self.search, &self.search.cached(id, "[vdso]", "vdso"), id) {
             return Ok(cached);
         }
         let live = if self.live_kernel { live_kernel::vdso() } else { None };

@@ -164,3 +164,68 @@ fn exported_symbols_serve_where_there_are_no_others() {
     }
     assert!(module.resolve(u64::MAX).unnamed_because.is_some());
 }
+
+/// A stripped program that exports `plain`; its other functions are in `.gnu_debugdata`, as Fedora ships it.
+fn with_mini_debug_info(scratch: &Scratch) -> (PathBuf, PathBuf) {
+    let whole = scratch.compile("shapes", &["-Wl,--export-dynamic-symbol=plain"]);
+    let (program, mini, kept) =
+        (scratch.0.join("stripped"), scratch.0.join("mini"), scratch.0.join("kept.txt"));
+    let names: Vec<_> =
+        functions(&whole, &[]).into_iter().map(|one| one.name).filter(|name| name != "plain").collect();
+    std::fs::write(&kept, names.join("\n")).expect("a list of symbols");
+    run(Command::new("objcopy").arg("--only-keep-debug").args([&whole, &mini]));
+    run(Command::new("objcopy").arg("-S").arg(format!("--keep-symbols={}", text(&kept))).arg(&mini));
+    run(Command::new("xz").arg(&mini));
+    let section = format!(".gnu_debugdata={}.xz", text(&mini));
+    run(Command::new("strip").arg(&whole).arg("-o").arg(&program));
+    run(Command::new("objcopy").arg(format!("--add-section={section}")).arg(&program));
+    // What is not stripped has the truth.
+    let unstripped = scratch.compile("unstripped", &["-Wl,--export-dynamic-symbol=plain"]);
+    (program, unstripped)
+}
+
+#[test]
+fn functions_of_gnu_debugdata_and_exported_ones_are_named() {
+    let scratch = Scratch::new("mini");
+    let (program, unstripped) = with_mini_debug_info(&scratch);
+    assert!(functions(&program, &["-D"]).iter().any(|function| function.name == "plain"));
+    let (mini, whole) = (symbolizer(false), symbolizer(false));
+    let (mini, whole) = (mini.module(text(&program), None), whole.module(text(&unstripped), None));
+    let all = functions(&unstripped, &[]);
+    assert!(all.len() > 4, "{}", all.len());
+    for function in all {
+        for address in [function.address, function.address + function.size - 1] {
+            let found = mini.resolve(file_offset(&program, address));
+            assert_eq!(
+                found.frames,
+                whole.resolve(file_offset(&unstripped, address)).frames,
+                "{}",
+                function.name
+            );
+            assert_eq!(found.symbol_address, Some(function.address), "{}", function.name);
+            assert_eq!(mini.function_code(address).map(|code| code.bytes.len() as u64), Ok(function.size));
+        }
+    }
+}
+
+#[test]
+fn damaged_gnu_debugdata_is_a_reason() {
+    let scratch = Scratch::new("mini-damaged");
+    let (program, unstripped) = with_mini_debug_info(&scratch);
+    let total =
+        functions(&unstripped, &[]).into_iter().find(|one| one.name.contains("total")).expect("total");
+    let packed = std::fs::read(scratch.0.join("mini.xz")).expect("the packed file");
+    for (name, bytes) in [("cut", &packed[..packed.len() / 2]), ("no xz", &b"\x7fELF"[..]), ("empty", &[])] {
+        let (damaged, part) = (scratch.0.join(name), scratch.0.join("part"));
+        std::fs::write(&part, bytes).expect("a section");
+        let section = format!("--update-section=.gnu_debugdata={}", text(&part));
+        run(Command::new("objcopy").arg(section).args([&program, &damaged]));
+        let found =
+            symbolizer(false).module(text(&damaged), None).resolve(file_offset(&damaged, total.address));
+        assert_eq!(found.frames, [], "{name}");
+        assert!(
+            found.unnamed_because.expect("a reason").contains(".gnu_debugdata cannot be unpacked"),
+            "{name}"
+        );
+    }
+}

@@ -4,4 +4,5 @@ mod damage;
 mod files;
 mod kernel;
 mod program;
+mod split;
 mod truth;

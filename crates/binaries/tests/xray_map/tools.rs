@@ -51,6 +51,7 @@ pub fn options(debug: bool) -> Options {
         debug_dirs: none,
         live_kernel: false,
         recorded_on: None,
+        ..Options::default()
     }
 }
 

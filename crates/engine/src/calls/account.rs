@@ -60,7 +60,7 @@ pub fn account<B: Iterator<Item: Into<CallRows>> + Send>(
     let path_rows = paths.add(&tree);
     let totals = CallTotals {
         num_events: threads.num_events(),
-        num_calls: tree.nodes.iter().map(|node| node.num_calls).sum(),
+        num_calls: tree.nodes.iter().map(|node| node.num_calls).fold(0, u64::saturating_add),
         counts: tree.counts(),
         span_ns: threads.span_ns(),
     };

@@ -189,7 +189,7 @@ impl Durations {
 
     fn sum(&self) -> u64 {
         let short = self.short.iter().map(|&short| u64::from(short)).sum::<u64>();
-        let counted = self.counted().map(|(duration, count)| duration.saturating_mul(count)).sum::<u64>();
-        self.long.iter().fold(short.saturating_add(counted), |sum, &long| sum.saturating_add(long))
+        let counted = self.counted().map(|(duration, count)| duration.saturating_mul(count));
+        self.long.iter().copied().chain(counted).fold(short, u64::saturating_add)
     }
 }

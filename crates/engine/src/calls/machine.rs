@@ -134,6 +134,7 @@ impl<V: Visitor> Calls<V> {
         let events = EventColumns::new(batch)?;
         let mut row = 0;
         while row < events.len() {
+            perfuse_stopping::checkpoint();
             let Event { thread_id, source_id, .. } = events.get(row);
             let end = row.saturating_add(events.run(row).max(1));
             self.enter_source(source_id);

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use perfuse_tables::CallRows;
 use perfuse_tables::access::ColumnError;
-use perfuse_workers::{install, num_threads};
+use perfuse_workers::{in_call, install, num_threads, part};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -59,8 +59,10 @@ fn pass<B: Iterator<Item: Into<CallRows>> + Send>(
         };
         let (first, later) = install(|| {
             rayon::join(
-                || take(&mut calls, next),
-                || later.into_par_iter().with_max_len(1).map(add_up).collect::<Result<Vec<_>, _>>(),
+                part(|| take(&mut calls, next)),
+                part(|| {
+                    later.into_par_iter().with_max_len(1).map(in_call(add_up)).collect::<Result<Vec<_>, _>>()
+                }),
             )
         });
         first?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array, UInt64Array};
-use perfuse_workers::install;
+use perfuse_workers::{in_call, install};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -95,7 +95,7 @@ pub fn rows(
         row
     };
     let mut rows: Vec<CallStatistics> =
-        install(|| rows.into_par_iter().with_max_len(1).map(finish).collect());
+        install(|| rows.into_par_iter().with_max_len(1).map(in_call(finish)).collect());
     rows.sort_by_key(|row| (row.function_id, row.caller_id, row.group));
     rows
 }

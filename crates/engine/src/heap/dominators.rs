@@ -68,6 +68,7 @@ impl ReferringNumbers {
 )]
 fn for_each(walk: &HeapWalk, references: &ObjectReferences, mut each: impl FnMut(u32, u32)) {
     for (owner, &object) in (0u32..).zip(&walk.objects) {
+        perfuse_stopping::checkpoint();
         if object == NONE {
             continue;
         }
@@ -111,6 +112,7 @@ impl LinkForest {
     /// Finds the dominators of the numbers after `top`, up to `end`.
     fn settle(&mut self, walk: &HeapWalk, top: u32, end: u32) {
         for number in (top + 1..end).rev() {
+            perfuse_stopping::checkpoint();
             let parent = walk.parents[number as usize];
             let mut semi = self.semi[number as usize].min(parent);
             let range = self.owners.starts[number as usize] as usize

@@ -2,7 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use perfuse_workers::install;
+use perfuse_workers::{in_call, install};
 use rayon::prelude::*;
 use rustc_hash::FxHasher;
 
@@ -31,6 +31,7 @@ pub fn duplicates(
         (objects.class(object), objects.size(object), references.of(object), references.fields(object))
     };
     let digest = |object: u32| {
+        perfuse_stopping::checkpoint();
         let mut hasher = FxHasher::default();
         contents(object).hash(&mut hasher);
         hasher.finish()
@@ -38,7 +39,7 @@ pub fn duplicates(
     let order = install(|| {
         let all = (0..objects.len() as u32).into_par_iter();
         let with_enough = all.filter(|&object| references.of(object).len() >= least_references);
-        let mut order: Vec<_> = with_enough.map(|object| (digest(object), object)).collect();
+        let mut order: Vec<_> = with_enough.map(in_call(|object| (digest(object), object))).collect();
         order.par_sort_unstable();
         order
     });

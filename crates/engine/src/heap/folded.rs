@@ -127,6 +127,7 @@ impl Heap {
         };
         let mut open = vec![enter(number, on, of_class)];
         while let Some((node, class, before, rest)) = open.last_mut() {
+            perfuse_stopping::checkpoint();
             match rest.next() {
                 Some(&below) => {
                     let node = *node;

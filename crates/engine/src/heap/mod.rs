@@ -9,6 +9,7 @@ mod addresses;
 mod dominators;
 mod duplicates;
 mod folded;
+mod holders;
 mod lives;
 mod objects;
 mod pages;
@@ -31,6 +32,7 @@ use perfuse_tables::access::ColumnError;
 
 use self::dominators::dominators;
 pub use self::folded::FoldedHeap;
+pub use self::holders::HeldObjects;
 pub use self::lives::ObjectLifetimes;
 pub use self::objects::HeapObjects;
 pub use self::paths::HeapPaths;
@@ -120,6 +122,17 @@ impl Heap {
     /// Number of references between its objects.
     pub fn num_references(&self) -> usize {
         self.references.len()
+    }
+
+    /// The objects that an object refers to, with the offsets of the references in it; `None` where unknown.
+    pub fn references_from(&self, object: u32) -> Vec<(u32, Option<u32>)> {
+        let pairs = self.references.of(object).iter().zip(self.references.fields(object));
+        pairs.map(|(&target, &field)| (target, (field != NONE).then_some(field))).collect()
+    }
+
+    /// The objects that refer to an object, with the offsets of the references in them; `None` where unknown.
+    pub fn references_to(&self, object: u32) -> Vec<(u32, Option<u32>)> {
+        self.references.to(object).map(|(owner, field)| (owner, (field != NONE).then_some(field))).collect()
     }
 
     /// Number of references from or to addresses that are not objects of it.

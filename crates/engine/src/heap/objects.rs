@@ -38,6 +38,7 @@ impl HeapObjects {
             all.addresses.extend_from_slice(addresses.values());
             all.sizes.extend_from_slice(sizes.values());
             for row in 0..batch.num_rows() {
+                perfuse_stopping::checkpoint();
                 let next = all.types.len() as u32;
                 let of = nullable(types, row);
                 let class = *class_of.entry(of).or_insert(next);

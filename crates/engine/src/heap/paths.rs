@@ -30,6 +30,7 @@ impl HeapPaths {
         }
         let mut next = 0;
         while let Some(&object) = queue.get(next) {
+            perfuse_stopping::checkpoint();
             next += 1;
             let distance = paths.distances[object as usize] + 1;
             for &target in references.of(object) {

@@ -48,6 +48,7 @@ impl ObjectReferences {
                 return Err(Error::TooLarge);
             }
             for (row, (&owner, &target)) in owners.iter().zip(targets).enumerate() {
+                perfuse_stopping::checkpoint();
                 if last.0 != owner || last.1.is_none() {
                     last = (owner, objects.find(owner));
                 }
@@ -106,6 +107,16 @@ impl ObjectReferences {
         self.targets.get(at as usize).copied().unwrap_or(NONE)
     }
 
+    /// The references to an object: owners, and offsets in these, by owner. Looks at all references.
+    pub fn to(&self, object: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let found = (0u32..).zip(&self.targets).filter(move |(_, target)| **target == object);
+        found.map(|(at, _)| {
+            // The owner is the last object whose references start at or before this one.
+            let owner = self.starts.partition_point(|&start| start <= at).saturating_sub(1) as u32;
+            (owner, self.fields.get(at as usize).copied().unwrap_or(NONE))
+        })
+    }
+
     /// Number of references.
     pub fn len(&self) -> usize {
         self.targets.len()
@@ -130,6 +141,7 @@ impl ReferenceRows {
         sorted.targets = vec![0; self.targets.len()];
         sorted.fields = vec![0; self.fields.len()];
         for (row, &owner) in self.owners.iter().enumerate() {
+            perfuse_stopping::checkpoint();
             let at = &mut next[owner as usize];
             sorted.targets[*at as usize] = self.targets[row];
             sorted.fields[*at as usize] = self.fields[row];

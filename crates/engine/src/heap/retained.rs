@@ -132,6 +132,7 @@ pub fn classes(
     for top in [0, walk.rest] {
         let mut open = vec![(NONE, tree.range(top))];
         while let Some((class, rest)) = open.last_mut() {
+            perfuse_stopping::checkpoint();
             let Some(at) = rest.next() else {
                 if *class != NONE {
                     num_above[*class as usize] -= 1;

@@ -34,6 +34,9 @@ pub struct HeapRoots {
     num_missed: u64,
 }
 
+/// Kind, name, type and thread of a root, as numbers.
+pub type RootIdentity = (u32, Option<u32>, Option<u32>, Option<u32>);
+
 /// Order of kinds: those with a name in the source, then temporary ones, then those without information.
 fn rank(kind: &str) -> u8 {
     match kind {
@@ -95,6 +98,11 @@ impl HeapRoots {
     /// Kind of a root.
     pub fn kind(&self, root: &SnapshotRoot) -> &str {
         self.words.get(root.kind as usize).map_or("unknown", |word| word)
+    }
+
+    /// Kind, name, type and thread of a root, as numbers: roots of different places that are the same to a reader have the same.
+    pub fn identity(&self, root: &SnapshotRoot) -> RootIdentity {
+        (root.kind, root.name, root.owner_type_id, root.owner_thread_id)
     }
 
     /// Name of the memory that contains it.

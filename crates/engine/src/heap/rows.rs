@@ -86,6 +86,11 @@ impl Heap {
         self.largest(self.tree().below(self.walk.rest).to_vec(), limit)
     }
 
+    /// The objects of a type, or of none; those that retain most first.
+    pub fn of_type(&self, type_id: Option<u32>, limit: Option<usize>) -> RecordBatch {
+        self.largest(self.objects.of_type(type_id).map(|object| self.walk.number(object)).collect(), limit)
+    }
+
     fn largest(&self, mut numbers: Vec<u32>, limit: Option<usize>) -> RecordBatch {
         let key = |number: &u32| (Reverse(self.retained.bytes(*number)), *number);
         if let Some(limit) = limit.filter(|limit| *limit < numbers.len()) {

@@ -87,6 +87,7 @@ impl HeapWalk {
         self.meet(from, parent);
         let mut open = vec![(self.numbers[from as usize], references.range(from))];
         while let Some((number, rest)) = open.last_mut() {
+            perfuse_stopping::checkpoint();
             let Some(at) = rest.next() else {
                 open.pop();
                 continue;
@@ -110,6 +111,7 @@ impl HeapWalk {
             self.numbers[from as usize] = SEEN;
             open.push((from, references.range(from)));
             while let Some((object, rest)) = open.last_mut() {
+                perfuse_stopping::checkpoint();
                 let Some(at) = rest.next() else {
                     done.push(*object);
                     open.pop();

@@ -8,7 +8,7 @@ use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use perfuse_tables::{Offsets, frames, functions, modules, samples, stacks};
 
 use super::locate::{LocatedSamples, Location, NONE};
-use super::resolve::{FrameFunction, NO_MODULE, Resolution};
+use super::resolve::{DEFERRED, DEFERRED_MODULE, FrameFunction, NO_MODULE, Resolution};
 use crate::address_spaces::Region;
 use crate::mappings::Mappings;
 
@@ -25,7 +25,12 @@ pub struct JoinedTables {
     pub functions: RecordBatch,
     /// Rows of table `modules` for native code.
     pub modules: RecordBatch,
+    /// Innermost frame of each address in the columns of [`AddressColumn`](super::AddressColumn); [`NO_FRAME`] where there is none.
+    pub points: Vec<Vec<u32>>,
 }
+
+/// Stands for "no frame".
+pub const NO_FRAME: u32 = u32::MAX;
 
 /// Writes the tables. `first` are the first free keys of functions, modules, frames and stacks.
 ///
@@ -41,12 +46,18 @@ pub fn emit(
     let (frames, frame_ranges) = frames_table(located, resolution, mappings, &mut native_keys);
     let (stacks, tops) = stacks_table(located, &frame_ranges, first);
     let samples = located.samples.iter().map(|(batch, nodes)| samples_table(batch, nodes, &tops));
+    let frame_of = |&location: &u32| {
+        let (start, end) = frame_ranges.get(location as usize).copied().unwrap_or_default();
+        if end > start { end.wrapping_sub(1) } else { NO_FRAME }
+    };
+    let points = located.points.iter().map(|column| column.iter().map(frame_of).collect()).collect();
     Ok(JoinedTables {
         frames,
         stacks,
         samples: samples.collect::<Result<_, _>>()?,
         functions: native_keys.functions.finish(),
         modules: native_keys.modules.finish(),
+        points,
     })
 }
 
@@ -97,6 +108,7 @@ impl<'a> NativeKeys<'a> {
                 let kind = if is_kernel { "kernel" } else { "native" };
                 self.modules.push(id, &m.path, kind, m.build_id.as_deref());
             }
+            None if module == DEFERRED_MODULE => self.modules.push(id, DEFERRED, "native", None),
             None => self.modules.push(id, "[perf map]", "jit", None),
         }
         self.module_ids.insert(module, id);
@@ -115,13 +127,13 @@ fn frames_table<'a>(
     let mut ranges = Vec::with_capacity(located.locations.len());
     for (location, all) in located.locations.iter().zip(&resolution.frames) {
         let first = native_keys.first.frame.wrapping_add(table.len() as u32);
-        let is_kernel = location.is_kernel();
+        let is_kernel = location.is_kernel() && location.region != Region::Deferred;
         let (code_object_id, mapping_id) = match location.region {
             Region::Jit { code_object_id, .. } => (Some(code_object_id), None),
             Region::Mapped { mapping } | Region::Anonymous { mapping, .. } => {
                 (None, mappings.rows.get(mapping as usize).map(|row| row.mapping_id))
             }
-            Region::Kernel | Region::Unmapped => (None, None),
+            Region::Kernel | Region::Unmapped | Region::Deferred => (None, None),
         };
         for (frame, depth) in all.iter().zip(0u32..) {
             let (function_id, unnamed_because) = match &frame.function {
@@ -134,7 +146,7 @@ fn frames_table<'a>(
                 function_id,
                 code_object_id,
                 mapping_id,
-                Some(location.address),
+                Some(location.address).filter(|_| location.region != Region::Deferred),
                 frame.relative_address,
                 frame.position.path.as_deref(),
                 frame.position.line,
@@ -158,7 +170,7 @@ fn kind(location: &Location, named: bool) -> &'static str {
         Region::Mapped { .. } => "native",
         Region::Kernel => "kernel",
         Region::Anonymous { .. } | Region::Unmapped if named => "jit",
-        Region::Anonymous { .. } | Region::Unmapped => "unknown",
+        Region::Anonymous { .. } | Region::Unmapped | Region::Deferred => "unknown",
     }
 }
 
@@ -188,6 +200,12 @@ fn stacks_table(
     (table.finish(), stacks.into_iter().map(|(top, _)| top.unwrap_or(NONE)).collect())
 }
 
+/// Unit of the weights of an event's samples.
+fn unit(event: &str) -> &'static str {
+    // Times off the processor, as a BPF program or context switches have them, are in nanoseconds too.
+    if event.contains("clock") || matches!(event, "offcpu-time" | "off-cpu") { "ns" } else { "events" }
+}
+
 fn samples_table(batch: &RecordBatch, nodes: &[u32], tops: &[u32]) -> Result<RecordBatch, ColumnError> {
     let ids = numbers::<UInt64Type>(batch, "sample_id")?;
     let times = numbers::<Int64Type>(batch, "ts_ns")?;
@@ -207,7 +225,7 @@ fn samples_table(batch: &RecordBatch, nodes: &[u32], tops: &[u32]) -> Result<Rec
             nullable(cpus, row),
             tops.get(node as usize).copied().filter(|&top| top != NONE),
             periods.value(row),
-            if event.contains("clock") { "ns" } else { "events" },
+            unit(event),
             event,
             sources.value(row),
             offsets.value(row),

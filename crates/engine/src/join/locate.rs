@@ -13,6 +13,8 @@ const CONTEXT_MAX: u64 = (-4095i64) as u64;
 const CONTEXT_HYPERVISOR: u64 = (-32i64) as u64;
 const CONTEXT_KERNEL: u64 = (-128i64) as u64;
 const CONTEXT_USER: u64 = (-512i64) as u64;
+/// Follows a chain whose user part was deferred and never recorded.
+const CONTEXT_USER_DEFERRED: u64 = (-640i64) as u64;
 
 /// Stands for "no parent", "no stack" and "no process".
 pub const NONE: u32 = u32::MAX;
@@ -51,6 +53,16 @@ pub struct LocatedSamples {
     pub samples: Vec<(RecordBatch, Vec<u32>)>,
     /// Keys of the code objects that samples are in, sorted.
     pub code_objects: Vec<u32>,
+    /// Location of each address in a column of addresses, for the columns of [`AddressColumn`] in their order.
+    pub points: Vec<Vec<u32>>,
+}
+
+/// A column of addresses that are not in a chain: batches with `process_id` and `ts_ns`.
+pub struct AddressColumn<'a> {
+    /// The batches.
+    pub batches: Box<dyn Iterator<Item = RecordBatch> + 'a>,
+    /// Names of their columns of addresses.
+    pub columns: &'a [&'static str],
 }
 
 /// Finds what every address of every chain belongs to.
@@ -59,6 +71,7 @@ pub struct LocatedSamples {
 /// When a batch is not of table `callchains`.
 pub fn locate(
     callchains: impl Iterator<Item = Result<Chains, ColumnError>>,
+    points: Vec<AddressColumn<'_>>,
     spaces: AddressSpaces<'_>,
 ) -> Result<LocatedSamples, ColumnError> {
     let mut locator = ChainLocator {
@@ -79,6 +92,15 @@ pub fn locate(
             }
         }
         locator.out.samples.push((batch, nodes));
+    }
+    for AddressColumn { batches, columns } in points {
+        let first = locator.out.points.len();
+        locator.out.points.resize(first.saturating_add(columns.len()), Vec::new());
+        for batch in batches {
+            for (column, at) in columns.iter().zip(first..) {
+                locator.locate_points(&batch, column, at)?;
+            }
+        }
     }
     let mut out = locator.out;
     let code_object = |location: &Location| match location.region {
@@ -144,6 +166,7 @@ impl ChainLocator<'_> {
         let ranges = offsets.iter().zip(offsets.iter().skip(1));
         let rows = times.iter().zip(processes.iter()).zip(threads.iter()).zip(ranges);
         for (((&at_ns, &process_id), &thread_id), (&start, &end)) in rows {
+            perfuse_stopping::checkpoint();
             let range = start as usize..end as usize;
             let found_by = unwound.get(range.clone()).unwrap_or_default();
             split_chain(addresses.get(range).unwrap_or_default(), found_by, process_id, &mut chain);
@@ -181,6 +204,30 @@ impl ChainLocator<'_> {
         node
     }
 
+    /// Adds the location of each address of a column to the list of points at an index; [`NONE`] for null.
+    fn locate_points(
+        &mut self,
+        batch: &RecordBatch,
+        column: &'static str,
+        at: usize,
+    ) -> Result<(), ColumnError> {
+        let times = numbers::<Int64Type>(batch, "ts_ns")?.values();
+        let processes = numbers::<UInt32Type>(batch, "process_id")?.values();
+        let addresses = numbers::<UInt64Type>(batch, column)?;
+        let found_by = UnwoundAddress { origin: FrameOrigin::Sampled, is_return: false };
+        for (address, (&at_ns, &process_id)) in addresses.iter().zip(times.iter().zip(processes.iter())) {
+            perfuse_stopping::checkpoint();
+            let location = address.filter(|&address| address < CONTEXT_MAX).map(|address| {
+                let process_id = if address >> 63 == 1 { NONE } else { process_id };
+                self.location(ChainAddress { process_id, address, found_by }, at_ns).2
+            });
+            if let Some(points) = self.out.points.get_mut(at) {
+                points.push(location.unwrap_or(NONE));
+            }
+        }
+        Ok(())
+    }
+
     /// The location of an address, and the time in which it is valid.
     fn location(&mut self, key: ChainAddress, at_ns: i64) -> (i64, i64, u32) {
         if let Some(&found @ (from, until, _)) = self.recent.get(&key)
@@ -191,6 +238,7 @@ impl ChainLocator<'_> {
         let ChainAddress { process_id, address, found_by: UnwoundAddress { origin, is_return } } = key;
         let call_address = address.wrapping_sub(u64::from(is_return));
         let (process_id, (mut region, from, until)) = match process_id {
+            _ if address == CONTEXT_USER_DEFERRED => (process_id, (Region::Deferred, i64::MIN, i64::MAX)),
             NONE => (0, self.spaces.find_kernel(call_address, at_ns)),
             _ => (process_id, self.spaces.find_user(process_id, call_address, at_ns)),
         };
@@ -234,6 +282,10 @@ fn split_chain(
                     // The first address in user space is the interrupted one, not a return address.
                     is_return = false;
                     kernel = Some(false);
+                }
+                CONTEXT_USER_DEFERRED => {
+                    let found_by = UnwoundAddress { origin: FrameOrigin::Callchain, is_return: false };
+                    chain.push(ChainAddress { process_id, address, found_by });
                 }
                 _ => {}
             }

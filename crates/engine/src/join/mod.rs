@@ -13,9 +13,10 @@ mod resolve;
 #[cfg(test)]
 mod tests;
 
-pub use emit::{JoinedTables, emit};
+pub use emit::{JoinedTables, NO_FRAME, emit};
 pub use lines::{CodeLines, SourcePosition};
-pub use locate::{LocatedSamples, Location, NONE, locate};
+pub use locate::{AddressColumn, LocatedSamples, Location, NONE, locate};
 pub use resolve::{
-    CodeFunctions, FrameFunction, NO_MODULE, NativeNames, PerfMaps, Resolution, ResolvedFrame, resolve,
+    CodeFunctions, DEFERRED, FrameFunction, NO_MODULE, NativeNames, PerfMapDirs, PerfMaps, Resolution,
+    ResolvedFrame, resolve,
 };

@@ -1,13 +1,14 @@
 //! Step 3 of the join: names, lines and inlined calls of each location.
 
+use std::io;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_array::types::UInt32Type;
 use perfuse_binaries::symbolize::{Module, PerfMap, Resolved, SymbolFrame, Symbolizer};
 use perfuse_tables::access::{ColumnError, numbers};
-use perfuse_workers::install;
+use perfuse_workers::{in_call, install};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -99,6 +100,7 @@ pub fn resolve(
     let mut frames = vec![Vec::new(); located.locations.len()];
     let mut by_file: FxHashMap<(u32, Option<u64>), Vec<usize>> = FxHashMap::default();
     for ((at, location), own) in located.locations.iter().enumerate().zip(&mut frames) {
+        perfuse_stopping::checkpoint();
         match location.region {
             Region::Jit { code_object_id, code_offset } => {
                 *own = jit_frames(location, code_object_id, code_offset, names, lines)?;
@@ -108,6 +110,7 @@ pub fn resolve(
                 let reference = location.is_kernel().then_some(row.file_offset);
                 by_file.entry((row.file, reference)).or_default().push(at);
             }
+            Region::Deferred => *own = vec![deferred_frame()],
             Region::Anonymous { .. } | Region::Unmapped | Region::Kernel => {
                 *own = vec![unmapped_frame(location, native.perf_maps)];
             }
@@ -124,7 +127,7 @@ pub fn resolve(
         let positions: Vec<u64> = addresses.iter().map(|at| position(at).unwrap_or_default()).collect();
         Some((id, addresses, module.resolve_many(&positions)))
     };
-    let answers: Vec<_> = install(|| by_file.into_par_iter().filter_map(answer).collect());
+    let answers: Vec<_> = install(|| by_file.into_par_iter().filter_map(in_call(answer)).collect());
     for (id, addresses, resolved) in answers {
         for (at, resolved) in addresses.into_iter().zip(resolved) {
             let is_return = located.locations.get(at).is_some_and(|location| location.is_return);
@@ -204,6 +207,21 @@ fn native_frames(module: u32, resolved: Resolved, is_return: bool) -> Vec<Resolv
 
 /// Module index of names that do not belong to a file.
 pub const NO_MODULE: u32 = u32::MAX;
+/// Module index of frames that stand for the user part of a chain, which was deferred and never recorded.
+pub const DEFERRED_MODULE: u32 = u32::MAX - 1;
+/// Name of those frames and of their module.
+pub const DEFERRED: &str = "[deferred]";
+
+/// The frame that stands for a user part that was never recorded.
+fn deferred_frame() -> ResolvedFrame {
+    let function = FrameFunction::Native {
+        module: DEFERRED_MODULE,
+        linkage_name: DEFERRED.to_owned(),
+        name: DEFERRED.to_owned(),
+        symbol_address: None,
+    };
+    ResolvedFrame { function, position: SourcePosition::default(), relative_address: None }
+}
 
 /// The frame of a location outside files and JIT code, named by a perf map where there is one.
 fn unmapped_frame(location: &Location, perf_maps: &PerfMaps) -> ResolvedFrame {
@@ -233,27 +251,57 @@ fn unmapped_frame(location: &Location, perf_maps: &PerfMaps) -> ResolvedFrame {
 /// `perf-PID.map` files, which runtimes without a dump write (`node --perf-basic-prof`); opened when first needed.
 #[derive(Debug)]
 pub struct PerfMaps {
-    dirs: Vec<PathBuf>,
+    dirs: PerfMapDirs,
     pids: FxHashMap<u32, i32>,
     open: Mutex<FxHashMap<u32, Option<PerfMap>>>,
+    foreign: Mutex<Vec<PathBuf>>,
+}
+
+/// Where perf maps are searched, in this order.
+#[derive(Clone, Debug, Default)]
+pub struct PerfMapDirs {
+    /// Directories that the user names: maps of any owner.
+    pub named: Vec<PathBuf>,
+    /// Directories that others may write to: maps of the user of this process and of root.
+    pub shared: Vec<PathBuf>,
 }
 
 impl PerfMaps {
     /// Searches these directories in order; `pids` are `(process key, pid)`.
     #[must_use]
-    pub fn new(dirs: Vec<PathBuf>, pids: impl IntoIterator<Item = (u32, i32)>) -> Self {
-        Self { dirs, pids: pids.into_iter().collect(), open: Mutex::default() }
+    pub fn new(dirs: PerfMapDirs, pids: impl IntoIterator<Item = (u32, i32)>) -> Self {
+        let pids = pids.into_iter().collect();
+        Self { dirs, pids, open: Mutex::default(), foreign: Mutex::default() }
+    }
+
+    /// Maps that were not read, because they belong to another user.
+    #[must_use]
+    pub fn foreign(&self) -> Vec<PathBuf> {
+        let mut foreign = self.foreign.lock().map(|foreign| foreign.clone()).unwrap_or_default();
+        foreign.sort();
+        foreign
     }
 
     /// Name of an address in a process's map.
     #[must_use]
     pub fn find(&self, process_id: u32, address: u64) -> Option<String> {
         let pid = self.pids.get(&process_id)?;
-        let mut open = self.open.lock().ok()?;
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let map = open.entry(process_id).or_insert_with(|| {
             let file = format!("perf-{pid}.map");
-            self.dirs.iter().find_map(|dir| PerfMap::open(&dir.join(&file)).ok())
+            let named = self.dirs.named.iter().find_map(|dir| PerfMap::open(&dir.join(&file)).ok());
+            named.or_else(|| self.dirs.shared.iter().find_map(|dir| self.open_own(dir.join(&file))))
         });
         Some(map.as_ref()?.find(address)?.name.into_owned())
+    }
+
+    fn open_own(&self, path: PathBuf) -> Option<PerfMap> {
+        let opened = PerfMap::open_own(&path);
+        if opened.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+            && let Ok(mut foreign) = self.foreign.lock()
+        {
+            foreign.push(path);
+        }
+        opened.ok()
     }
 }

@@ -57,10 +57,10 @@ impl Recorded {
         let mapped = Mappings::new(&[self.mapped.finish()]).unwrap();
         let spaces = AddressSpaces { codes: &codes, mappings: &mapped };
         let chains = Ok(Chains::from(self.chains.finish()));
-        let located = locate([chains].into_iter(), spaces).unwrap();
+        let located = locate([chains].into_iter(), Vec::new(), spaces).unwrap();
         let lines = CodeLines::new(vec![self.lines.finish()], vec![self.inlines.finish()]).unwrap();
         let symbolizer = Symbolizer::new(Options::default());
-        let perf_maps = PerfMaps::new(Vec::new(), []);
+        let perf_maps = PerfMaps::new(PerfMapDirs::default(), []);
         let native = NativeNames { symbolizer: &symbolizer, perf_maps: &perf_maps };
         let functions = CodeFunctions::new(&code).unwrap();
         let resolution = resolve(&located, &mapped, &functions, &lines, &native).unwrap();

@@ -40,6 +40,7 @@ impl CallTree {
         let mut text = String::new();
         let mut lines = Vec::new();
         for (number, node) in (0u32..).zip(self.nodes()) {
+            perfuse_stopping::checkpoint();
             while ancestors.last().is_some_and(|(last, _)| *last != node.parent) {
                 ancestors.pop();
             }

@@ -23,7 +23,8 @@ struct CallerStep {
 pub fn invert(forward: &CallNodes, min_share: f64) -> CallNodes {
     let least = least_weight(forward.weight, min_share);
     let mut out = CallNodes { nodes: Vec::new(), weight: forward.weight, samples: forward.samples };
-    let leaves = forward.nodes.iter().enumerate().filter(|(_, node)| node.self_samples > 0);
+    let leaves =
+        forward.nodes.iter().enumerate().filter(|(_, node)| node.self_samples > 0 || node.self_weight > 0);
     let walks = leaves.map(|(at, node)| CallerStep {
         at: at as u32,
         weight: node.self_weight,

@@ -7,15 +7,18 @@ mod backtraces;
 mod collapsed;
 pub mod columns;
 mod events;
+mod heaviest;
 mod invert;
 mod layout;
 mod origin;
 mod output;
+mod positions;
 mod samples;
 mod short_name;
 mod symbols;
 #[cfg(test)]
 mod tests;
+mod transform;
 mod tree;
 mod unnamed;
 mod weights;
@@ -28,8 +31,12 @@ use arrow_array::RecordBatch;
 pub use backtraces::backtraces;
 pub use collapsed::LineCount;
 pub use events::{SampledEvent, sampled_events};
+pub use heaviest::WeightOrder;
 pub use origin::CodeOrigin;
+pub use positions::{Callee, CodePosition, CodeSamples, PositionSum, SelectedCode, code_samples};
 pub use symbols::{CallSymbol, CallSymbols};
+pub use transform::{StackIds, StackStep, StackTransform};
+pub(crate) use tree::SymbolStacks;
 pub use tree::{CallNode, CallTree};
 pub use unnamed::UnnamedFrames;
 pub use weights::WeightGrouping;
@@ -73,10 +80,14 @@ pub struct CallTreeOptions {
     pub processes: Option<Vec<u32>>,
     /// Only this event.
     pub event: Option<String>,
+    /// An event whose weights are counted as the numbers of samples: `calls` for the weights of `wall-time`.
+    pub counted_event: Option<String>,
     /// Only samples at or after the start and before the end.
     pub time_ns: Option<Range<i64>>,
     /// Nodes lighter than this share of the whole (0 to 1) are left out; their weight still counts in their callers.
     pub min_share: f64,
+    /// Frames are distinguished by their source line: a symbol is a line of a function.
+    pub by_line: bool,
 }
 
 /// An error in the tables.
@@ -124,8 +135,8 @@ impl std::error::Error for StackError {}
 /// When a table lacks a column, a stack refers to a frame or parent that is not there, or a parent's row does not come
 /// before its children's.
 pub fn call_tree(tables: &StackTables, options: &CallTreeOptions) -> Result<CallTree, StackError> {
-    let symbols = CallSymbols::of(tables)?;
-    let stacks = tree::SymbolStacks::of(tables, &symbols)?;
+    let symbols = CallSymbols::of(tables, options.by_line)?;
+    let stacks = SymbolStacks::of(tables, &symbols)?;
     let sums = samples::add_up(tables, options, &stacks.keys)?;
     let forward = tree::fold(&stacks, &sums, options.merge_recursion);
     // Pruning before inverting would lose light callers of a function that is heavy in sum.

@@ -34,9 +34,8 @@ pub fn add_up(
         let filter = SampleFilter::new(batch, options, selected_threads.as_ref(), threads)?;
         let counts_samples = counts_samples(batch)?;
         for row in 0..batch.num_rows() {
-            if !filter.matches(row) {
-                continue;
-            }
+            perfuse_stopping::checkpoint();
+            let Some(measures) = filter.measures(row) else { continue };
             let thread = if options.split_threads { threads.value(row) } else { NONE };
             let stack = if stack_ids.is_null(row) {
                 NONE
@@ -48,7 +47,13 @@ pub fn add_up(
                 }
             };
             let weight = weights.value(row);
-            sums.add(thread, stack, weight, if counts_samples { weight } else { 1 });
+            let (weight, samples) = match measures {
+                Measure::Count => (0, weight),
+                // The other event counts them.
+                Measure::Weight if options.counted_event.is_some() => (weight, 0),
+                Measure::Weight => (weight, if counts_samples { weight } else { 1 }),
+            };
+            sums.add(thread, stack, weight, samples);
         }
     }
     Ok(sums.ordered())
@@ -90,10 +95,20 @@ fn selected_threads(
     Ok(selected)
 }
 
+/// What the weight of a row is.
+#[derive(Clone, Copy)]
+enum Measure {
+    /// The weight of samples.
+    Weight,
+    /// A number of samples, that of [`CallTreeOptions::counted_event`].
+    Count,
+}
+
 /// The filters of a batch.
 struct SampleFilter<'a> {
     threads: Option<(&'a FxHashSet<u32>, &'a UInt32Array)>,
-    events: Option<(Vec<u32>, u32)>,
+    /// Events of the rows, that of the weights, that of the numbers.
+    events: Option<(Vec<u32>, u32, u32)>,
     times: Option<(&'a Int64Array, std::ops::Range<i64>)>,
 }
 
@@ -109,7 +124,8 @@ impl<'a> SampleFilter<'a> {
             Some(name) => {
                 let mut texts = Texts::default();
                 let selected = texts.id(name);
-                Some((text(std::slice::from_ref(batch), "samples", "event", &mut texts)?, selected))
+                let counted = options.counted_event.as_ref().map_or(NONE, |name| texts.id(name));
+                Some((text(std::slice::from_ref(batch), "samples", "event", &mut texts)?, selected, counted))
             }
         };
         let times = match &options.time_ns {
@@ -119,11 +135,20 @@ impl<'a> SampleFilter<'a> {
         Ok(Self { threads: threads.map(|threads| (threads, thread_ids)), events, times })
     }
 
+    /// What the weight of a row is; none where the row is not selected.
     #[inline]
-    fn matches(&self, row: usize) -> bool {
-        self.threads.is_none_or(|(selected, ids)| selected.contains(&ids.value(row)))
-            && self.events.as_ref().is_none_or(|(events, selected)| events.get(row) == Some(selected))
-            && self.times.as_ref().is_none_or(|(times, range)| range.contains(&times.value(row)))
+    fn measures(&self, row: usize) -> Option<Measure> {
+        let measure = match &self.events {
+            None => Measure::Weight,
+            Some((events, selected, counted)) => match *events.get(row)? {
+                event if event == *selected => Measure::Weight,
+                event if event == *counted && event != NONE => Measure::Count,
+                _ => return None,
+            },
+        };
+        let is_selected = self.threads.is_none_or(|(selected, ids)| selected.contains(&ids.value(row)))
+            && self.times.as_ref().is_none_or(|(times, range)| range.contains(&times.value(row)));
+        is_selected.then_some(measure)
     }
 }
 
@@ -148,7 +173,7 @@ impl StackSums {
             self.first.resize(row.saturating_add(1).next_power_of_two(), empty);
         }
         let Some(first) = self.first.get_mut(row) else { return };
-        if first.samples == 0 {
+        if first.stack == NONE {
             *first = StackSum { thread, stack, weight, samples };
         } else if first.thread == thread {
             first.weight = first.weight.saturating_add(weight);
@@ -159,7 +184,7 @@ impl StackSums {
     }
 
     fn ordered(self) -> Vec<StackSum> {
-        let mut sums: Vec<_> = self.first.into_iter().filter(|sum| sum.samples > 0).collect();
+        let mut sums: Vec<_> = self.first.into_iter().filter(|sum| sum.stack != NONE).collect();
         let rest = self
             .others
             .into_iter()

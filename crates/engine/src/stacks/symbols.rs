@@ -39,7 +39,7 @@ pub struct CallSymbols {
 pub(super) const NO_STACK: &str = "[no stack]";
 
 impl CallSymbols {
-    pub(super) fn of(tables: &StackTables) -> Result<Self, StackError> {
+    pub(crate) fn of(tables: &StackTables, by_line: bool) -> Result<Self, StackError> {
         let mut texts = Texts::default();
         let functions = FunctionSymbols::of(tables, &mut texts)?;
         let codes = CodeRows::of(tables, &mut texts)?;
@@ -77,6 +77,9 @@ impl CallSymbols {
                 Some(mut declared) => {
                     // The declaration is often not recorded; a line in the body is the next best.
                     let line = (at(&paths), at(&lines));
+                    if by_line && line.0 != NONE {
+                        (declared.path, declared.line, declared.column) = (line.0, line.1, NONE);
+                    }
                     if declared.module == NONE {
                         declared.module = mapping;
                     }
@@ -107,6 +110,39 @@ impl CallSymbols {
     #[must_use]
     pub fn name(&self, symbol: u32) -> &str {
         self.symbols.get(symbol as usize).and_then(|symbol| self.texts.get(symbol.name)).unwrap_or_default()
+    }
+
+    /// Functions of call traces, each with its symbol.
+    pub(crate) fn traced(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let is_traced = |symbol: &CallSymbol| self.texts.get(symbol.kind) == Some("traced");
+        let traced = (0u32..).zip(&self.symbols).filter(move |(_, symbol)| is_traced(symbol));
+        traced.map(|(number, symbol)| (symbol.function_id, number))
+    }
+
+    /// Origin of a symbol's code.
+    #[must_use]
+    pub fn origin(&self, symbol: u32) -> CodeOrigin {
+        self.symbols.get(symbol as usize).map_or(CodeOrigin::Unknown, |symbol| symbol.origin)
+    }
+
+    /// Tier of a symbol's code; the kind of its frames where it has none.
+    #[must_use]
+    pub fn tier_or_kind(&self, symbol: u32) -> &str {
+        let Some(symbol) = self.symbols.get(symbol as usize) else { return "unknown" };
+        self.texts.get(symbol.tier).or(self.texts.get(symbol.kind)).unwrap_or("unknown")
+    }
+
+    /// Adds a symbol with another name, that of the next frame that a transformation adds; module and kind are those of
+    /// the symbol `like`.
+    pub(super) fn add(&mut self, name: &str, like: u32) {
+        let Some(&like) = self.symbols.get(like as usize) else { return };
+        let group =
+            self.symbols.iter().map(|symbol| symbol.group).max().map_or(0, |last| last.saturating_add(1));
+        let name = self.texts.id(name);
+        self.of_frame.push(self.symbols.len() as u32);
+        let symbol =
+            CallSymbol { name, group, unnamed_because: NONE, tier: NONE, path: NONE, line: NONE, ..like };
+        self.symbols.push(symbol);
     }
 
     /// Symbol of samples without a frame.

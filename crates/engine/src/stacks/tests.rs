@@ -6,8 +6,8 @@ use arrow_array::{Array, RecordBatch};
 use perfuse_tables as t;
 
 use super::{
-    CallTree, CallTreeOptions, NONE, SampledEvent, StackError, StackTables, UnnamedFrames, WeightGrouping,
-    call_tree, sampled_events,
+    CallTree, CallTreeOptions, NONE, SampledEvent, StackError, StackStep, StackTables, StackTransform,
+    UnnamedFrames, WeightGrouping, call_tree, sampled_events,
 };
 
 const MAIN: u32 = 0;
@@ -348,4 +348,108 @@ fn inconsistent_tables_are_errors() {
     );
     let swapped = StackTables { samples: small().stacks, ..small() };
     assert_eq!(error(&swapped), StackError::Column { table: "samples", column: "weight", found: None });
+}
+
+/// The stacks of the samples after some steps, as names, with their weights.
+fn transformed(steps: impl Fn(&mut StackTransform)) -> Vec<(String, u64)> {
+    let all = tables(
+        &[(None, 0), (Some(0), 1), (Some(1), 2), (Some(2), 3), (Some(0), 4), (Some(4), 5)],
+        &[
+            (0, Some(0), 1, 0),
+            (0, Some(2), 10, 1),
+            (0, Some(3), 100, 2),
+            (1, Some(5), 1000, 3),
+            (1, None, 10_000, 4),
+        ],
+    );
+    let mut transform = StackTransform::new(all.clone()).unwrap();
+    steps(&mut transform);
+    let samples =
+        all.samples.iter().map(|batch| transform.samples(batch, &transform.ids(false).unwrap()).unwrap());
+    let changed = StackTables {
+        samples: samples.collect(),
+        stacks: transform.stacks(false).unwrap(),
+        frames: transform.frames(false).unwrap(),
+        functions: transform.functions().unwrap(),
+        ..all
+    };
+    let tree = call_tree(&changed, &CallTreeOptions::default()).unwrap();
+    let mut paths: Vec<String> = Vec::new();
+    let mut found = Vec::new();
+    for node in tree.nodes() {
+        let above = paths.get(node.parent as usize).map_or(String::new(), |path| format!("{path};"));
+        paths.push(above + tree.symbols().name(node.symbol));
+        if node.self_weight > 0 {
+            found.push((paths.last().unwrap().clone(), node.self_weight));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Marks of the symbols with a name.
+fn named(transform: &StackTransform, name: &str) -> Vec<bool> {
+    (0..transform.symbols().all().len() as u32)
+        .map(|symbol| transform.symbols().name(symbol) == name)
+        .collect()
+}
+
+fn stacks(rows: &[(&str, u64)]) -> Vec<(String, u64)> {
+    let mut rows: Vec<_> = rows.iter().map(|&(path, weight)| (path.to_owned(), weight)).collect();
+    rows.sort();
+    rows
+}
+
+#[test]
+fn steps_change_stacks() {
+    let step = |step: StackStep, name: &'static str| {
+        transformed(move |all| {
+            let marked = named(all, name);
+            assert!(all.apply(step, &marked) > 0);
+        })
+    };
+    let none = ("[no stack]", 10_000);
+    let unnamed = "main;[unknown] app;add";
+    assert_eq!(step(StackStep::Only, "fib"), stacks(&[("main;fib;fib", 10), ("main;fib;fib;sys_read", 100)]));
+    assert_eq!(step(StackStep::Drop, "fib"), stacks(&[("main", 1), (unnamed, 1000), none]));
+    let hidden = [("main", 11), ("main;sys_read", 100), (unnamed, 1000), none];
+    assert_eq!(step(StackStep::Hide, "fib"), stacks(&hidden));
+    let rest = [("fib;fib", 10), ("fib;fib;sys_read", 100), ("[unknown] app;add", 1000), none];
+    assert_eq!(step(StackStep::Hide, "main"), stacks(&rest));
+    assert_eq!(step(StackStep::Root, "fib"), stacks(&[("fib;fib", 10), ("fib;fib;sys_read", 100)]));
+    assert_eq!(
+        step(StackStep::Leaf, "fib"),
+        stacks(&[("main", 1), ("main;fib", 110), (unnamed, 1000), none])
+    );
+    assert_eq!(step(StackStep::Innermost, "sys_read"), stacks(&[("main;fib;fib;sys_read", 100)]));
+    let once = [("main", 1), ("main;fib", 10), ("main;fib;sys_read", 100), (unnamed, 1000), none];
+    assert_eq!(transformed(|all| assert_eq!(all.collapse_recursion(), 2)), stacks(&once));
+}
+
+#[test]
+fn consecutive_frames_of_a_group_are_one() {
+    let found = transformed(|all| {
+        let groups: Vec<u32> = (0..all.symbols().all().len() as u32)
+            .map(|symbol| if ["main", "fib"].contains(&all.symbols().name(symbol)) { 0 } else { NONE })
+            .collect();
+        assert_eq!(all.collapse(&groups, &["app".to_owned()]), 4);
+        let marked = named(all, "app");
+        assert_eq!(all.apply(StackStep::Drop, &named(all, "sys_read")), 1);
+        assert_eq!(all.apply(StackStep::Only, &marked), 3);
+    });
+    assert_eq!(found, stacks(&[("app", 11), ("app;[unknown] app;add", 1000)]));
+}
+
+#[test]
+fn a_stack_selects_those_that_begin_with_it() {
+    let below = stacks(&[("main;fib;fib", 10), ("main;fib;fib;sys_read", 100)]);
+    assert_eq!(transformed(|all| assert_eq!(all.apply_to_stack(true, 1), 2)), below);
+    // Keys are those of the original stacks after other steps, too.
+    let found = transformed(|all| {
+        let marked = named(all, "main");
+        all.apply(StackStep::Hide, &marked);
+        assert_eq!(all.apply_to_stack(true, 1), 2);
+    });
+    assert_eq!(found, stacks(&[("fib;fib", 10), ("fib;fib;sys_read", 100)]));
+    assert_eq!(transformed(|all| assert_eq!(all.apply_to_stack(true, 77), 0)), stacks(&[]));
 }

@@ -15,6 +15,8 @@ pub struct CallNode {
     pub symbol: u32,
     /// Thread, where each thread has roots of its own; else `u32::MAX`.
     pub thread: u32,
+    /// Key of the first of its stacks in `stacks`; `u32::MAX` in an inverted tree, and for samples without a stack.
+    pub stack: u32,
     /// Weight of samples that end here: in this function, or, in an inverted tree, with it as outermost caller.
     pub self_weight: u64,
     /// Weight of samples that have it in their stack.
@@ -27,7 +29,16 @@ pub struct CallNode {
 
 impl CallNode {
     pub(super) fn new(parent: u32, symbol: u32, thread: u32) -> Self {
-        Self { parent, symbol, thread, self_weight: 0, total_weight: 0, self_samples: 0, total_samples: 0 }
+        Self {
+            parent,
+            symbol,
+            thread,
+            stack: NONE,
+            self_weight: 0,
+            total_weight: 0,
+            self_samples: 0,
+            total_samples: 0,
+        }
     }
 
     pub(super) fn add_self(&mut self, weight: u64, samples: u64) {
@@ -105,6 +116,7 @@ impl CallNodes {
 pub struct SymbolStacks {
     /// Numbering of `stacks`.
     pub keys: Keys,
+    ids: Vec<u32>,
     parents: Vec<u32>,
     symbols: Vec<u32>,
     no_stack: u32,
@@ -114,9 +126,11 @@ impl SymbolStacks {
     /// Resolves references once, so that folding need not look at keys.
     pub fn of(tables: &StackTables, symbols: &CallSymbols) -> Result<Self, StackError> {
         let table = &tables.stacks;
-        let keys = Keys::of(&numbers(table, "stacks", "stack_id")?);
+        let ids = numbers(table, "stacks", "stack_id")?;
+        let keys = Keys::of(&ids);
         let mut parents = numbers(table, "stacks", "parent_stack_id")?;
         for (row, parent) in parents.iter_mut().enumerate() {
+            perfuse_stopping::checkpoint();
             let key = *parent;
             if key != NONE {
                 *parent = keys.row(key);
@@ -133,7 +147,17 @@ impl SymbolStacks {
             let symbol = symbols.of_frame.get(row as usize);
             *frame = *symbol.ok_or(StackError::Reference { table: "stacks", column: "frame_id", key })?;
         }
-        Ok(Self { keys, parents, symbols: of_stack, no_stack: symbols.no_stack() })
+        Ok(Self { keys, ids, parents, symbols: of_stack, no_stack: symbols.no_stack() })
+    }
+
+    /// Symbol of a row of `stacks`; of any other number, the one of samples without a stack.
+    pub fn symbol(&self, stack: u32) -> u32 {
+        self.symbols.get(stack as usize).copied().unwrap_or(self.no_stack)
+    }
+
+    /// The row of the caller's stack.
+    pub fn parent(&self, stack: u32) -> Option<u32> {
+        self.parents.get(stack as usize).copied().filter(|&parent| parent != NONE)
     }
 }
 
@@ -141,7 +165,7 @@ impl SymbolStacks {
 #[allow(
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
-    reason = "`node_of`, `parents` and `symbols` have an entry for each row of `stacks`; `used` and `children` contain only numbers of such rows and of nodes of `out`"
+    reason = "`node_of`, `ids`, `parents` and `symbols` have an entry for each row of `stacks`; `used` and `children` contain only numbers of such rows and of nodes of `out`"
 )]
 pub fn fold(stacks: &SymbolStacks, sums: &[StackSum], merge_recursion: bool) -> CallNodes {
     let mut out = CallNodes::default();
@@ -169,12 +193,18 @@ pub fn fold(stacks: &SymbolStacks, sums: &[StackSum], merge_recursion: bool) -> 
                 nodes.len() as u32 - 1
             })
         };
-        for &stack in &used {
+        for &stack in perfuse_stopping::checked(&used) {
             let symbol = stacks.symbols[stack as usize];
             let parent = node_of.get(stacks.parents[stack as usize] as usize).copied().unwrap_or(NONE);
             let recursive =
                 merge_recursion && out.nodes.get(parent as usize).is_some_and(|node| node.symbol == symbol);
-            node_of[stack as usize] = if recursive { parent } else { child(&mut out.nodes, parent, symbol) };
+            let node = if recursive { parent } else { child(&mut out.nodes, parent, symbol) };
+            node_of[stack as usize] = node;
+            // Stacks are in the order of their rows: the first stays.
+            let first = &mut out.nodes[node as usize].stack;
+            if *first == NONE {
+                *first = stacks.ids[stack as usize];
+            }
         }
         for sum in of_thread {
             let node = match node_of.get(sum.stack as usize) {

@@ -43,13 +43,13 @@ impl WeightGrouping {
 
 /// One row of [`CallTree::weights`].
 #[derive(Clone, Copy, Debug, Default)]
-struct WeightRow {
-    self_weight: u64,
-    total_weight: u64,
-    self_samples: u64,
+pub(super) struct WeightRow {
+    pub(super) self_weight: u64,
+    pub(super) total_weight: u64,
+    pub(super) self_samples: u64,
     total_samples: u64,
     /// The node that the row's texts are taken from.
-    example: u32,
+    pub(super) example: u32,
 }
 
 impl WeightRow {
@@ -70,12 +70,17 @@ impl CallTree {
     /// The total of a row is the weight of all samples that have it anywhere in their stack: a function that calls
     /// itself counts once. Not for an inverted tree, where a node's weight is not its function's.
     #[must_use]
+    pub fn weights(&self, by: WeightGrouping) -> RecordBatch {
+        batch::of(weight_columns(self, &self.weight_rows(by), by))
+    }
+
+    /// The rows of [`weights`](Self::weights).
     #[allow(
         clippy::indexing_slicing,
         clippy::arithmetic_side_effects,
         reason = "a node has a symbol of this tree, a slot below `slots.num`, and the path contains only nodes before it"
     )]
-    pub fn weights(&self, by: WeightGrouping) -> RecordBatch {
+    pub(super) fn weight_rows(&self, by: WeightGrouping) -> Vec<WeightRow> {
         let nodes = self.nodes();
         let key_of = |symbol: usize| {
             let CallSymbol { group, module, tier, origin, unnamed_because, .. } =
@@ -100,6 +105,7 @@ impl CallTree {
         let mut on_path = vec![0u32; slots.num];
         let mut path: Vec<u32> = Vec::new();
         for (number, node) in nodes.iter().enumerate() {
+            perfuse_stopping::checkpoint();
             while path.last().is_some_and(|&top| top != node.parent) {
                 if let Some(left) = path.pop() {
                     on_path[slots.of_node[left as usize] as usize] -= 1;
@@ -128,7 +134,7 @@ impl CallTree {
             });
         }
         rows.sort_by_key(|row| std::cmp::Reverse((row.self_weight, row.total_weight)));
-        weights_batch(self, &rows, by)
+        rows
     }
 
     pub(super) fn symbol_of(&self, node: u32) -> Option<&CallSymbol> {
@@ -157,7 +163,11 @@ impl GroupOfNode {
 }
 
 /// The result of [`CallTree::weights`]: `name` and the other columns that identify a row, then its weights.
-fn weights_batch(tree: &CallTree, rows: &[WeightRow], by: WeightGrouping) -> RecordBatch {
+pub(super) fn weight_columns(
+    tree: &CallTree,
+    rows: &[WeightRow],
+    by: WeightGrouping,
+) -> Vec<(&'static str, ArrayRef)> {
     let symbols: Vec<Option<&CallSymbol>> = rows.iter().map(|row| tree.symbol_of(row.example)).collect();
     // Only a function has one module, tier and so on.
     let function = |symbol: Option<&'_ CallSymbol>| {
@@ -185,7 +195,7 @@ fn weights_batch(tree: &CallTree, rows: &[WeightRow], by: WeightGrouping) -> Rec
         symbols.iter().map(|&symbol| function(symbol).map(|symbol| symbol.origin.name())).collect();
     let threads =
         rows.iter().map(|row| tree.nodes().get(row.example as usize).map_or(NONE, |node| node.thread));
-    batch::of(vec![
+    vec![
         ("name", Arc::new(names)),
         ("function_id", numbers(id(|symbol| symbol.function_id))),
         (
@@ -203,5 +213,5 @@ fn weights_batch(tree: &CallTree, rows: &[WeightRow], by: WeightGrouping) -> Rec
         ("total_weight", wide(|row| row.total_weight)),
         ("self_samples", wide(|row| row.self_samples)),
         ("total_samples", wide(|row| row.total_samples)),
-    ])
+    ]
 }

@@ -79,6 +79,7 @@ impl CfiSection<'_> {
         let mut entries = section.entries(&bases);
         let mut only = None;
         while let Ok(Some(entry)) = entries.next() {
+            perfuse_stopping::checkpoint();
             if let CieOrFde::Fde(partial) = entry {
                 let entry = partial.parse(UnwindSection::cie_from_offset).ok()?;
                 if only.replace(entry).is_some() {

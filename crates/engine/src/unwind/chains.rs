@@ -7,7 +7,7 @@ use arrow_array::{Array, ArrayRef, ListArray, PrimitiveArray, RecordBatch, UInt6
 use arrow_buffer::OffsetBuffer;
 use perfuse_tables::UserStack;
 use perfuse_tables::access::{ColumnError, lists, nullable, numbers};
-use perfuse_workers::{install, num_threads};
+use perfuse_workers::{in_call, install, num_threads};
 use rayon::prelude::*;
 
 use super::lookup::{StepLookup, UnwindModules};
@@ -18,6 +18,8 @@ use super::walk::{Stop, UnwoundFrame, unwind_stack};
 
 /// Marker that precedes the user part of a chain.
 const CONTEXT_USER: u64 = (-512i64) as u64;
+/// Marker that follows a chain whose user part is missing.
+const CONTEXT_USER_DEFERRED: u64 = (-640i64) as u64;
 /// Lowest marker: this address and all above it are markers.
 const CONTEXT_MAX: u64 = (-4095i64) as u64;
 
@@ -82,7 +84,7 @@ impl<'a> Unwinder<'a> {
                 chains.push(&rows, row, lookup);
             }
         };
-        install(|| self.workers.par_iter_mut().enumerate().for_each(unwind_share));
+        install(|| self.workers.par_iter_mut().enumerate().for_each(in_call(unwind_share)));
         let parts = || self.workers.iter().map(|(_, chains)| chains);
         parts().for_each(|part| self.totals.merge(&part.totals));
         let lens = parts().flat_map(|part| part.lens.iter().copied());
@@ -214,7 +216,10 @@ impl UnwoundChains {
 
 /// The part of a chain that ran in the kernel, markers included.
 fn kernel_part(chain: &[u64]) -> &[u64] {
-    let is_user = |address: &u64| *address == CONTEXT_USER || (*address < CONTEXT_MAX && address >> 63 == 0);
+    let is_user = |address: &u64| {
+        matches!(*address, CONTEXT_USER | CONTEXT_USER_DEFERRED)
+            || (*address < CONTEXT_MAX && address >> 63 == 0)
+    };
     chain.iter().position(is_user).and_then(|end| chain.get(..end)).unwrap_or(chain)
 }
 

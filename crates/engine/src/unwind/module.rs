@@ -163,7 +163,7 @@ impl UnwindModule {
             let images = [Some(&self.image), self.debug_image.as_ref()];
             let mut found = images.into_iter().flatten().filter_map(|image| {
                 let file = image.elf().ok()?;
-                let data = file.section_by_name(".debug_frame")?.uncompressed_data().ok()?;
+                let data = image.section(&file.section_by_name(".debug_frame")?).ok()?;
                 (!data.is_empty()).then(|| data.into_owned())
             });
             found.next().unwrap_or_default()

@@ -120,6 +120,7 @@ fn unwind_with(
     let mut frame = FrameState { registers: *registers, stack, cfa: None, low };
     let (mut origin, mut is_return) = (FrameOrigin::Sampled, false);
     for _ in 0..MAX_FRAMES {
+        perfuse_stopping::checkpoint();
         let pc = frame.registers.pc;
         let sp = frame.registers.sp().unwrap_or(0);
         frames.push(UnwoundFrame { pc, sp, origin, is_return });

@@ -118,6 +118,7 @@ impl Recording for CollapsedStacks {
         _wanted: &dyn Fn(&str) -> bool,
     ) -> Option<RecordView<'a>> {
         loop {
+            perfuse_stopping::checkpoint();
             let (offset, text) = line::next(&self.source, at.offset)?;
             at.offset = offset.saturating_add(text.len() as u64).saturating_add(1);
             let (name, fields) = match Line::parse(text) {

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use memchr::{memchr, memrchr};
 use perfuse_recording::Sniff;
+use perfuse_stopping::checkpoint;
 use perfuse_wire::Rule;
 
 use crate::{LARGE_COUNT, NO_COUNT};
@@ -100,8 +101,33 @@ pub fn next(text: &[u8], offset: u64) -> Option<(u64, &[u8])> {
         Some(rest) if start == 0 => (3, rest),
         _ => (0, rest),
     };
-    let end = memchr(b'\n', rest).unwrap_or(rest.len());
+    let end = line_end(rest).unwrap_or(rest.len());
     Some((offset.saturating_add(skipped), rest.get(..end)?))
+}
+
+/// Number of bytes that are searched at once.
+const PIECE_BYTES: usize = 4 << 20;
+
+/// Where the first line of a text ends, which may be as long as the file; `None` where it has no end.
+pub fn line_end(text: &[u8]) -> Option<usize> {
+    text.chunks(PIECE_BYTES).zip((0usize..).step_by(PIECE_BYTES)).find_map(|(piece, start)| {
+        checkpoint();
+        memchr(b'\n', piece).map(|at| start.saturating_add(at))
+    })
+}
+
+/// Where the last line of a text starts.
+pub fn last_line_start(text: &[u8]) -> usize {
+    let pieces = text.rchunks(PIECE_BYTES);
+    let mut left = text.len();
+    for piece in pieces {
+        checkpoint();
+        left = left.saturating_sub(piece.len());
+        if let Some(at) = memrchr(b'\n', piece) {
+            return left.saturating_add(at).saturating_add(1);
+        }
+    }
+    0
 }
 
 /// Whether a text is collapsed stacks: each complete line of its beginning is one, and one has several frames.

@@ -5,15 +5,16 @@
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
-use memchr::memchr;
 use perfuse_recording::{BatchStream, Placement, Source, one_batch};
 use perfuse_tables::{Identities, Offsets, frames, functions, samples, stacks};
 use perfuse_wire::{Diagnostic, Diagnostics};
-use perfuse_workers::{install, num_threads};
+use perfuse_workers::{in_call, install, num_threads};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::line::{FrameKind, Line, StackLine, ThreadRoot, frames_from, next, split_suffix};
+use crate::line::{
+    FrameKind, Line, StackLine, ThreadRoot, frames_from, last_line_start, line_end, next, split_suffix,
+};
 use crate::{CUT_LINE, EMPTY_FRAME, FRACTION, NOT_UTF8, TWO_COUNTS};
 
 /// Bytes that one thread parses at a time.
@@ -148,6 +149,7 @@ impl<'a> Chunk<'a> {
         let part = text.get(..range.end).unwrap_or(text);
         let mut at = range.start as u64;
         while let Some((offset, line)) = next(part, at) {
+            perfuse_stopping::checkpoint();
             at = offset.saturating_add(line.len() as u64).saturating_add(1);
             match Line::parse(line) {
                 Line::Blank => {}
@@ -221,12 +223,17 @@ impl Survey {
         // A few chunks at a time: their own tables are dropped once they are merged.
         for group in ranges.chunks(num_threads().saturating_mul(2).max(1)) {
             let parse = |range: &Range<usize>| Chunk::parse(text, range.clone());
-            let parsed: Vec<_> = install(|| group.par_iter().map(parse).collect());
-            for chunk in parsed {
-                survey.merge(&mut merged, &chunk);
+            let parsed: Vec<_> = install(|| group.par_iter().map(in_call(parse)).collect());
+            for mut chunk in parsed {
                 num_second_counts = num_second_counts.saturating_add(chunk.num_second_counts);
                 survey.num_comments = survey.num_comments.saturating_add(chunk.num_comments);
-                diagnostics = diagnostics.followed_by(chunk.diagnostics);
+                diagnostics = diagnostics.followed_by(std::mem::take(&mut chunk.diagnostics));
+                if survey.samples.is_empty() {
+                    // The numbers of the first chunk are those of the file: most files have no other.
+                    (merged, survey.samples) = (chunk.interner, chunk.samples);
+                } else {
+                    survey.merge(&mut merged, &chunk);
+                }
             }
         }
         if num_second_counts > 0 && num_second_counts == survey.samples.len() as u64 {
@@ -235,11 +242,11 @@ impl Survey {
             });
         }
         if !text.is_empty() && !text.ends_with(b"\n") {
-            let start = memchr::memrchr(b'\n', text).map_or(0, |end| end.saturating_add(1));
+            let start = last_line_start(text);
             diagnostics
                 .push(&CUT_LINE, start as u64, None, "", || "the file may end inside this line".into());
         }
-        survey.finish(&merged, text, &mut diagnostics);
+        survey.finish(merged, text, &mut diagnostics);
         survey.diagnostics = diagnostics.into_rows();
         survey
     }
@@ -267,9 +274,13 @@ impl Survey {
     }
 
     /// Takes over the tables of the whole file, and finds the functions.
-    fn finish(&mut self, merged: &Interner<'_>, source: &[u8], diagnostics: &mut Diagnostics) {
+    fn finish(&mut self, merged: Interner<'_>, source: &[u8], diagnostics: &mut Diagnostics) {
+        let Interner { text_list, frame_list, stack_list, thread_list, texts, frames, stacks, threads } =
+            merged;
+        drop((texts, frames, stacks, threads));
+        (self.frames, self.stacks, self.threads) = (frame_list, stack_list, thread_list);
         let mut functions: FxHashMap<&[u8], u32> = FxHashMap::default();
-        for (number, text) in merged.text_list.iter().enumerate() {
+        for (number, text) in text_list.iter().enumerate() {
             let name = split_suffix(text).0;
             let next = self.function_texts.len() as u32;
             let function = *functions.entry(name).or_insert(next);
@@ -283,9 +294,6 @@ impl Survey {
             self.text_functions.push(function);
             self.texts.push(start..start.saturating_add(text.len()));
         }
-        self.frames.clone_from(&merged.frame_list);
-        self.stacks.clone_from(&merged.stack_list);
-        self.threads.clone_from(&merged.thread_list);
     }
 
     /// Number of lines with a stack.
@@ -447,7 +455,7 @@ fn chunks(text: &[u8]) -> Vec<Range<usize>> {
     while start < text.len() {
         let least = start.saturating_add(CHUNK_BYTES);
         let rest = text.get(least..).unwrap_or_default();
-        let end = memchr(b'\n', rest).map_or(text.len(), |len| least.saturating_add(len).saturating_add(1));
+        let end = line_end(rest).map_or(text.len(), |len| least.saturating_add(len).saturating_add(1));
         ranges.push(start..end);
         start = end;
     }

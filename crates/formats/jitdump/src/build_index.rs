@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use perfuse_recording::{Source, machine_pointer_bytes};
+use perfuse_recording::Source;
 use rustc_hash::FxHashMap;
 
-use super::consts::{ELF32_HEADER_SKEW, ELF64_HEADER_SKEW, RecordTag};
+use super::consts::RecordTag;
 use super::functions::{FunctionTable, NO_INDEX};
 use super::index::{
     CodeMove, DebugRecord, DumpIndex, LoadedCode, LostBytes, Pairing, RELEASE_BYTES, UnwindRecord,
@@ -17,6 +17,7 @@ use super::names::is_java_method;
 use super::producer::Producer;
 use super::reader::{FileStart, RawRecord, Reader, ReaderStep};
 use super::records::{DebugInfoRecord, LoadRecord, UnwindingInfoRecord};
+use super::skew;
 
 /// Reads all records of a file and builds its index.
 #[must_use]
@@ -292,7 +293,7 @@ impl IndexBuilder {
         if index.producer == Producer::OpenJdk {
             mark_stubs_of_the_jvm(index);
         }
-        index.skew = detect_skew(index, source);
+        index.skew = skew::of_dump(index, source);
         retire_overwritten_code(index);
         self.index
     }
@@ -353,31 +354,6 @@ fn zero_vmas(index: &DumpIndex, source: &Source) -> Vec<bool> {
             load.is_some_and(|load| load.fixed.vma == 0 && load.fixed.code_addr != 0)
         })
         .collect()
-}
-
-/// The size of an ELF header if the producer adds it to the addresses of debug entries, else 0. The producer does if the
-/// first entry of no record is at a smaller offset in its code (V8's damaged records may have unreadable later entries),
-/// and either the producer is known for it, or entries are past the end of their code, or the first entries of most records
-/// are at exactly that offset.
-fn detect_skew(index: &DumpIndex, source: &Source) -> u64 {
-    let pointer = machine_pointer_bytes(index.header.elf_mach);
-    let skew = if pointer == Some(4) { ELF32_HEADER_SKEW } else { ELF64_HEADER_SKEW };
-    let (mut records, mut exact, mut past) = (0u32, 0u32, false);
-    for code in index.codes.iter().filter(|code| code.debug != NO_INDEX && code.size > 0).take(256) {
-        let Some((_, info)) = index.debug_info(source, code) else { continue };
-        let mut entries = info.iter_entries().map_while(Result::ok);
-        let Some(first) = entries.next() else { continue };
-        let offset = first.fixed.code_addr.wrapping_sub(code.start);
-        if !(skew..=code.size.saturating_add(skew)).contains(&offset) {
-            return 0;
-        }
-        records = records.saturating_add(1);
-        exact = exact.saturating_add(u32::from(offset == skew));
-        let end = code.start.saturating_add(code.size);
-        past |= entries.any(|entry| entry.fixed.code_addr > end && entry.fixed.line > 0);
-    }
-    let known = index.producer == Producer::V8 || source.path.contains("llvm-IR-jit-");
-    if records > 0 && (known || past || exact.saturating_mul(2) >= records) { skew } else { 0 }
 }
 
 /// Replays loads and moves in time order and sets `retired` of code that other code overwrites.

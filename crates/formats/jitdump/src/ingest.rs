@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use arrow_array::RecordBatch;
-use perfuse_workers::{install, num_threads};
+use perfuse_workers::{in_call, install, num_threads};
 use rayon::prelude::*;
 
 use perfuse_tables::{
@@ -102,7 +102,7 @@ impl Iterator for CodeObjectBatches {
         let mut num_bytes = 0usize;
         let first = self.todo.get(self.next).map_or(0, |(_, code)| code.offset);
         let identities = Arc::clone(&self.placement.identities);
-        let mut identities = identities.lock().ok()?;
+        let mut identities = identities.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some((id, code)) = self.todo.get(self.next) {
             let machine_code = self.with_bytes.then(|| self.machine_code(code)).flatten();
             num_bytes = num_bytes.saturating_add(machine_code.map_or(0, <[u8]>::len));
@@ -226,7 +226,7 @@ impl Iterator for LineRowBatches {
         if self.done.is_empty() {
             let groups: Vec<_> = (0..num_threads()).map_while(|_| self.next_group()).collect();
             let table = |group: &Range<usize>| self.table(self.todo.get(group.clone())?);
-            self.done = install(|| groups.par_iter().map(table).collect::<Option<_>>())?;
+            self.done = install(|| groups.par_iter().map(in_call(table)).collect::<Option<_>>())?;
             if !std::mem::replace(&mut self.started, true) && self.done.is_empty() {
                 // An empty table has one batch, for its schema.
                 self.done.push_back(line_rows::Builder::new().finish());

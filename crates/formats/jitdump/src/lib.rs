@@ -13,6 +13,7 @@
 use std::any::Any;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::ops::Range;
 use std::sync::Arc;
 
 use perfuse_tables::{Alignment, CodeUnwinding, Offsets};
@@ -40,6 +41,7 @@ pub mod reader;
 pub mod records;
 mod repair;
 pub mod rules;
+mod skew;
 #[cfg(test)]
 mod tests;
 pub mod writer;
@@ -47,6 +49,7 @@ pub mod writer;
 use consts::MAGIC;
 pub use dump::{DumpContents, JitDump};
 use reader::{Reader, ReaderStep};
+use records::LoadRecord;
 
 /// The format's entry in the registry.
 pub static FORMAT: Format = Format {
@@ -182,6 +185,19 @@ impl Recording for JitDump {
 
     fn code_unwinding(&self, code_object: u32) -> Option<CodeUnwinding<'_>> {
         self.unwinding(code_object)
+    }
+
+    fn omissible_bytes(&self, keep_code: &dyn Fn(u32) -> bool) -> Vec<Range<u64>> {
+        let (index, source) = (self.index(), self.bytes());
+        let omitted = (0u32..).zip(&index.codes).filter(|(number, _)| !keep_code(*number));
+        let ranges = omitted.filter_map(|(_, code)| {
+            let record = index.record_at(source, code.offset, code.index)?;
+            let load = LoadRecord::decode(record.cursor()).ok()?;
+            Some(load.code_offset..load.code_offset.saturating_add(load.code.len() as u64))
+        });
+        let mut ranges: Vec<_> = ranges.collect();
+        ranges.sort_unstable_by_key(|range| range.start);
+        ranges
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -234,7 +234,12 @@ fn restore_name<'a>(name: &'a [u8], path: Option<&'a [u8]>) -> (&'a [u8], NameSt
         Some(path) if name == path => (path, NameState::Intact),
         Some(path) if is_damaged_copy(name, path) => (path, NameState::Restored),
         _ if is_text(name) => (name, NameState::Intact),
-        _ => (name.get(OVERWRITTEN_BYTES..).unwrap_or_default(), NameState::Lost),
+        _ => {
+            let left = name.get(OVERWRITTEN_BYTES..).unwrap_or_default();
+            // A name that would be damaged again is not one.
+            let is_stable = is_text(left) && path.is_none_or(|path| !is_damaged_copy(left, path));
+            (if is_stable { left } else { &[] }, NameState::Lost)
+        }
     }
 }
 

@@ -13,14 +13,14 @@ use super::consts::{JITDUMP_FLAGS_ARCH_TIMESTAMP, MAGIC, RecordTag};
 use super::dump::JitDump;
 use super::encode;
 use super::functions::NO_INDEX;
-use super::index::{DumpIndex, LoadedCode, Pairing, RELEASE_BYTES};
+use super::index::{CodeMove, DumpIndex, LoadedCode, Pairing, RELEASE_BYTES};
 use super::layout::{self, FileHeader, Move};
 use super::lines::{self, DebugLine, LineFindings};
 use super::reader::{RawRecord, Reader, ReaderStep};
-use super::records::{DebugInfoEntry, DebugInfoRecord, LoadRecord, UnwindOrder, UnwindingInfoRecord};
+use super::records::{DebugInfoEntry, LoadRecord, UnwindOrder, UnwindingInfoRecord};
 use super::rules::*;
-use perfuse_recording::machine_endian;
-use perfuse_recording::{Change, Repaired};
+use super::skew::{RECORDS_OF_SKEW, SkewEvidence};
+use perfuse_recording::{Change, Repaired, Source};
 
 /// Writes the repaired dump.
 ///
@@ -28,20 +28,21 @@ use perfuse_recording::{Change, Repaired};
 /// When the output cannot be written, or a repaired record is larger than the format allows.
 pub fn repair(dump: &JitDump, out: &mut dyn Write) -> io::Result<Repaired> {
     let index = dump.index();
-    let endian = machine_endian(index.header.elf_mach).unwrap_or(index.endian);
     // Only records after the last header belong to the process in that header.
     let begin = index.later_headers.last().map_or(0, |(offset, _)| *offset);
     let mut repair = Repairer {
         index,
         data: dump.bytes(),
-        endian,
+        endian: index.endian,
         begin,
         renumber: has_duplicate_indices(index, begin),
         by_load: index.codes.iter().zip(0u32..).map(|(code, id)| (code.offset, id)).collect(),
         buffer: Vec::new(),
+        skew_mark: None,
         close: None,
         done: Repaired::default(),
     };
+    repair.skew_mark = repair.code_to_mark();
     repair.repair_header();
     let mut released = 0;
     let mut reader = Reader::new(dump.bytes(), index.endian, index.first_record, 0);
@@ -84,7 +85,7 @@ fn has_duplicate_indices(index: &DumpIndex, begin: u64) -> bool {
 /// A repair in progress.
 struct Repairer<'a> {
     index: &'a DumpIndex,
-    data: &'a [u8],
+    data: &'a Source,
     endian: Endian,
     /// Offset from which records are written.
     begin: u64,
@@ -92,8 +93,10 @@ struct Repairer<'a> {
     /// Index of code by the offset of its load.
     by_load: FxHashMap<u64, u32>,
     buffer: Vec<u8>,
-    /// Time stamp of the JIT_CODE_CLOSE, which is written last.
-    close: Option<u64>,
+    /// Offset of the load before which an entry shows that the skew was subtracted.
+    skew_mark: Option<u64>,
+    /// Time stamp and body of the JIT_CODE_CLOSE, which is written last.
+    close: Option<(u64, &'a [u8])>,
     done: Repaired,
 }
 
@@ -135,7 +138,7 @@ impl<'a> Repairer<'a> {
                 if at < self.data.len() as u64 {
                     self.change(&AFTER_CLOSE, record.offset, "moved to the end");
                 }
-                self.close = Some(record.prefix.timestamp);
+                self.close = Some((record.prefix.timestamp, record.body));
                 Ok(())
             }
             _ => self.copy(record),
@@ -189,14 +192,20 @@ impl<'a> Repairer<'a> {
 
     fn repair_move(&mut self, record: &RawRecord<'_>) -> io::Result<()> {
         let found = self.index.moves.binary_search_by_key(&record.offset, |moved| moved.offset);
-        let moved = found.ok().and_then(|at| self.index.moves.get(at));
-        match (moved, Move::read(&mut record.cursor())) {
+        // Code of an earlier header is left out, and its moves with it.
+        let is_written = |moved: &&CodeMove| {
+            self.index.codes.get(moved.code as usize).is_some_and(|code| code.offset >= self.begin)
+        };
+        let moved = found.ok().and_then(|at| self.index.moves.get(at)).filter(is_written);
+        let mut cursor = record.cursor();
+        match (moved, Move::read(&mut cursor)) {
             (Some(moved), Ok(mut fixed)) => {
                 if self.renumber {
                     fixed.code_index = u64::from(moved.code);
                 }
                 let mut body = Vec::new();
                 fixed.write(&mut body, self.endian);
+                body.extend_from_slice(cursor.rest());
                 self.write(record.tag(), record.prefix.timestamp, &body)
             }
             (_, Err(_)) => {
@@ -244,15 +253,52 @@ impl<'a> Repairer<'a> {
         let Some(record) = index.record_at(self.data, debug.offset, debug.index) else { return Ok(()) };
         let mut rows = Vec::new();
         let findings = lines::decode(&info, &index.described_code(code), &mut rows);
-        let body = if self.needs_rewriting(&findings) || debug.code_addr != code.start {
+        let is_marked = self.skew_mark == Some(code.offset);
+        let body = if self.needs_rewriting(&findings) || debug.code_addr != code.start || is_marked {
             self.report_lines(debug.offset, &findings);
+            if let (true, Some(first)) = (is_marked, rows.first()) {
+                rows.insert(0, DebugLine { code_offset: 0, line: 0, discrim: 0, name: first.name });
+                if self.index.skew == 0 {
+                    self.change(
+                        &SKEW,
+                        debug.offset,
+                        "an entry of no line shows that nothing is to be subtracted",
+                    );
+                }
+            }
             self.encode_lines(code, &rows)?
-        } else if self.endian == index.endian {
-            record.body.to_vec()
         } else {
-            DebugInfoRecord::encode(&info, self.endian)
+            record.body.to_vec()
         };
         self.write(RecordTag::JIT_CODE_DEBUG_INFO, record.prefix.timestamp, &body)
+    }
+
+    /// Code that gets an entry of no line at its start. It shows that nothing is to be subtracted, where readers would take
+    /// the written entries for skewed ones.
+    fn code_to_mark(&self) -> Option<u64> {
+        let index = self.index;
+        let mut evidence = SkewEvidence::new(index, self.data);
+        let mut first_written = None;
+        let mut rows = Vec::new();
+        let is_written = |code: &&LoadedCode| code.debug != NO_INDEX && code.offset >= self.begin;
+        let described =
+            index.codes.iter().filter(is_written).filter(|code| !index.has_bytecode_offsets(code));
+        for code in described.filter(|code| code.size > 0).take(RECORDS_OF_SKEW) {
+            let Some((debug, info)) = index.debug_info(self.data, code) else { continue };
+            let findings = lines::decode(&info, &index.described_code(code), &mut rows);
+            if self.needs_rewriting(&findings) || debug.code_addr != code.start {
+                evidence.add(code.size, rows.iter().map(|row| (row.code_offset, row.line)));
+            } else {
+                let entries = info.iter_entries().map_while(Result::ok);
+                let offset = |address: u64| address.wrapping_sub(code.start);
+                evidence
+                    .add(code.size, entries.map(|entry| (offset(entry.fixed.code_addr), entry.fixed.line)));
+            }
+            if !rows.is_empty() {
+                first_written.get_or_insert(code.offset);
+            }
+        }
+        if evidence.skew() > 0 { first_written } else { None }
     }
 
     fn needs_rewriting(&self, findings: &LineFindings) -> bool {
@@ -289,6 +335,16 @@ impl<'a> Repairer<'a> {
         }
         if findings.restored > 0 {
             self.change(&CORRUPT_NAMES, offset, format!("{} names restored", findings.restored));
+        }
+        if findings.unrestored > 0 {
+            self.change(
+                &LOST_NAMES,
+                offset,
+                format!("{} names without their damaged bytes", findings.unrestored),
+            );
+        }
+        if findings.padding > 7 {
+            self.change(&DEBUG_PADDING, offset, format!("{} bytes removed", findings.padding));
         }
         if findings.missing > 0 {
             self.change(&ENTRIES_MISSING, offset, format!("nr_entry set to {}", findings.entries));
@@ -337,7 +393,7 @@ impl<'a> Repairer<'a> {
             self.done.changes.push(Change { rule, offset: lost.offset, message });
         }
         match self.close {
-            Some(timestamp) => self.write(RecordTag::JIT_CODE_CLOSE, timestamp, &[]),
+            Some((timestamp, body)) => self.write(RecordTag::JIT_CODE_CLOSE, timestamp, body),
             None => Ok(()),
         }
     }

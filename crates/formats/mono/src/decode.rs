@@ -31,6 +31,12 @@ impl DecoderState {
     pub fn time(&self) -> u64 {
         self.time
     }
+
+    /// The method that the next one is relative to.
+    #[must_use]
+    pub fn method(&self) -> u64 {
+        self.method
+    }
 }
 
 /// Decodes the events of one buffer.
@@ -127,6 +133,7 @@ impl<'a> EventDecoder<'a> {
     /// because values depend on the previous ones.
     #[inline]
     pub fn read(&mut self, event: &mut Event<'a>) -> Option<Result<(), ParseError>> {
+        perfuse_stopping::checkpoint();
         let start = self.pos;
         let byte = EventByte(*self.data.get(start)?);
         if self.error.is_some() {

@@ -89,6 +89,7 @@ impl BufferList {
             BufferSearch { data, magic: Finder::new(&[0x01, 0x4c, 0x50, 0x4d]), found: Self::default() };
         let mut offset = first;
         while offset < data.len() as u64 {
+            perfuse_stopping::checkpoint();
             offset = search.process(offset);
         }
         search.found
@@ -162,12 +163,19 @@ impl BufferSearch<'_> {
     /// The first buffer that starts in a range. Its length must lead to another buffer or to the end of the file; if
     /// not `strict`, a plausible length is enough.
     fn search(&self, from: u64, to: u64, strict: bool) -> Option<u64> {
+        /// Number of bytes that are searched at once.
+        const PIECE_BYTES: usize = 4 << 20;
         /// The profiler's buffers have 64 KiB; larger ones contain one large event.
         const LIKELY: u32 = 1 << 24;
         // A magic may start in the range and end after it.
         let to = to.saturating_add(3).min(self.file_end());
-        let range = self.data.get(usize::try_from(from).ok()?..usize::try_from(to).ok()?)?;
-        let hits = self.magic.find_iter(range).map(|at| from.saturating_add(at as u64));
+        let (from, to) = (usize::try_from(from).ok()?, usize::try_from(to).ok()?);
+        let hits = (from..to).step_by(PIECE_BYTES).flat_map(|start| {
+            perfuse_stopping::checkpoint();
+            let end = start.saturating_add(PIECE_BYTES).saturating_add(3).min(to);
+            let piece = self.data.get(start..end).unwrap_or_default();
+            self.magic.find_iter(piece).map(move |at| start.saturating_add(at) as u64)
+        });
         hits.into_iter().find(|&at| {
             let Some(header) = read_header(self.data, at) else { return false };
             let end = at.saturating_add(BufferHeader::SIZE).saturating_add(header.len.into());

@@ -3,7 +3,7 @@
 
 use std::hash::BuildHasher;
 
-use perfuse_workers::install;
+use perfuse_workers::{in_call, install};
 use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
@@ -69,7 +69,7 @@ impl LogStacks {
             }
             part
         };
-        install(|| tasks.into_par_iter().map(gather_task).reduce(Self::default, Self::merge))
+        install(|| tasks.into_par_iter().map(in_call(gather_task)).reduce(Self::default, Self::merge))
     }
 
     /// Adds the stack of an event.

@@ -5,7 +5,7 @@ pub mod rare_events;
 pub mod totals;
 
 use perfuse_wire::ParseError;
-use perfuse_workers::install;
+use perfuse_workers::{in_call, install};
 use rayon::prelude::*;
 
 use crate::consts::{EventByte, KindSet};
@@ -201,7 +201,7 @@ fn scan(data: &[u8], buffers: &[EventBuffer], dialect: LogDialect) -> SurveyPart
         }
         task.finish()
     };
-    install(|| tasks.into_par_iter().map(scan_task).reduce(SurveyPart::new, SurveyPart::merge))
+    install(|| tasks.into_par_iter().map(in_call(scan_task)).reduce(SurveyPart::new, SurveyPart::merge))
 }
 
 /// Runs of buffers of about equal size in bytes, each with the index of its first buffer.

@@ -70,8 +70,10 @@ pub struct EventRecordLayout {
     pub sample_id_bytes: usize,
     time: FieldOffset,
     id: FieldOffset,
-    /// Offset of the process id in a sample.
-    pid: Option<usize>,
+    /// Offset of process and thread from the end of records other than samples.
+    trailer_task: Option<usize>,
+    /// Offset of the processor from the end of records other than samples.
+    trailer_cpu: Option<usize>,
 }
 
 /// Offset of a field from the start of a sample, and from the end of other records.
@@ -124,7 +126,8 @@ impl EventRecordLayout {
             sample_id_bytes: if sample_id_all { bytes_of(TID | after_time) } else { 0 },
             time: with_trailer(time),
             id: with_trailer(id),
-            pid: has(TID).then(|| bytes_of(IDENTIFIER | IP)),
+            trailer_task: (has(TID) && sample_id_all).then(|| bytes_of(TID | after_time)),
+            trailer_cpu: (has(CPU) && sample_id_all).then(|| bytes_of(CPU | IDENTIFIER)),
         }
     }
 
@@ -167,12 +170,29 @@ impl EventRecordLayout {
         self.id.word(record_type, body, endian)
     }
 
-    /// Process id of a sample.
+    /// Process and thread of a record of the kernel that is not a sample.
     #[must_use]
-    #[inline]
-    pub fn sample_pid(&self, body: &[u8], endian: Endian) -> Option<i32> {
-        Cursor::new(body.get(self.pid?..)?, 0, endian).i32("pid").ok()
+    pub fn trailer_task(&self, body: &[u8], endian: Endian) -> Option<(i32, i32)> {
+        let mut cursor = Cursor::new(from_end(body, self.trailer_task?)?, 0, endian);
+        Some((cursor.i32("pid").ok()?, cursor.i32("tid").ok()?))
     }
+
+    /// Thread of a record of the kernel that is not a sample.
+    #[must_use]
+    pub fn trailer_tid(&self, body: &[u8], endian: Endian) -> Option<i32> {
+        self.trailer_task(body, endian).map(|(_, tid)| tid)
+    }
+
+    /// Processor of a record of the kernel that is not a sample.
+    #[must_use]
+    pub fn trailer_cpu(&self, body: &[u8], endian: Endian) -> Option<u32> {
+        Cursor::new(from_end(body, self.trailer_cpu?)?, 0, endian).u32("cpu").ok()
+    }
+}
+
+/// The last bytes of a body.
+fn from_end(body: &[u8], num_bytes: usize) -> Option<&[u8]> {
+    body.get(body.len().checked_sub(num_bytes)?..)
 }
 
 /// Layout of counter values in a sample.
@@ -218,6 +238,12 @@ impl Attributes {
     #[must_use]
     pub fn list(&self) -> &[EventAttribute] {
         &self.list
+    }
+
+    /// Index of the event with an id.
+    #[must_use]
+    pub fn index_of(&self, id: u64) -> Option<usize> {
+        self.by_id.get(&id).copied()
     }
 
     /// Sets the name of the event with an id.

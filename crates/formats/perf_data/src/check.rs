@@ -7,6 +7,7 @@ use super::perf_data::PerfData;
 use super::perf_file::PerfFile;
 use super::record::RecordsEnd;
 use super::rules::*;
+use super::timed_passes::num_incomplete;
 
 /// Reports every departure from the specification.
 pub fn check(perf: &PerfData, sink: &mut Diagnostics) {
@@ -118,5 +119,10 @@ fn check_survey(file: &PerfFile, sink: &mut Diagnostics) {
     );
     report_count(&MANY_INHERITED, "", file.tasks().num_left_out, "inherited mappings were left out");
     report_count(&AUX_DATA, "", count(RecordType::AUXTRACE), "records of AUX data");
-    report_count(&DEFERRED, "", count(RecordType::CALLCHAIN_DEFERRED), "records of deferred call chains");
+    report_count(
+        &DEFERRED,
+        "cookie",
+        num_incomplete(file),
+        "samples without their user part, which no later record contains",
+    );
 }

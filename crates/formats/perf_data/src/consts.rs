@@ -28,12 +28,30 @@ pub mod misc {
     pub const GUEST_KERNEL: u16 = abi::PERF_RECORD_MISC_GUEST_KERNEL;
     /// MMAP: not executable.
     pub const MMAP_DATA: u16 = abi::PERF_RECORD_MISC_MMAP_DATA;
+    /// SWITCH: the task leaves the processor.
+    pub const SWITCH_OUT: u16 = abi::PERF_RECORD_MISC_SWITCH_OUT;
+    /// SWITCH: the task that leaves the processor could have continued.
+    pub const SWITCH_OUT_PREEMPT: u16 = abi::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+    /// User mode of a guest.
+    pub const GUEST_USER: u16 = abi::PERF_RECORD_MISC_GUEST_USER;
+    /// Hypervisor.
+    pub const HYPERVISOR: u16 = abi::PERF_RECORD_MISC_HYPERVISOR;
     /// COMM: the name is from exec.
     pub const COMM_EXEC: u16 = abi::PERF_RECORD_MISC_COMM_EXEC;
     /// MMAP2: a build id instead of the inode.
     pub const MMAP_BUILD_ID: u16 = abi::PERF_RECORD_MISC_MMAP_BUILD_ID;
     /// HEADER_BUILD_ID: byte 20 contains the length of the id.
     pub const BUILD_ID_SIZE: u16 = abi::PERF_RECORD_MISC_BUILD_ID_SIZE;
+}
+
+/// Markers in call chains; addresses from [`CONTEXT_MAX`](context::CONTEXT_MAX) on are markers.
+pub mod context {
+    /// Lowest marker.
+    pub const CONTEXT_MAX: u64 = (-4095i64) as u64;
+    /// The addresses that follow are of user mode.
+    pub const CONTEXT_USER: u64 = (-512i64) as u64;
+    /// The user part of the chain is in a later record; a cookie follows.
+    pub const CONTEXT_USER_DEFERRED: u64 = (-640i64) as u64;
 }
 
 /// Type of a record. Numbers without a name may occur.
@@ -101,6 +119,8 @@ record_types! {
     FINISHED_INIT = 82, "All state from before the recording has been written.";
     COMPRESSED2 = 83, "Records compressed with zstd, padded to 8 bytes.";
     BPF_METADATA = 84, "Variables of a BPF program.";
+    SCHEDSTAT_CPU = 85, "Scheduler statistics of a processor.";
+    SCHEDSTAT_DOMAIN = 86, "Scheduler statistics of a domain of processors.";
 }
 
 impl RecordType {
@@ -187,3 +207,21 @@ pub fn clock_name(clockid: i32) -> &'static str {
 
 /// `CLOCK_MONOTONIC`, which runtimes use in their JITDUMP files.
 pub const CLOCK_MONOTONIC: i32 = 1;
+
+/// Name and pointer size of an ELF machine, as in the `sources` table.
+#[must_use]
+pub fn machine_name(machine: u32) -> Option<(&'static str, u8)> {
+    Some(match machine {
+        3 => ("i386", 4),
+        8 => ("mips", 4),
+        20 => ("ppc", 4),
+        21 => ("ppc64", 8),
+        22 => ("s390x", 8),
+        40 => ("arm", 4),
+        62 => ("x86_64", 8),
+        183 => ("aarch64", 8),
+        243 => ("riscv64", 8),
+        258 => ("loongarch64", 8),
+        _ => return None,
+    })
+}

@@ -7,7 +7,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use perfuse_recording::{Source, Spill};
+use perfuse_recording::{Source, Spill, UnpackLimit};
 use perfuse_wire::Endian;
 
 use super::consts::{MAGIC_BIG, MAGIC_LITTLE, PIPE_HEADER_BYTES};
@@ -23,15 +23,16 @@ const DATA_SECTION_OFFSET: usize = 40;
 ///
 /// # Errors
 /// `InvalidData` where `data` has no complete header, and errors of the file system.
-pub fn read(directory: &Path) -> io::Result<Source> {
-    let main = open(&directory.join(MAIN_FILE))?;
+pub fn read(directory: &Path, limit: UnpackLimit) -> io::Result<Source> {
+    let main = open(&directory.join(MAIN_FILE), limit)?;
     let header = DirectoryHeader::read(&main).ok_or_else(|| {
         let message = format!("{MAIN_FILE} in the directory is not a complete perf.data file");
         io::Error::new(io::ErrorKind::InvalidData, message)
     })?;
     let (before, after) = main.split_at_checked(DATA_SECTION_OFFSET).unwrap_or_default();
     let own_records = main.get(header.records.clone()).unwrap_or_default();
-    let streams = stream_paths(directory)?.iter().map(|path| open(path)).collect::<io::Result<Vec<_>>>()?;
+    let streams =
+        stream_paths(directory)?.iter().map(|path| open(path, limit)).collect::<io::Result<Vec<_>>>()?;
     let mut parts = vec![own_records];
     let mut incomplete_record: &[u8] = &[];
     for stream in &streams {
@@ -55,7 +56,9 @@ pub fn read(directory: &Path) -> io::Result<Source> {
     }
     let feature_table = main.get(header.records.end..).unwrap_or_default();
     out.push(feature_table.get(..header.feature_table_bytes).unwrap_or(feature_table))?;
-    out.finish(&directory.to_string_lossy())
+    let mut source = out.finish(&directory.to_string_lossy())?;
+    source.unpack_limit = limit;
+    Ok(source)
 }
 
 /// The facts of the header that determine how the files are joined.
@@ -121,9 +124,9 @@ fn split_complete(stream: &[u8], endian: Endian) -> (&[u8], &[u8]) {
 }
 
 /// A file of the directory. An empty one cannot be mapped.
-fn open(path: &Path) -> io::Result<Source> {
+fn open(path: &Path, limit: UnpackLimit) -> io::Result<Source> {
     match std::fs::metadata(path)?.len() {
         0 => Source::from_bytes(&path.to_string_lossy(), Vec::new()),
-        _ => Source::open(&path.to_string_lossy()),
+        _ => Source::open_within(&path.to_string_lossy(), limit),
     }
 }

@@ -5,7 +5,7 @@ use linux_perf_event_reader::CpuMode;
 use perfuse_wire::{Cursor, Endian, ParseError};
 use rustc_hash::FxHashMap;
 
-use super::consts::misc;
+use super::consts::{machine_name, misc};
 use super::layout::{BuildIdEvent, ClockData, EventHeader, Section};
 use perfuse_recording::Source;
 
@@ -13,6 +13,9 @@ use perfuse_recording::Source;
 const BUILD_ID_FIELD_BYTES: u64 = 24;
 /// Largest size of a build id in bytes.
 const BUILD_ID_BYTES: usize = 20;
+
+/// The ELF machine of the recorded programs, in files of perf 7.
+const E_MACHINE: Feature = Feature(33);
 
 /// The feature sections of a file.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +38,11 @@ impl Features {
     /// Architecture of the recorded machine, as in the `sources` table, and its pointer size in bytes.
     #[must_use]
     pub fn arch(&self, source: &Source, endian: Endian) -> Option<(&'static str, u8)> {
-        Some(match self.string(Feature::ARCH, source, endian)?.as_str() {
+        let Some(name) = self.string(Feature::ARCH, source, endian) else {
+            let machine = self.cursor(E_MACHINE, source, endian)?.u32("e_machine").ok()?;
+            return machine_name(machine);
+        };
+        Some(match name.as_str() {
             "x86_64" => ("x86_64", 8),
             "i386" | "i486" | "i586" | "i686" => ("i386", 4),
             "aarch64" | "aarch64_be" | "arm64" => ("aarch64", 8),

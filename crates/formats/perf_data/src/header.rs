@@ -10,6 +10,7 @@ use perfuse_wire::{Cursor, Endian, ErrorKind, ParseError, Rule};
 
 use super::attribute::{Attributes, EventAttribute};
 use super::consts::{MAGIC_BIG, MAGIC_LITTLE, PIPE_HEADER_BYTES, RecordType};
+use super::feature_values;
 use super::features::{Features, header_string, section_bytes, text};
 use super::layout::{EventHeader, EventUpdate, FileHeader, HeaderFeature, Section};
 use super::record::read_record;
@@ -216,7 +217,7 @@ fn read_feature_table(file: &mut Preamble, table: u64) {
             return add_finding(file, &rules::SECTION_OUTSIDE, cursor.offset(), "features", message);
         };
         if (section_bytes(&source, section).len() as u64) < section.size {
-            let message = format!("the section of HEADER_{} is outside the file", Feature(bit));
+            let message = format!("the section of HEADER_{} is outside the file", feature_values::name(bit));
             add_finding(file, &rules::SECTION_OUTSIDE, section.offset, "features", message.into());
         }
         extend_sections(file, section.offset.saturating_add(section.size));

@@ -5,18 +5,34 @@ use std::fmt::Write;
 use std::sync::{Arc, PoisonError};
 
 use arrow_array::RecordBatch;
+use linux_perf_event_reader::constants as abi;
 use perfuse_tables::{callchains, mappings};
+use perfuse_wire::Endian;
 use rustc_hash::FxHashMap;
 
+use super::attribute::EventRecordLayout;
+use super::branches::BranchRows;
+use super::consts::context::{CONTEXT_USER, CONTEXT_USER_DEFERRED};
+use super::deferred::DeferredChain;
 use super::features::{BuildIds, text};
+use super::group_reads::{GroupReads, MemberCount};
+use super::machine_tables;
+use super::memory::{MemoryRows, has_accesses};
+use super::off_cpu::time_within;
 use super::order::TimeOrder;
 use super::perf_file::PerfFile;
 use super::reader::Releaser;
+use super::record::RecordLocation;
 use super::records::MappingRecord;
 use super::rounds::TimedRecord;
+use super::sample::SampleHead;
+use super::sample_rows::SampleRowBatches;
 use super::tasks::TaskFactKind;
+use super::timed_passes::sched_states;
 use perfuse_recording::{BatchStream, Placement, Position, one_batch};
 
+/// Name of the event whose samples are times off the processor, between context switches.
+const OFF_CPU_EVENT: &str = "off-cpu";
 /// Number of rows of a record batch.
 const BATCH_ROWS: usize = 65_536;
 /// Largest number of stacks to unwind in a batch; unwinding them is expensive.
@@ -46,7 +62,7 @@ pub fn table(file: &Arc<PerfFile>, name: &str, placement: &Placement) -> Option<
         "callchains" => {
             add_identities(file, placement);
             let order = TimeOrder::samples(file);
-            Some(Box::new(CallchainBatches {
+            let batches = CallchainBatches {
                 file: file.clone(),
                 placement: placement.clone(),
                 order,
@@ -55,9 +71,38 @@ pub fn table(file: &Arc<PerfFile>, name: &str, placement: &Placement) -> Option<
                 addresses: Vec::new(),
                 retained: VecDeque::new(),
                 releaser: Releaser::default(),
-            }))
+                reads: GroupReads::default(),
+                next_member: 0,
+                next_state: 0,
+            };
+            Some(Box::new(batches))
         }
-        _ => None,
+        "branches" => {
+            add_identities(file, placement);
+            Some(Box::new(SampleRowBatches::new(file, placement, BranchRows::new(file))))
+        }
+        "memory_accesses" => {
+            add_identities(file, placement);
+            let rows = MemoryRows::new(file.endian == Endian::Big);
+            Some(Box::new(SampleRowBatches::new(file, placement, rows)))
+        }
+        "sched_states" | "namespaces" => {
+            add_identities(file, placement);
+            machine_tables::table(file, name, placement)
+        }
+        _ => machine_tables::table(file, name, placement),
+    }
+}
+
+/// Whether a table has rows of a file, as far as that is known without decoding its samples.
+pub fn fills(file: &PerfFile, name: &str) -> bool {
+    let has = |condition: fn(&EventRecordLayout) -> bool| {
+        file.attributes.list().iter().any(|attribute| condition(&attribute.layout))
+    };
+    match name {
+        "branches" => has(|layout| layout.has(abi::PERF_SAMPLE_BRANCH_STACK)),
+        "memory_accesses" => has(has_accesses),
+        _ => machine_tables::fills(file, name).unwrap_or(true),
     }
 }
 
@@ -133,12 +178,120 @@ struct CallchainBatches {
     /// Position in the file from which data is needed, after each of the latest batches with stacks.
     retained: VecDeque<Position>,
     releaser: Releaser,
+    /// Counts of groups of events.
+    reads: GroupReads,
+    /// Number of counts of their members that were read; they follow the samples.
+    next_member: usize,
+    /// Number of states of threads that were read, whose times off the processor follow the samples.
+    next_state: usize,
+}
+
+/// Adds the addresses of a sample: its chain, with its user part where that is in a later record; else the interrupted address.
+fn push_chain(file: &PerfFile, head: &SampleHead<'_>, location: RecordLocation, addresses: &mut Vec<u64>) {
+    let words = || head.callchain.iter().flat_map(|words| words.iter());
+    match file.survey().deferred.chain(file, head, location) {
+        None => addresses.extend(words()),
+        Some(DeferredChain { num_before, user_part: Some(user_part) }) => {
+            addresses.extend(words().take(num_before));
+            addresses.push(CONTEXT_USER);
+            addresses.extend(user_part.iter());
+        }
+        Some(DeferredChain { num_before, user_part: None }) => {
+            addresses.extend(words().take(num_before));
+            if num_before == 0 {
+                addresses.extend(head.ip);
+            }
+            addresses.push(CONTEXT_USER_DEFERRED);
+        }
+    }
+    if addresses.is_empty() {
+        addresses.extend(head.ip);
+    }
 }
 
 impl CallchainBatches {
+    /// Adds a row for the next time that a thread was off the processor: with the chain of its last sample before, if there is one
+    /// since it was put on the processor. Returns whether there is such a row.
+    fn push_off_cpu(&mut self, table: &mut callchains::Builder) -> bool {
+        let file = self.file.clone();
+        let rows = sched_states(&file).get(self.next_state..).unwrap_or_default();
+        for state in rows {
+            self.next_state = self.next_state.saturating_add(1);
+            let Some(duration) = state.off_cpu() else { continue };
+            let (process_id, thread_id) = self.task(state.pid, state.tid);
+            let user_stack = self.set_chain(&file, state.sample.map(|(_, location)| location));
+            table.push(
+                self.next_id,
+                self.placement.clock.ns(state.start),
+                process_id,
+                thread_id,
+                state.cpu,
+                duration,
+                OFF_CPU_EVENT,
+                &self.addresses,
+                user_stack,
+                self.placement.source_id,
+                file.at(state.location).map_or(0, |record| record.offset),
+            );
+            self.next_id = self.next_id.saturating_add(1);
+            return true;
+        }
+        false
+    }
+
+    /// Adds a row for the next count of a member of a group, with the chain of its leader's sample. Returns whether there is one.
+    fn push_member(&mut self, table: &mut callchains::Builder) -> bool {
+        let file = self.file.clone();
+        while let Some(&MemberCount { location, event, count }) = self.reads.members.get(self.next_member) {
+            self.next_member = self.next_member.saturating_add(1);
+            let Some(attribute) = file.attributes.list().get(event) else { continue };
+            let Some(record) = file.at(location) else { continue };
+            let Some(head) = file.sample_head(&record) else { continue };
+            let (process_id, thread_id) = self.task(head.pid.unwrap_or(-1), head.tid.unwrap_or(-1));
+            let user_stack = self.set_chain(&file, Some(location));
+            table.push(
+                self.next_id,
+                self.placement.clock.ns(head.time.unwrap_or(0)),
+                process_id,
+                thread_id,
+                head.cpu,
+                count,
+                &attribute.name,
+                &self.addresses,
+                user_stack,
+                self.placement.source_id,
+                record.offset,
+            );
+            self.next_id = self.next_id.saturating_add(1);
+            return true;
+        }
+        false
+    }
+
+    /// Sets the addresses to those of a sample; to none without one. Returns the number of its copied stack.
+    fn set_chain(&mut self, file: &PerfFile, sample: Option<RecordLocation>) -> Option<u64> {
+        self.addresses.clear();
+        let location = sample?;
+        let record = file.at(location)?;
+        let head = file.sample_head(&record)?;
+        push_chain(file, &head, location, &mut self.addresses);
+        let (index, _) = file.attributes.find(record.record_type, record.body, file.endian)?;
+        let has_stack = !file.user_registers().get(index)?.is_empty();
+        has_stack.then_some(location.number())
+    }
+
+    /// Process and thread keys.
+    fn task(&mut self, pid: i32, tid: i32) -> (u32, u32) {
+        let Self { placement, threads, .. } = self;
+        *threads.entry((pid, tid)).or_insert_with(|| {
+            let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
+            (identities.process(pid), identities.thread(pid, tid))
+        })
+    }
+
     /// Adds a sample. Returns its number of addresses, and whether it has a stack to unwind.
     fn push(&mut self, timed: TimedRecord, table: &mut callchains::Builder) -> Option<(usize, bool)> {
-        let Self { file, placement, threads, addresses, .. } = self;
+        let Self { file, placement, threads, addresses, reads, .. } = self;
         let record = file.at(timed.location)?;
         let (index, _) = file.attributes.find(record.record_type, record.body, file.endian)?;
         let attribute = file.attributes.list().get(index)?;
@@ -148,19 +301,17 @@ impl CallchainBatches {
             let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
             (identities.process(pid), identities.thread(pid, tid))
         });
+        let count = reads.add(file, &head, index, timed.location);
         addresses.clear();
-        addresses.extend(head.callchain.iter().flat_map(|words| words.iter()));
-        if addresses.is_empty() {
-            addresses.extend(head.ip);
-        }
+        push_chain(file, &head, timed.location, addresses);
         let has_stack = file.user_registers().get(index).is_some_and(|registers| !registers.is_empty());
         table.push(
             self.next_id,
-            placement.clock.ns(head.time.unwrap_or(0)),
+            placement.clock.ns(time_within(head.time.unwrap_or(0), file.survey().span)),
             process_id,
             thread_id,
             head.cpu,
-            head.period.unwrap_or_else(|| attribute.fixed_period()).max(1),
+            count.unwrap_or_else(|| head.period.unwrap_or_else(|| attribute.fixed_period()).max(1)),
             &attribute.name,
             addresses,
             has_stack.then_some(timed.location.number()),
@@ -180,7 +331,12 @@ impl Iterator for CallchainBatches {
         let (mut num_addresses, mut num_stacks) = (0usize, 0usize);
         let file = self.file.clone();
         while table.len() < BATCH_ROWS && num_stacks < BATCH_STACKS && num_addresses < BATCH_ADDRESSES {
-            let Some(timed) = self.order.next(&file) else { break };
+            let Some(timed) = self.order.next(&file) else {
+                if self.push_member(&mut table) || self.push_off_cpu(&mut table) {
+                    continue;
+                }
+                break;
+            };
             let (addresses, has_stack) = self.push(timed, &mut table).unwrap_or_default();
             num_addresses = num_addresses.saturating_add(addresses);
             num_stacks = num_stacks.saturating_add(has_stack.into());

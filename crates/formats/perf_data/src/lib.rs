@@ -11,13 +11,20 @@
 )]
 
 mod attribute;
+mod branches;
 pub mod check;
 pub mod consts;
+mod deferred;
 mod directory;
+mod feature_values;
 mod features;
+mod group_reads;
 mod header;
 mod ingest;
 pub mod layout;
+mod machine_tables;
+mod memory;
+mod off_cpu;
 mod order;
 mod perf_data;
 mod perf_file;
@@ -28,11 +35,15 @@ mod repair;
 mod rounds;
 pub mod rules;
 mod sample;
+mod sample_rows;
+mod sched;
 mod survey;
 mod tasks;
+mod timed_passes;
 mod unpacked;
 mod user_registers;
 mod view;
+mod view_bodies;
 pub mod writer;
 
 #[cfg(test)]
@@ -40,6 +51,7 @@ mod tests;
 
 use std::any::Any;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use linux_perf_data::Feature;
@@ -84,7 +96,19 @@ pub static FORMAT: Format = Format {
     refused: None,
     rules: rules::RULES,
     layouts: layout::LAYOUTS,
-    tables: &["processes", "threads", "mappings", "callchains"],
+    tables: &[
+        "processes",
+        "threads",
+        "mappings",
+        "callchains",
+        "branches",
+        "memory_accesses",
+        "sched_states",
+        "cgroups",
+        "namespaces",
+        "text_pokes",
+        "kernel_symbols",
+    ],
 };
 
 fn open(source: Arc<Source>) -> Result<Arc<dyn Recording>, ParseError> {
@@ -150,7 +174,7 @@ impl Recording for PerfData {
         };
         let conversion = |conv: TimeConv| (conv.time_shift, conv.time_mult, conv.time_zero);
         Some(SamplingFacts {
-            command_line: self.command_line(),
+            command_line: self.recorded_command(),
             hostname: self.hostname(),
             os_release: self.os_release(),
             cpu: self.cpu_description(),
@@ -164,9 +188,13 @@ impl Recording for PerfData {
         Offsets {
             source: 1,
             mapping: u32::try_from(self.file().tasks().mappings.len()).unwrap_or(u32::MAX),
-            sample: self.file().survey().num_samples,
+            sample: self.file().survey().num_samples.saturating_add(self.file().max_added_rows()),
             ..Offsets::default()
         }
+    }
+
+    fn fills(&self, table: &str) -> bool {
+        FORMAT.tables.contains(&table) && ingest::fills(self.file(), table)
     }
 
     fn table(&self, name: &str, placement: &Placement, _request: &TableRequest) -> Option<BatchStream> {
@@ -180,6 +208,10 @@ impl Recording for PerfData {
     fn user_stack(&self, number: u64, registers: &mut Vec<u64>) -> Option<UserStack<'_>> {
         let bytes = Self::user_stack(self, number, registers)?;
         Some(UserStack { bytes, big_endian: self.endian() == Endian::Big })
+    }
+
+    fn omissible_bytes(&self, _keep_code: &dyn Fn(u32) -> bool) -> Vec<Range<u64>> {
+        self.stack_copies()
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -204,15 +236,20 @@ fn header_fields(perf: &PerfData) -> Vec<(&'static str, Value<'static>)> {
     let names: Vec<_> =
         perf.file().attributes.list().iter().map(|attribute| attribute.name.clone()).collect();
     fields.push(("events", Value::Text(names.join(", ").into())));
-    let features: Vec<_> = perf.file().features.iter().map(|(feature, _)| feature.to_string()).collect();
+    let file = &**perf.file();
+    let features: Vec<_> = file.features.iter().map(|(Feature(bit), _)| feature_values::name(bit)).collect();
     fields.push(("features", Value::Text(features.join(" ").into())));
-    let texts = [
-        ("HEADER_HOSTNAME", perf.hostname()),
-        ("HEADER_OSRELEASE", perf.os_release()),
-        ("HEADER_ARCH", perf.feature(Feature::ARCH)),
-        ("HEADER_CPUDESC", perf.feature(Feature::CPUDESC)),
-        ("HEADER_CMDLINE", perf.command_line().map(|arguments| arguments.join(" "))),
-    ];
-    fields.extend(texts.into_iter().filter_map(|(name, text)| Some((name, Value::Text(text?.into())))));
+    for (feature, section) in file.features.iter() {
+        let Some(cursor) = file.features.cursor(feature, &file.source, file.endian) else { continue };
+        match feature_values::field_name(feature.0) {
+            Some(name) => {
+                fields.push((name, Value::Text(feature_values::describe(feature.0, cursor).into())))
+            }
+            None => {
+                let text = format!("{} bytes at offset {:#x}", section.size, section.offset);
+                fields.push(("HEADER_UNKNOWN", Value::Text(format!("feature {}: {text}", feature.0).into())));
+            }
+        }
+    }
     fields
 }

@@ -1,19 +1,22 @@
 //! An open perf.data file, with the facts that other formats do not have.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use linux_perf_data::Feature;
 use perfuse_wire::{Endian, ParseError};
 
-use super::consts::CLOCK_MONOTONIC;
+use super::consts::{CLOCK_MONOTONIC, RecordType};
+use super::features::text;
 use super::layout::{ClockData, TimeConv};
 use super::order::TimeOrder;
 use super::perf_file::PerfFile;
 use super::record::RecordLocation;
+use super::records::MappingRecord;
 use super::sample::SampleRecord;
 use super::survey::{JitMarker, PidNamespace};
 use super::tasks::Exec;
-use perfuse_recording::Source;
+use perfuse_recording::{Position, Source};
 
 /// An open perf.data file. Clones share their data.
 #[derive(Clone, Debug)]
@@ -43,6 +46,31 @@ impl PerfData {
     #[must_use]
     pub fn command_line(&self) -> Option<Vec<String>> {
         self.file.features.command_line(&self.file.source, self.file.endian)
+    }
+
+    /// perf's command line with what it recorded. perf 7 stores only its own path: then the path of the first program that was
+    /// started, without its arguments, which no record contains.
+    #[must_use]
+    pub fn recorded_command(&self) -> Option<Vec<String>> {
+        match self.command_line() {
+            Some(arguments) if arguments.len() > 1 => Some(arguments),
+            _ => self.first_program().map(|program| vec![program]),
+        }
+    }
+
+    /// Path of the first program that a recorded process started.
+    fn first_program(&self) -> Option<String> {
+        let tasks = self.file.tasks();
+        let exec = tasks.execs.first()?;
+        // The kernel maps the program first, then its loader.
+        let rows = tasks.mappings.iter().filter(|row| row.pid == exec.pid && row.ts >= exec.ts);
+        let mut paths = rows.filter_map(|row| {
+            let record = self.file.at(row.mapping)?;
+            let mapping = MappingRecord::read(&record, self.file.endian)?;
+            let is_file = mapping.executable && mapping.path.starts_with(b"/") && !mapping.is_anonymous();
+            is_file.then(|| text(mapping.path).into_owned())
+        });
+        paths.next()
     }
 
     /// Name of the recorded machine.
@@ -135,6 +163,29 @@ impl PerfData {
     #[must_use]
     pub fn num_user_stacks(&self) -> u64 {
         self.file.survey().num_user_stacks
+    }
+
+    /// Ranges of the file that are copies of user stacks, in the order of the file; without those in compressed records.
+    #[must_use]
+    pub fn stack_copies(&self) -> Vec<Range<u64>> {
+        let mut found = Vec::new();
+        if self.num_user_stacks() == 0 {
+            return found;
+        }
+        let (mut at, start) = (Position::default(), self.file.source.as_ptr() as usize);
+        while let Ok(record) = self.file.next(&mut at) {
+            perfuse_stopping::checkpoint();
+            let sample = (record.record_type == RecordType::SAMPLE).then(|| self.file.sample(&record));
+            let Some(stack) = sample.and_then(Result::ok).and_then(|sample| sample.user_stack) else {
+                continue;
+            };
+            let offset = (stack.as_ptr() as usize).checked_sub(start);
+            let range = offset.map(|offset| offset..offset.saturating_add(stack.len()));
+            if let Some(range) = range.filter(|range| range.end <= self.file.source.len()) {
+                found.push(range.start as u64..range.end as u64);
+            }
+        }
+        found
     }
 
     /// Byte order of the recorded machine.

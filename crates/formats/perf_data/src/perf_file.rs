@@ -6,8 +6,11 @@ use std::sync::{Arc, OnceLock};
 use perfuse_recording::Source;
 use perfuse_wire::ParseError;
 
+use super::consts::RecordType;
 use super::features::{BuildIds, build_id_table};
+use super::group_reads::has_group;
 use super::reader::RecordFile;
+use super::sched::ThreadState;
 use super::survey::RecordSurvey;
 use super::tasks::Tasks;
 use super::user_registers::UserRegisters;
@@ -19,6 +22,10 @@ pub struct PerfFile {
     survey: OnceLock<RecordSurvey>,
     tasks: OnceLock<Tasks>,
     user_registers: OnceLock<Vec<UserRegisters>>,
+    /// Set by `timed_passes`.
+    pub(super) sched_states: OnceLock<Vec<ThreadState>>,
+    /// Set by `timed_passes`.
+    pub(super) num_incomplete: OnceLock<u64>,
 }
 
 impl Deref for PerfFile {
@@ -40,6 +47,8 @@ impl PerfFile {
             survey: OnceLock::new(),
             tasks: OnceLock::new(),
             user_registers: OnceLock::new(),
+            sched_states: OnceLock::new(),
+            num_incomplete: OnceLock::new(),
         })
     }
 
@@ -51,6 +60,17 @@ impl PerfFile {
     /// Processes, threads and mappings, in time order.
     pub fn tasks(&self) -> &Tasks {
         self.tasks.get_or_init(|| Tasks::new(&self.records, self.survey()))
+    }
+
+    /// Most rows that times off the processor, and counts of members of groups, add to the samples.
+    pub fn max_added_rows(&self) -> u64 {
+        let survey = self.survey();
+        let count = |kind| survey.counts.get(&kind).copied().unwrap_or(0);
+        let events = self.attributes.list();
+        let members = events.len().saturating_sub(1) as u64;
+        let grouped =
+            if events.iter().any(has_group) { survey.num_samples.saturating_mul(members) } else { 0 };
+        grouped.saturating_add(count(RecordType::SWITCH)).saturating_add(count(RecordType::SWITCH_CPU_WIDE))
     }
 
     /// The user registers in samples, by index of the event.

@@ -5,8 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use perfuse_wire::{ErrorKind, ParseError};
 
-use super::attribute::EventRecordLayout;
+use super::attribute::{EventAttribute, EventRecordLayout};
 use super::header::Preamble;
+use super::off_cpu;
 use super::record::{RawEvent, RecordLocation, RecordsEnd, read_record};
 use super::sample::{SampleHead, SampleRecord};
 use super::unpacked::Unpacked;
@@ -123,7 +124,39 @@ impl RecordFile {
     /// Decodes a sample up to its call chain.
     #[inline]
     pub fn sample_head<'a>(&self, record: &RawEvent<'a>) -> Option<SampleHead<'a>> {
-        SampleHead::read(&mut record.cursor(self.endian), self.event_layout(record)?).ok()
+        let (index, _) = self.attributes.find(record.record_type, record.body, self.endian)?;
+        let attribute = self.attributes.list().get(index)?;
+        let head = SampleHead::read(&mut record.cursor(self.endian), &attribute.layout).ok()?;
+        if off_cpu::may_be_off_cpu(attribute) {
+            Some(self.off_cpu_head(record, attribute, head))
+        } else {
+            Some(head)
+        }
+    }
+
+    /// The head of a sample of an event that may be of time off the processor, whose fields are then in its raw data.
+    fn off_cpu_head<'a>(
+        &self,
+        record: &RawEvent<'a>,
+        attribute: &EventAttribute,
+        head: SampleHead<'a>,
+    ) -> SampleHead<'a> {
+        if !off_cpu::is_off_cpu(attribute) {
+            return head;
+        }
+        let sample = SampleRecord::read(&mut record.cursor(self.endian), &attribute.layout).ok();
+        sample.and_then(|sample| off_cpu::read(head, sample.raw?, self.endian)).unwrap_or(head)
+    }
+
+    /// Whether a time is that of a sample, and not a number that stands for the time of a sum.
+    #[must_use]
+    #[inline]
+    pub fn is_time(&self, record: &RawEvent<'_>, time: u64) -> bool {
+        time < off_cpu::SUM_TIMES || {
+            let found = self.attributes.find(record.record_type, record.body, self.endian);
+            let attribute = found.and_then(|(index, _)| self.attributes.list().get(index));
+            !attribute.is_some_and(off_cpu::is_off_cpu)
+        }
     }
 
     /// Decodes a whole sample.
@@ -150,7 +183,7 @@ impl RecordFile {
                 offset = offset.saturating_add(record.size);
                 Some(record)
             });
-            Unpacked::new(records, self.source.len() as u64, self.endian)
+            Unpacked::new(records, self.source.unpack_limit, self.endian)
         })
     }
 }

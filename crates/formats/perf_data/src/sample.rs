@@ -13,6 +13,16 @@ pub struct EventWords<'a> {
 }
 
 impl<'a> EventWords<'a> {
+    /// Reads a number of words.
+    ///
+    /// # Errors
+    /// When the bytes end before.
+    pub fn read(cursor: &mut Cursor<'a>, count: u64, field: &'static str) -> Result<Self, ParseError> {
+        let endian = cursor.endian();
+        // A count whose size in bytes overflows is larger than any body, so the saturated size fails.
+        Ok(Self { bytes: cursor.bytes(count.saturating_mul(8), field)?, endian })
+    }
+
     /// Number of words.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -91,6 +101,10 @@ pub struct SampleRecord<'a> {
     pub raw: Option<&'a [u8]>,
     /// Branches: origin, target and flags of each, most recent first.
     pub branch_stack: Option<EventWords<'a>>,
+    /// Counts since the branch before, one word for each branch.
+    pub branch_counters: Option<EventWords<'a>>,
+    /// Number of the processor's entry for the most recent branch.
+    pub branch_hw_index: Option<u64>,
     /// User registers; `None` for a kernel thread.
     pub user_regs: Option<SampleRegisters<'a>>,
     /// A copy of the user stack from the stack pointer upwards; only bytes that were copied.
@@ -157,13 +171,25 @@ impl<'a> SampleHead<'a> {
         }
         if layout.has(abi::PERF_SAMPLE_CALLCHAIN) {
             let nr = cursor.u64("nr")?;
-            head.callchain = Some(words(cursor, nr, "ips")?);
+            head.callchain = Some(EventWords::read(cursor, nr, "ips")?);
         }
         Ok(head)
     }
 }
 
 impl<'a> SampleRecord<'a> {
+    /// The weight; where it has three parts, each of them.
+    #[must_use]
+    pub fn weight_parts(&self, layout: &EventRecordLayout) -> [Option<u64>; 3] {
+        match self.weight {
+            Some(word) if layout.has(abi::PERF_SAMPLE_WEIGHT_STRUCT) => {
+                // The parts have the same bits in both byte orders.
+                [Some(word & 0xffff_ffff), Some((word >> 32) & 0xffff), Some(word >> 48)]
+            }
+            weight => [weight, None, None],
+        }
+    }
+
     /// Reads a body.
     ///
     /// # Errors
@@ -181,11 +207,11 @@ impl<'a> SampleRecord<'a> {
             let nr = cursor.u64("bnr")?;
             let (index, counters) = layout.branch;
             if index {
-                cursor.u64("hw_idx")?;
+                sample.branch_hw_index = Some(cursor.u64("hw_idx")?);
             }
-            sample.branch_stack = Some(words(cursor, nr.saturating_mul(3), "lbr")?);
+            sample.branch_stack = Some(EventWords::read(cursor, nr.saturating_mul(3), "lbr")?);
             if counters {
-                words(cursor, nr, "counters")?;
+                sample.branch_counters = Some(EventWords::read(cursor, nr, "counters")?);
             }
         }
         if layout.has(abi::PERF_SAMPLE_REGS_USER) {
@@ -212,13 +238,6 @@ impl<'a> SampleRecord<'a> {
     }
 }
 
-/// Reads a number of words.
-fn words<'a>(cursor: &mut Cursor<'a>, count: u64, field: &'static str) -> Result<EventWords<'a>, ParseError> {
-    let endian = cursor.endian();
-    // A count whose size in bytes overflows is larger than any body, so the saturated size fails.
-    Ok(EventWords { bytes: cursor.bytes(count.saturating_mul(8), field)?, endian })
-}
-
 /// Reads counter values: a value with its times, or a count, the times, and that number of values.
 fn read_counters<'a>(
     cursor: &mut Cursor<'a>,
@@ -233,7 +252,7 @@ fn read_counters<'a>(
     } else {
         each.saturating_add(counters.num_times as u64)
     };
-    words(cursor, count, "read")
+    EventWords::read(cursor, count, "read")
 }
 
 /// Reads a set of registers; `None` where it is empty.
@@ -244,7 +263,7 @@ fn registers<'a>(
 ) -> Result<Option<SampleRegisters<'a>>, ParseError> {
     match cursor.u64(field)? {
         0 => Ok(None),
-        abi => Ok(Some(SampleRegisters { abi, values: words(cursor, u64::from(count), field)? })),
+        abi => Ok(Some(SampleRegisters { abi, values: EventWords::read(cursor, u64::from(count), field)? })),
     }
 }
 

@@ -5,6 +5,7 @@ use perfuse_wire::{Diagnostics, ErrorKind};
 use rustc_hash::FxHashMap;
 
 use super::consts::RecordType;
+use super::deferred::{DeferredParts, cookie};
 use super::features::{BuildIdEntry, text};
 use super::layout::{Lost, LostSamples, Namespaces, Section, TimeConv};
 use super::reader::{RecordFile, Releaser};
@@ -80,6 +81,8 @@ pub struct RecordSurvey {
     pub num_late: u64,
     /// Times and locations of the samples; `None` where there are too many.
     pub samples: Option<SampleTimes>,
+    /// User parts of call chains that were recorded after their samples.
+    pub deferred: DeferredParts,
     /// Departures in records.
     pub record_findings: Diagnostics,
     /// Reason why the pass ended.
@@ -94,6 +97,7 @@ impl RecordSurvey {
         let mut rounds = Rounds::default();
         let mut releaser = Releaser::default();
         survey.end = loop {
+            perfuse_stopping::checkpoint();
             match file.next(&mut at) {
                 Ok(record) => {
                     survey.add_record(file, &record, &mut rounds);
@@ -104,6 +108,7 @@ impl RecordSurvey {
             releaser.release_before(file, at);
         };
         survey.task_records.sort_by_key(|key| key.time);
+        survey.deferred.finish();
         survey.num_late = rounds.num_late;
         survey
     }
@@ -118,7 +123,7 @@ impl RecordSurvey {
             return self.add_user_record(file, record, rounds);
         }
         let time = file.time(record).unwrap_or(0);
-        if time != 0 {
+        if time != 0 && file.is_time(record, time) {
             let (first, last) = self.span.unwrap_or((time, time));
             self.span = Some((first.min(time), last.max(time)));
         }
@@ -144,6 +149,7 @@ impl RecordSurvey {
                 self.lost_samples = self.lost_samples.saturating_add(lost);
             }
             RecordType::NAMESPACES => self.add_namespaces(file, record, time),
+            RecordType::CALLCHAIN_DEFERRED => self.deferred.add(file, record, time),
             RecordType::MMAP | RecordType::MMAP2 => self.add_jit_marker(file, record, time),
             _ => {}
         }
@@ -179,13 +185,14 @@ impl RecordSurvey {
         else {
             return;
         };
-        if file.sample_head(record).is_none() {
-            return;
+        let Some(head) = file.sample_head(record) else { return };
+        if cookie(&head).is_some() {
+            self.deferred.num_samples = self.deferred.num_samples.saturating_add(1);
         }
         self.num_samples = self.num_samples.saturating_add(1);
         let user = abi::PERF_SAMPLE_REGS_USER | abi::PERF_SAMPLE_STACK_USER;
         self.num_user_stacks = self.num_user_stacks.saturating_add(u64::from(layout.has(user)));
-        if let Some(pid) = layout.sample_pid(record.body, file.endian) {
+        if let Some(pid) = head.pid {
             let (first, last) = self.sampled.entry(pid).or_insert((time, time));
             *first = time.min(*first);
             *last = time.max(*last);

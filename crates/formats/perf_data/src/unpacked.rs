@@ -7,13 +7,7 @@ use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 use super::consts::RecordType;
 use super::layout::{Compressed2, EventHeader};
 use super::record::{RawEvent, RecordsEnd, read_record};
-use perfuse_recording::Source;
-use perfuse_recording::Spill;
-
-/// Largest ratio of unpacked to compressed size. Recordings have smaller ratios; the limit protects against crafted files.
-const MAX_RATIO: u64 = 1000;
-/// Unpacked size in bytes that any file may have.
-const MIN_LIMIT_BYTES: u64 = 64 << 20;
+use perfuse_recording::{Source, Spill, TooLarge, UnpackLimit};
 
 /// The unpacked content of the compressed records of a file.
 #[derive(Debug, Default)]
@@ -35,16 +29,19 @@ struct CompressedBlock {
 
 impl Unpacked {
     /// Unpacks the compressed ones among `records`.
-    pub fn new<'a>(records: impl Iterator<Item = RawEvent<'a>>, file_bytes: u64, endian: Endian) -> Self {
+    pub fn new<'a>(records: impl Iterator<Item = RawEvent<'a>>, limit: UnpackLimit, endian: Endian) -> Self {
         let mut unpacked = Self::default();
-        let limit = file_bytes.saturating_mul(MAX_RATIO).max(MIN_LIMIT_BYTES);
+        let mut packed_bytes = 0u64;
         let mut spill = Spill::default();
         let mut decoder = match Decoder::new() {
             Ok(decoder) => decoder,
             Err(error) => return Self { error: Some((0, error.to_string())), ..unpacked },
         };
         for record in records.filter(|record| record.record_type.is_compressed()) {
-            if let Err(error) = unpack_block(&mut decoder, payload(&record, endian), &mut spill, limit) {
+            let payload = payload(&record, endian);
+            packed_bytes = packed_bytes.saturating_add(payload.len() as u64);
+            let limit_bytes = limit.of_packed(packed_bytes);
+            if let Err(error) = unpack_block(&mut decoder, payload, &mut spill, limit_bytes) {
                 unpacked.error = Some((record.offset, error.to_string()));
                 break;
             }
@@ -64,6 +61,7 @@ impl Unpacked {
             block.start = at;
             let bytes = source.get(..usize::try_from(block.end).unwrap_or(usize::MAX)).unwrap_or_default();
             loop {
+                perfuse_stopping::checkpoint();
                 match read_record(bytes, at, endian, false) {
                     Ok(record) => at = at.saturating_add(record.size),
                     Err(RecordsEnd::BadSize { .. }) => {
@@ -129,12 +127,13 @@ fn unpack_block(
     let mut input = InBuffer::around(compressed);
     let mut chunk = vec![0u8; 256 << 10];
     loop {
+        perfuse_stopping::checkpoint();
         let mut output = OutBuffer::around(chunk.as_mut_slice());
         decoder.run(&mut input, &mut output)?;
         let written = output.as_slice().len();
         spill.push(output.as_slice())?;
         if spill.len() > limit {
-            return Err(std::io::Error::other("the unpacked size exceeds the limit"));
+            return Err(TooLarge { limit_bytes: limit, is_packed: true }.into());
         }
         // The decoder has consumed the input and has no more output once it does not fill the buffer.
         if input.pos() >= compressed.len() && written < 256 << 10 {

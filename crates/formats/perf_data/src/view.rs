@@ -11,6 +11,9 @@ use super::reader::RecordFile;
 use super::record::RawEvent;
 use super::records::{MMAP2_FILE_BYTES, mmap2_build_id};
 use super::sample::{EventWords, SampleRecord, SampleRegisters};
+use super::view_bodies::{
+    bpf_metadata, callchain_deferred, cpu_map, event_update, id_index, schedstat_cpu, schedstat_domain,
+};
 
 impl RecordFile {
     /// The first error in the body of a record; `None` where it can be decoded.
@@ -89,20 +92,23 @@ fn body_fields<'a>(
         RecordType::CGROUP => &Cgroup::LAYOUT,
         RecordType::TEXT_POKE => &TextPoke::LAYOUT,
         RecordType::AUX_OUTPUT_HW_ID => &AuxOutputHwId::LAYOUT,
-        RecordType::CALLCHAIN_DEFERRED => &CallchainDeferred::LAYOUT,
+        RecordType::CALLCHAIN_DEFERRED => return callchain_deferred(cursor, fields),
         RecordType::HEADER_ATTR => return attr_fields(cursor, fields),
         RecordType::HEADER_TRACING_DATA => &TracingData::LAYOUT,
         RecordType::HEADER_BUILD_ID => return build_id_fields(record, cursor, fields),
-        RecordType::ID_INDEX => &IdIndex::LAYOUT,
+        RecordType::ID_INDEX => return id_index(cursor, fields),
         RecordType::AUXTRACE_INFO => &AuxtraceInfo::LAYOUT,
         RecordType::AUXTRACE => &Auxtrace::LAYOUT,
         RecordType::AUXTRACE_ERROR => &AuxtraceError::LAYOUT,
         RecordType::THREAD_MAP => &ThreadMap::LAYOUT,
-        RecordType::CPU_MAP => &CpuMap::LAYOUT,
+        RecordType::CPU_MAP => return cpu_map(cursor, fields),
         RecordType::STAT_CONFIG => &StatConfig::LAYOUT,
         RecordType::STAT => &Stat::LAYOUT,
         RecordType::STAT_ROUND => &StatRound::LAYOUT,
-        RecordType::EVENT_UPDATE => &EventUpdate::LAYOUT,
+        RecordType::EVENT_UPDATE => return event_update(cursor, fields),
+        RecordType::BPF_METADATA => return bpf_metadata(cursor, fields),
+        RecordType::SCHEDSTAT_CPU => return schedstat_cpu(cursor, fields),
+        RecordType::SCHEDSTAT_DOMAIN => return schedstat_domain(cursor, fields),
         RecordType::TIME_CONV => &TimeConv::LAYOUT,
         RecordType::HEADER_FEATURE => &HeaderFeature::LAYOUT,
         RecordType::COMPRESSED2 => &Compressed2::LAYOUT,
@@ -167,7 +173,6 @@ fn entries<'a>(
         } else {
             let names: &[&'static str] = match layout.name {
                 name if name == Namespaces::LAYOUT.name => &["dev", "ino"],
-                name if name == IdIndex::LAYOUT.name => &["id", "idx", "cpu", "tid"],
                 _ => &["tag", "val"],
             };
             for name in names {
@@ -270,7 +275,9 @@ fn sample_fields<'a>(sample: &SampleRecord<'a>, fields: &mut ViewFields<'a>) {
         ("read", head.read.map(|words| word_rows("value", words))),
         ("callchain", head.callchain.map(|words| word_rows("ip", words))),
         ("raw", sample.raw.map(Value::Bytes)),
+        ("branch_hw_index", number(sample.branch_hw_index)),
         ("branch_stack", sample.branch_stack.map(branch_rows)),
+        ("branch_counters", sample.branch_counters.map(|words| word_rows("value", words))),
         ("user_regs", registers(sample.user_regs)),
         ("user_stack", sample.user_stack.map(Value::Bytes)),
         ("weight", number(sample.weight)),

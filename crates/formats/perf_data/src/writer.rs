@@ -7,7 +7,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 
 use linux_perf_data::Feature;
 use linux_perf_event_reader::constants as abi;
-use perfuse_wire::{Endian, Put};
+use perfuse_wire::{Endian, ErrorKind, Put};
 use rustc_hash::FxHashMap;
 
 use super::attribute::EventAttribute;
@@ -107,11 +107,38 @@ pub fn inject<W: Write + Seek>(
     build_ids: &[InjectedBuildId],
     out: &mut W,
 ) -> Result<Injection, InjectError> {
+    write(perf, mmaps, build_ids, |_, _| true, out)
+}
+
+/// Writes a recording without the records whose fields cannot be read.
+///
+/// # Errors
+/// As [`inject`].
+pub fn write_readable<W: Write + Seek>(perf: &PerfData, out: &mut W) -> Result<Injection, InjectError> {
+    write(perf, &[], &[], is_readable, out)
+}
+
+/// Whether all fields of a record can be read.
+fn is_readable(file: &PerfFile, record: &RawEvent<'_>) -> bool {
+    record.record_type.known_name().is_none()
+        || file.body_error(record).is_none_or(|error| error.kind == ErrorKind::NoTerminator)
+}
+
+/// Which records of a recording are written.
+type Condition = fn(&PerfFile, &RawEvent<'_>) -> bool;
+
+fn write<W: Write + Seek>(
+    perf: &PerfData,
+    mmaps: &[InjectedMmap],
+    build_ids: &[InjectedBuildId],
+    is_written: Condition,
+    out: &mut W,
+) -> Result<Injection, InjectError> {
     let file = &**perf.file();
     let first = file.attributes.list().first().ok_or(InjectError::NoAttributes)?;
     let added = encode_mmaps(mmaps, first, file.endian)?;
     let table = build_id_section(file, mmaps, build_ids)?;
-    let mut writer = Writer { out, offset: 0, endian: file.endian, tracing_data: None };
+    let mut writer = Writer { out, offset: 0, endian: file.endian, is_written, tracing_data: None };
     // The header is written last, when all sizes are known.
     writer.put(&vec![0; usize::try_from(FileHeader::SIZE).unwrap_or(0)])?;
     let attrs = writer.write_attributes(file)?;
@@ -148,6 +175,7 @@ struct Writer<'w, W> {
     /// Number of bytes written.
     offset: u64,
     endian: Endian,
+    is_written: Condition,
     /// Tracepoint formats among the records of a pipe-mode stream.
     tracing_data: Option<Section>,
 }
@@ -215,6 +243,9 @@ impl<W: Write + Seek> Writer<'_, W> {
                 result.num_dropped = result.num_dropped.saturating_add(1);
                 continue;
             }
+            if !(self.is_written)(file, &record) {
+                continue;
+            }
             self.put(record.bytes)?;
             result.num_copied = result.num_copied.saturating_add(1);
             in_round = in_round.saturating_add(1);
@@ -247,7 +278,7 @@ impl<W: Write + Seek> Writer<'_, W> {
                 let offset = record.offset.saturating_add(record.bytes.len() as u64);
                 self.tracing_data = Some(Section { offset, size: record.payload.len() as u64 });
             }
-            if is_copied {
+            if is_copied && (self.is_written)(file, &record) {
                 self.put(record.bytes)?;
                 self.put(record.payload)?;
                 result.num_copied = result.num_copied.saturating_add(1);
@@ -393,7 +424,7 @@ const PROT: u32 = 5;
 const MAP_FLAGS: u32 = 2;
 
 /// Sizes of `struct perf_event_attr` in bytes, in the versions of the kernel's interface.
-const ATTR_SIZES: [usize; 9] = [64, 72, 80, 96, 104, 112, 120, 128, 136];
+const ATTR_SIZES: [usize; 10] = [64, 72, 80, 96, 104, 112, 120, 128, 136, 144];
 /// Offset of its `size` field.
 const ATTR_SIZE_OFFSET: usize = 4;
 
@@ -402,7 +433,8 @@ const ATTR_SIZE_OFFSET: usize = 4;
 fn shorten_attribute(attribute: &[u8], endian: Endian) -> Vec<u8> {
     let used = attribute.iter().rposition(|&byte| byte != 0).map_or(0, |last| last.saturating_add(1));
     let size = ATTR_SIZES.into_iter().find(|&size| size >= used).unwrap_or(attribute.len());
-    let mut shortened = attribute.get(..size).unwrap_or(attribute).to_vec();
+    let mut shortened = attribute.to_vec();
+    shortened.resize(size, 0);
     let (mut size_bytes, len) = (Vec::new(), u32::try_from(shortened.len()).unwrap_or(0));
     size_bytes.put_u32(len, endian);
     if let Some(field) =

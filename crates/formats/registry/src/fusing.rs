@@ -21,4 +21,7 @@ rules! {
     UNVERIFIED = "FU014", Info, "";
     CHANGED_PROGRAM = "FU015", Warning, "";
     UNSEEN_DUMP = "FU016", Warning, "";
+    UNUSED_DEBUG_INFO = "FU020", Warning, "";
+    FOREIGN_PERF_MAP = "FU021", Warning, "";
+    DEBUGINFOD = "FU022", Warning, "";
 }

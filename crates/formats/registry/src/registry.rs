@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use perfuse_wire::{ErrorKind, ParseError, Rule};
 
-use crate::{Format, Recording, Sniff, Source, fusing, instrumentation_map};
+use crate::{Format, Recording, Sniff, Source, UnpackLimit, fusing, instrumentation_map};
 
 /// The generated list, and each format's crate under the name of its folder.
 pub mod formats {
@@ -38,16 +38,24 @@ pub fn detect_directory(directory: &Path) -> Option<&'static Format> {
     FORMATS.iter().copied().find(|format| format.main_file_of(directory).is_some())
 }
 
-/// Reads the bytes of a file, or of a directory that is one recording.
+/// Reads the bytes of a file, or of a directory that is one recording, as [`read_within`] does with the usual limits.
 ///
 /// # Errors
-/// Those of the file system.
+/// Those of [`read_within`].
 pub fn read(path: &str) -> io::Result<Source> {
+    read_within(path, UnpackLimit::default())
+}
+
+/// Reads the bytes of a regular file, or of a directory that is one recording.
+///
+/// # Errors
+/// Those of the file system, and of [`Source::open_within`].
+pub fn read_within(path: &str, limit: UnpackLimit) -> io::Result<Source> {
     let directory = Path::new(path);
     let format = if directory.is_dir() { detect_directory(directory) } else { None };
     match format.and_then(|format| format.directory) {
-        Some(layout) => (layout.read)(directory),
-        None => Source::open(path),
+        Some(layout) => (layout.read)(directory, limit),
+        None => Source::open_within(path, limit),
     }
 }
 

@@ -88,7 +88,7 @@ fn check_header(unit_check: &mut UnitCheck<'_, '_>) {
     }
     match unit.abi().endian() {
         None => unit_check.report(&ABI, at, "sfh_abi_arch", || unit.abi().to_string().into()),
-        Some(endian) if (endian != unit.endian) || magic_is_swapped(unit_check) => {
+        Some(endian) if (endian != unit.endian) || magic_is_swapped(&unit_check.view) => {
             unit_check.report(&BYTE_ORDER, at, "sfp_magic", || {
                 format!("{} in a section whose magic has the other byte order", unit.abi()).into()
             });
@@ -130,9 +130,9 @@ fn check_header(unit_check: &mut UnitCheck<'_, '_>) {
 }
 
 /// Whether the magic is in another byte order than the header.
-fn magic_is_swapped(unit_check: &UnitCheck<'_, '_>) -> bool {
-    let unit = unit_check.view.unit;
-    let magic = unit_check.view.data.get(unit.at..).and_then(|rest| rest.first_chunk::<2>());
+pub fn magic_is_swapped(view: &UnitView<'_>) -> bool {
+    let unit = view.unit;
+    let magic = view.data.get(unit.at..).and_then(|rest| rest.first_chunk::<2>());
     let mut written = Vec::new();
     let header = Header { sfp_magic: SFRAME_MAGIC, ..unit.header };
     header.write(&mut written, unit.endian);

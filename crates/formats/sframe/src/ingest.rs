@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
-use perfuse_workers::install;
+use perfuse_workers::{in_call, install};
 use rayon::prelude::*;
 
 use perfuse_tables::{PcType, UnwindOrigin, unwind_functions};
@@ -140,7 +140,7 @@ pub fn look_up(file: &SFrame, addresses: &[u64]) -> Vec<RecordBatch> {
         });
         table.finish()
     };
-    install(|| addresses.par_chunks(ADDRESSES).map(batch).collect())
+    install(|| addresses.par_chunks(ADDRESSES).map(in_call(batch)).collect())
 }
 
 /// A range of functions of one unit, and the key of the first.

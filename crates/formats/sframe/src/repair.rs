@@ -2,17 +2,19 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use perfuse_wire::{Diagnostics, Rule, Severity};
 
 use super::SFrame;
+use super::check::magic_is_swapped;
 use super::consts::known_flags;
 use super::container::{Section, SectionOrigin};
 use super::reader::UnitView;
 use super::records::Fde;
 use super::rules::*;
 use super::writer::{OwnedFre, SectionContents, SectionFunction, merge, replace_section};
-use perfuse_recording::{Change, Recording, Repaired};
+use perfuse_recording::{Change, Recording, Repaired, Source};
 
 /// Errors of which the repair loses nothing: no address finds rows after the end of their function.
 const WITHOUT_LOSS: [&Rule; 3] = [&NOT_SORTED, &FLAGS, &ROW_PAST_FUNCTION];
@@ -30,8 +32,28 @@ pub fn repair(file: &SFrame, out: &mut File) -> io::Result<Repaired> {
     if needs_repair {
         for (index, section) in file.sections().iter().enumerate() {
             let views: Vec<_> = file.views().filter(|view| view.unit.section == index).collect();
-            let Some(section_bytes) = rebuild_section(section, &views, &mut done) else { continue };
-            bytes = replace_section(&bytes, section, &section_bytes).map_err(io::Error::other)?;
+            let mut section_done = Repaired::default();
+            let Some(section_bytes) = rebuild_section(section, &views, &mut section_done) else { continue };
+            let num_trailing = file.trailing(index);
+            if num_trailing > 0 && section.origin != SectionOrigin::Segment {
+                let offset = (section.range.end as u64).saturating_sub(num_trailing as u64);
+                section_done.changes.push(change(
+                    &TRAILING,
+                    offset,
+                    format!("{num_trailing} bytes left out"),
+                ));
+            }
+            // Without a change the section stays as it is, although it could be written in other ways.
+            if section_done.changes.is_empty() {
+                continue;
+            }
+            let changed = replace_section(&bytes, section, &section_bytes)
+                .map_err(|error| refused(section, &error.to_string()))?;
+            if !is_readable(&changed, section) {
+                return Err(refused(section, "with it, no section could be found in the file"));
+            }
+            bytes = changed;
+            done.changes.append(&mut section_done.changes);
         }
     }
     out.write_all(&bytes)?;
@@ -40,6 +62,24 @@ pub fn repair(file: &SFrame, out: &mut File) -> io::Result<Repaired> {
     let is_whole = |rule: &Rule| WITHOUT_LOSS.iter().any(|one| std::ptr::eq(*one, rule)) && changed(rule);
     done.lost = losses.filter(|row| !is_whole(row.rule)).collect();
     Ok(done)
+}
+
+/// Whether a file has a section that can be read where a section was replaced.
+fn is_readable(bytes: &[u8], replaced: &Section) -> bool {
+    let opened =
+        Source::from_bytes("", bytes.to_vec()).ok().and_then(|source| SFrame::open(Arc::new(source)).ok());
+    opened
+        .is_some_and(|file| file.sections().iter().any(|section| section.range.start == replaced.range.start))
+}
+
+/// Why a file cannot be repaired, and what to do.
+fn refused(section: &Section, why: &str) -> io::Error {
+    let (start, size) = (section.range.start, section.range.len());
+    let message = format!(
+        "the repaired section cannot be put into the file: {why}. \
+         Copy its bytes to a file of their own, and repair that: the section has {size} bytes from offset {start}"
+    );
+    io::Error::new(io::ErrorKind::InvalidData, message)
 }
 
 /// The bytes of a rebuilt section; `None` where it cannot be or need not be rebuilt.
@@ -69,6 +109,9 @@ fn rebuild_section(section: &Section, views: &[UnitView<'_>], done: &mut Repaire
     }
     contents.from_field &= !from_section;
     contents.sort();
+    if views.iter().any(magic_is_swapped) {
+        done.changes.push(change(&BYTE_ORDER, section_offset, "the magic was written anew".to_owned()));
+    }
     let known_flags_of_version = known_flags(contents.version);
     if contents.flags & !known_flags_of_version != 0 {
         done.changes.push(change(&FLAGS, section_offset, "unknown flags cleared".to_owned()));
@@ -102,11 +145,13 @@ fn rebuild_unit(view: UnitView<'_>, done: &mut Repaired) -> Option<SectionConten
         contents.auxiliary.clear();
     }
     let mut retained: Vec<SectionFunction> = Vec::with_capacity(contents.functions.len());
-    let mut num_rows = 0u64;
+    let (mut num_rows, mut num_retained) = (0u64, 0u64);
     for (function, entry) in view.functions().zip(contents.functions.clone()) {
         num_rows = num_rows.saturating_add(contents.rows(&entry).len() as u64);
         let Some((rule, why)) = find_defect(view, &function) else {
-            retained.push(drop_rows_past_end(&function, entry, &mut contents.blocks, view, done));
+            let entry = drop_rows_past_end(&function, entry, &mut contents.blocks, view, done);
+            num_retained = num_retained.saturating_add(contents.rows(&entry).len() as u64);
+            retained.push(entry);
             continue;
         };
         let message = format!("function {} at {:#x} left out: {why}", function.index, function.start);
@@ -116,7 +161,7 @@ fn rebuild_unit(view: UnitView<'_>, done: &mut Repaired) -> Option<SectionConten
         done.changes.push(change(
             &NUM_ROWS,
             view.offset(view.unit.at),
-            format!("sfh_num_fres is {num_rows}"),
+            format!("sfh_num_fres is {num_retained}"),
         ));
     }
     contents.functions = retained;

@@ -261,6 +261,7 @@ impl<'a> Iterator for FreIter<'a> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         self.rows_left = self.rows_left.checked_sub(1)?;
+        perfuse_stopping::checkpoint_at(self.rows_left as usize);
         let row = self.read();
         match &row {
             Ok(row) => self.at = self.at.saturating_add(row.size),

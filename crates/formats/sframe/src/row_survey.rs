@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::panic::resume_unwind;
 use std::thread;
 
+use perfuse_workers::part;
 use rustc_hash::FxHashMap;
 
 use super::layout::{ATTRIBUTES, ENTRY, HEADER, INDEX, ROW};
@@ -153,7 +154,7 @@ fn map_in_threads<T: Send>(num: u32, process: impl Fn(Range<u32>) -> T + Sync) -
         let ranges = (0..num).step_by(size as usize);
         let process = &process;
         let ranges =
-            ranges.map(|from| scope.spawn(move || process(from..from.saturating_add(size).min(num))));
+            ranges.map(|from| scope.spawn(part(move || process(from..from.saturating_add(size).min(num)))));
         let ranges: Vec<_> = ranges.collect();
         ranges
             .into_iter()

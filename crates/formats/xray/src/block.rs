@@ -170,6 +170,12 @@ pub fn read_blocks(
 }
 
 impl FdrBlock {
+    /// The wall time; `None` where it is unknown, which writers state with 0.
+    #[must_use]
+    pub fn known_wall(&self) -> Option<(i64, i32)> {
+        self.wall.filter(|&wall| wall != (0, 0))
+    }
+
     /// Whether it has custom or typed events.
     #[must_use]
     pub fn has_events(&self) -> bool {

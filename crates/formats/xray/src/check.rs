@@ -8,7 +8,7 @@ mod records;
 use std::borrow::Cow;
 
 use perfuse_wire::{Diagnostics, Rule};
-use perfuse_workers::install;
+use perfuse_workers::{in_call, install};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rustc_hash::FxHashMap;
 
@@ -78,7 +78,8 @@ fn every_buffer(log: &XRay, survey: &FdrSurvey) -> Diagnostics {
         })
         .collect();
     let jobs = read_batches(&survey.blocks, |block| block.records.clone());
-    let check_batch = |mut sink: Diagnostics, ReadBatch { items, bytes }| {
+    let check_batch = |ReadBatch { items, bytes }| {
+        let mut sink = Diagnostics::default();
         let first = items.start;
         let blocks = survey.blocks.get(items.clone()).unwrap_or_default().iter();
         let firsts = firsts.get(items).unwrap_or_default();
@@ -90,7 +91,7 @@ fn every_buffer(log: &XRay, survey: &FdrSurvey) -> Diagnostics {
         sink
     };
     install(|| {
-        let results = jobs.into_par_iter().fold(Diagnostics::default, check_batch);
+        let results = jobs.into_par_iter().map(in_call(check_batch));
         results.reduce(Diagnostics::default, Diagnostics::followed_by)
     })
 }
@@ -108,10 +109,16 @@ pub const MAX_RELATIVE_ERROR: f64 = 0.05;
 
 /// The rate estimated from the log, where the header states another one or none.
 pub fn true_rate(log: &XRay) -> Option<RateEstimate> {
-    let stated = log.header().file.cycle_frequency;
-    let found = log.estimate().filter(|found| found.relative_error < MAX_RELATIVE_ERROR)?;
-    let differs = !agrees(stated, &found) && (stated as f64 / found.hz - 1.0).abs() > MIN_DIFFERENCE;
-    (stated == 0 || differs).then_some(found)
+    differing_rate(log.header().file.cycle_frequency, log.estimate())
+}
+
+/// An estimate that is better than the rate in the header, where 0 is none.
+pub fn differing_rate(stated: u64, found: Option<RateEstimate>) -> Option<RateEstimate> {
+    let found = found.filter(|found| found.relative_error < MAX_RELATIVE_ERROR)?;
+    let differs =
+        |hz: u64| !agrees(hz, &found) && (hz as f64 / found.hz - 1.0).abs() > MIN_DIFFERENCE || hz == 0;
+    // The header has whole numbers: a rate of few ticks per second is not better when it is rounded.
+    (differs(stated) && !differs(found.hz.round() as u64)).then_some(found)
 }
 
 /// Checks the header.

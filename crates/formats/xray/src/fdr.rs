@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use perfuse_workers::install;
+use perfuse_workers::{in_call, install};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rustc_hash::FxHashMap;
 
@@ -73,11 +73,14 @@ impl FdrSurvey {
     #[must_use]
     pub fn new(source: &Source, header: &Header) -> Self {
         let mut extents: Vec<BufferExtent> = Vec::new();
-        let mut gaps = Vec::new();
+        let mut gaps: Vec<Range<usize>> = Vec::new();
         for region in Reader::new(source, header) {
             match region {
                 FileRegion::Buffer(extent) => extents.push(extent),
-                FileRegion::Gap(range) => gaps.push(range),
+                FileRegion::Gap(range) => match gaps.last_mut() {
+                    Some(last) if last.end == range.start => last.end = range.end,
+                    _ => gaps.push(range),
+                },
             }
         }
         let dialect = header.dialect();
@@ -91,7 +94,7 @@ impl FdrSurvey {
             source.release(bytes);
             (blocks, ids)
         };
-        let walked: Vec<_> = install(|| jobs.into_par_iter().map(walk).collect());
+        let walked: Vec<_> = install(|| jobs.into_par_iter().map(in_call(walk)).collect());
         let mut blocks = Vec::with_capacity(walked.iter().map(|(blocks, _)| blocks.len()).sum());
         let ids = walked.into_iter().fold(FunctionIds::default(), |ids, (more, block_ids)| {
             blocks.extend(more);
@@ -115,7 +118,7 @@ impl FdrSurvey {
         let mut first: FxHashMap<_, Vec<usize>> = FxHashMap::default();
         for (index, block) in self.blocks.iter().enumerate() {
             let bytes = |block: &FdrBlock| source.get(block.records.clone()).unwrap_or_default();
-            let Some(wall) = block.wall else { continue };
+            let Some(wall) = block.known_wall() else { continue };
             let same =
                 first.entry((thread_ids(block), wall, block.first_cpu, block.records.len())).or_default();
             let original = same.iter().copied().find(|&earlier| {
@@ -140,7 +143,7 @@ impl FdrSurvey {
         let mut keyed = Vec::with_capacity(self.blocks.len());
         for (index, block) in self.blocks.iter().enumerate() {
             let thread_ids = thread_ids(block);
-            let wall = block.wall.or_else(|| last.get(&thread_ids).copied());
+            let wall = block.known_wall().or_else(|| last.get(&thread_ids).copied());
             if let Some(wall) = wall {
                 last.insert(thread_ids, wall);
             }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use perfuse_tables::{Identities, call_sums, functions, instants};
-use perfuse_workers::install;
+use perfuse_workers::{in_call, install};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::basic;
@@ -178,7 +178,7 @@ impl Iterator for CallEventBatches {
             let (source, read_batches) = (decoder.log.source(), decoder.read_batches(jobs.iter()));
             read_batches.iter().for_each(|bytes| source.prepare(bytes.clone()));
             let batches: Vec<RecordBatch> =
-                install(|| jobs.par_iter().map(|job| decoder.batch(job)).collect());
+                install(|| jobs.par_iter().map(in_call(|job| decoder.batch(job))).collect());
             read_batches.into_iter().for_each(|bytes| source.release(bytes));
             self.ready.extend(batches);
         }

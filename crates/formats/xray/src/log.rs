@@ -85,11 +85,7 @@ impl XRay {
         let blocks = survey.order.iter().filter_map(|&index| survey.blocks.get(index));
         let clock_pairs = blocks.filter_map(|block| {
             // A log converted from one without wall times contains 0.
-            let (seconds, microseconds) = block.wall.filter(|&wall| wall != (0, 0))?;
-            let ns = seconds
-                .checked_mul(1_000_000_000)?
-                .checked_add(i64::from(microseconds).checked_mul(1000)?)?;
-            Some((ns, block.first_cpu?.1))
+            Some((wall_ns(block.known_wall()?)?, block.first_cpu?.1))
         });
         clock_pairs.collect()
     }
@@ -99,6 +95,12 @@ impl XRay {
     pub fn estimate(&self) -> Option<RateEstimate> {
         rate::estimate(&self.clock_pairs())
     }
+}
+
+/// A wall time in nanoseconds.
+pub fn wall_ns((seconds, microseconds): (i64, i32)) -> Option<i64> {
+    let ns = i64::from(microseconds).checked_mul(1000)?;
+    seconds.checked_mul(1_000_000_000)?.checked_add(ns)
 }
 
 /// Whether the rate in the header is within the error of the estimate.

@@ -6,6 +6,10 @@ use super::consts::{HEADER_BYTES, METADATA_BYTES, MetadataKind};
 use super::header::Header;
 use super::record_iter::{RecordItem, RecordIter, count_bytes_read};
 use super::records::{Record, XRayDialect, metadata_byte};
+use perfuse_recording::Source;
+
+/// Number of bytes that are searched at once.
+const PIECE_BYTES: usize = 4 << 20;
 
 /// How the end of a buffer was determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +50,7 @@ pub enum FileRegion {
 /// file states.
 #[derive(Debug)]
 pub struct Reader<'a> {
-    data: &'a [u8],
+    data: &'a Source,
     dialect: XRayDialect,
     /// Distance of buffers in version 1; 0 where unknown.
     stride: usize,
@@ -56,7 +60,7 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// A reader at the first buffer.
     #[must_use]
-    pub fn new(data: &'a [u8], header: &Header) -> Self {
+    pub fn new(data: &'a Source, header: &Header) -> Self {
         let dialect = header.dialect();
         let mut reader = Self { data, dialect, stride: 0, at: HEADER_BYTES };
         if dialect.version == 1 {
@@ -97,11 +101,23 @@ impl<'a> Reader<'a> {
         let first =
             if self.dialect.version == 1 { MetadataKind::NEW_BUFFER } else { MetadataKind::BUFFER_EXTENTS };
         let byte = metadata_byte(first, self.dialect.endian);
-        let rest = self.data.get(from..).unwrap_or_default();
-        let found = memchr::memchr_iter(byte, rest)
-            .map(|found| from.saturating_add(found))
-            .find(|&at| self.is_buffer_start(at))
-            .unwrap_or(self.data.len());
+        let len = self.data.len();
+        let mut found = len;
+        let mut start = from;
+        while start < len {
+            perfuse_stopping::checkpoint();
+            // Parts of a sparse file that take no space contain no record.
+            let begin = self.data.next_data(start);
+            let end = begin.saturating_add(PIECE_BYTES).min(len);
+            let piece = self.data.get(begin..end).unwrap_or_default();
+            let candidates = memchr::memchr_iter(byte, piece).map(|at| begin.saturating_add(at));
+            if let Some(at) = candidates.into_iter().find(|&at| self.is_buffer_start(at)) {
+                found = at;
+                break;
+            }
+            self.data.release(begin..end);
+            start = end;
+        }
         count_bytes_read(found.saturating_sub(from));
         found
     }

@@ -2,10 +2,17 @@
 
 use std::ops::Range;
 
-use perfuse_wire::{Endian, ParseError};
+use perfuse_wire::{Endian, ErrorKind, ParseError};
 
 use super::consts::{Action, FUNCTION_BYTES};
 use super::records::{Record, XRayDialect, is_metadata, unpack};
+
+/// Zeros of this size are not records: functions have numbers from 1 on, and a file system stores a page of zeros for what was
+/// never written.
+const UNWRITTEN_BYTES: usize = 4096;
+
+/// The field of the error for such zeros.
+pub const UNWRITTEN: &str = "function_id";
 
 /// A record, or the error that ends the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,9 +77,10 @@ impl<'a> RecordIter<'a> {
     /// Takes consecutive function records, at most `limit`.
     #[inline]
     pub fn functions(&mut self, limit: usize) -> FunctionRun<'a> {
+        perfuse_stopping::checkpoint();
         let bytes = self.data.get(self.at..self.end).unwrap_or_default();
-        let (records, _) = bytes.as_chunks::<FUNCTION_BYTES>();
-        let records = records.get(..limit).unwrap_or(records);
+        let (all_records, _) = bytes.as_chunks::<FUNCTION_BYTES>();
+        let records = all_records.get(..limit).unwrap_or(all_records);
         let marker = match self.dialect.endian {
             Endian::Little => 1u8,
             Endian::Big => 0x80,
@@ -82,10 +90,20 @@ impl<'a> RecordIter<'a> {
         let all = |records: &[[u8; FUNCTION_BYTES]]| {
             records.iter().fold(0, |all, &record| all | u64::from_le_bytes(record))
         };
-        let whole = records.chunks(64).take_while(|chunk| !is_other(all(chunk))).count().saturating_mul(64);
+        let mut has_zeros = false;
+        let is_usual = |chunk: &&[[u8; FUNCTION_BYTES]]| {
+            let all = all(chunk);
+            has_zeros = all == 0;
+            !has_zeros && !is_other(all)
+        };
+        let whole = records.chunks(CHUNK_RECORDS).take_while(is_usual).count().saturating_mul(CHUNK_RECORDS);
         let rest = records.get(whole..).unwrap_or_default();
         let more = rest.iter().take_while(|&&record| !is_other(u64::from_le_bytes(record))).count();
-        let taken = records.len().min(whole).saturating_add(more);
+        let mut taken = records.len().min(whole).saturating_add(more);
+        let last = taken.checked_sub(1).and_then(|last| records.get(last));
+        if has_zeros || last == Some(&[0; FUNCTION_BYTES]) {
+            taken = written(all_records, whole.saturating_sub(CHUNK_RECORDS), taken);
+        }
         let run = FunctionRun {
             offset: self.at,
             records: records.get(..taken).unwrap_or(records),
@@ -95,6 +113,34 @@ impl<'a> RecordIter<'a> {
         self.at = self.at.saturating_add(taken.saturating_mul(FUNCTION_BYTES));
         run
     }
+}
+
+/// Number of records that are tested at once.
+const CHUNK_RECORDS: usize = 64;
+
+/// How many of the first `taken` records precede zeros of [`UNWRITTEN_BYTES`], which begin at `from` or later.
+#[cold]
+fn written(records: &[[u8; FUNCTION_BYTES]], from: usize, taken: usize) -> usize {
+    let mut num_zeros = 0usize;
+    for (index, &record) in records.iter().enumerate().skip(from) {
+        if u64::from_le_bytes(record) == 0 {
+            num_zeros = num_zeros.saturating_add(1);
+            if num_zeros.saturating_mul(FUNCTION_BYTES) >= UNWRITTEN_BYTES {
+                return index.saturating_add(1).saturating_sub(num_zeros).min(taken);
+            }
+        } else if index >= taken {
+            break;
+        } else {
+            num_zeros = 0;
+        }
+    }
+    taken
+}
+
+/// Whether a buffer was never written from here on, for a page at least.
+fn is_unwritten(bytes: &[u8]) -> bool {
+    bytes.first_chunk() == Some(&[0; FUNCTION_BYTES])
+        && bytes.get(..UNWRITTEN_BYTES).is_some_and(|page| page.iter().fold(0, |all, byte| all | byte) == 0)
 }
 
 /// Consecutive function records, for loops without a branch per record.
@@ -196,6 +242,12 @@ impl<'a> Iterator for RecordIter<'a> {
     fn next(&mut self) -> Option<RecordItem<'a>> {
         let offset = self.at;
         let bytes = self.data.get(offset..self.end).filter(|bytes| !bytes.is_empty())?;
+        if is_unwritten(bytes) {
+            self.stop();
+            let expected = "a number from 1 on: a page of zeros follows";
+            let error = ParseError::new(ErrorKind::Invalid { value: 0, expected }, offset as u64, UNWRITTEN);
+            return Some(RecordItem::Broken(ParseError { record: Some("Function Record"), ..error }));
+        }
         match Record::read(bytes, offset as u64, self.dialect) {
             Ok((record, size)) => {
                 count_bytes_read(size);

@@ -33,14 +33,15 @@ pub fn repair(log: &XRay, out: &mut File) -> io::Result<Repaired> {
     let mut out = BufWriter::with_capacity(WRITE_BYTES, out);
     let mut found = Diagnostics::default();
     log.check(&mut found);
+    let mut more = Vec::new();
     match log.content() {
-        LogContent::Fdr(survey) => fdr::write_fdr_log(log, survey, &mut out)?,
+        LogContent::Fdr(survey) => more = fdr::write_fdr_log(log, survey, &mut out)?,
         LogContent::Basic(survey) => write_basic_log(log, survey, &mut out)?,
         LogContent::Profile(survey) => write_profile(log, survey, &mut out)?,
     }
     out.flush()?;
     let found = found.into_rows();
-    let changes = found.iter().filter_map(|found| changes::change_for(log, found)).collect();
+    let changes = found.iter().filter_map(changes::change_for).chain(more).collect();
     let lost = found.into_iter().filter(changes::is_lost).collect();
     Ok(Repaired { changes, lost, ..Repaired::default() })
 }
@@ -51,7 +52,7 @@ pub fn repair(log: &XRay, out: &mut File) -> io::Result<Repaired> {
 /// When writing fails.
 fn write_basic_log(log: &XRay, survey: &basic::BasicSurvey, out: &mut dyn Write) -> io::Result<()> {
     let header = log.header();
-    out.write_all(&log_header(log, 0))?;
+    out.write_all(&log_header(log, header.file.cycle_frequency, 0))?;
     let mut last_entry = None;
     let mut bytes = Vec::new();
     for index in survey.indexes() {

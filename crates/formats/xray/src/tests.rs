@@ -7,3 +7,4 @@ mod grammar;
 mod habits;
 mod hostile;
 mod payloads;
+mod twice;

@@ -20,6 +20,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrow::ArrowStream;
+use crate::call::call;
 use crate::errors::{export_error, io_error, lacking, unreadable};
 use crate::inputs::{Inputs, ReadInputs};
 use crate::output::{Target, WaitingPython};
@@ -35,12 +36,12 @@ pub fn sframe(recording: &PyRecording) -> PyResult<&SFrame> {
 /// Opens a bare section that is loaded to an address.
 #[pyfunction]
 pub fn sframe_at(py: Python<'_>, path: &str, data: Option<Vec<u8>>, address: u64) -> PyResult<PyRecording> {
-    let source = py.detach(|| match data {
+    let source = call(py, || match data {
         Some(data) => Source::from_bytes(path, data),
         None => Source::open(path),
-    });
+    })?;
     let source = source.map_err(|error| io_error(py, path, &error))?;
-    let file = py.detach(|| SFrame::open_at(Arc::new(source), Some(address)));
+    let file = call(py, || SFrame::open_at(Arc::new(source), Some(address)))?;
     let file =
         file.map_err(|error| unreadable(py, path, &error, "an SFrame section begins with the magic 0xdee2"))?;
     PyRecording::whole(py, Arc::new(file))
@@ -175,7 +176,7 @@ pub fn sframe_into<'py>(
 }
 
 fn open_source(py: Python<'_>, path: &str) -> PyResult<Arc<Source>> {
-    py.detach(|| Source::open(path)).map(Arc::new).map_err(|error| io_error(py, path, &error))
+    call(py, || Source::open(path))?.map(Arc::new).map_err(|error| io_error(py, path, &error))
 }
 
 /// `(function, row, code of the reason, whether the function is omitted, detail)`.

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::sframe;
+use crate::call::call;
 use crate::errors::export_error;
 use crate::inputs::ReadInputs;
 use crate::recording::PyRecording;
@@ -48,7 +49,7 @@ impl SFrameSection {
     #[staticmethod]
     fn merged(py: Python<'_>, sections: Vec<PyRef<'_, Self>>) -> PyResult<(Self, usize)> {
         let all = sections.iter().map(|section| Ok(section.lock()?.clone())).collect::<PyResult<Vec<_>>>()?;
-        let merged = py.detach(|| writer::merge(all)).map_err(|error| export_error(py, error))?;
+        let merged = call(py, || writer::merge(all))?.map_err(|error| export_error(py, error))?;
         Ok((Self::of(merged.contents), merged.duplicates))
     }
 
@@ -98,14 +99,14 @@ impl SFrameSection {
         pcrel: Option<bool>,
     ) -> PyResult<(Self, Vec<UnsupportedRow>)> {
         let contents = self.lock()?;
-        let (converted, unsupported) = py.detach(|| contents.convert(version, pcrel));
+        let (converted, unsupported) = call(py, || contents.convert(version, pcrel))?;
         Ok((Self::of(converted), unsupported.iter().map(unsupported_row).collect()))
     }
 
     /// The same with equal rows shared, and how many blocks that took away.
     fn optimised(&self, py: Python<'_>) -> PyResult<(Self, usize)> {
         let mut contents = self.lock()?.clone();
-        let gone = py.detach(|| contents.share_rows());
+        let gone = call(py, || contents.share_rows())?;
         Ok((Self::of(contents), gone))
     }
 
@@ -116,7 +117,7 @@ impl SFrameSection {
         if sort {
             contents.sort();
         }
-        let bytes = py.detach(|| contents.encode(address)).map_err(|error| export_error(py, error))?;
+        let bytes = call(py, || contents.encode(address))?.map_err(|error| export_error(py, error))?;
         Ok(PyBytes::new(py, &bytes))
     }
 }

@@ -65,9 +65,33 @@ fn append_value(out: &mut Vec<u8>, value: &Value<'_>) {
     }
 }
 
-/// Appends a string with its quotes; text other than ASCII is UTF-8.
+/// Whether a terminal would obey a character that JSON allows in a string: the other control characters, and what changes the
+/// direction of text.
+fn controls_a_terminal(char: char) -> bool {
+    matches!(
+        char,
+        '\u{7f}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    )
+}
+
+/// Appends a string with its quotes; text other than ASCII is UTF-8, except for what controls a terminal.
 fn append_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
+    if text.is_ascii() && !text.contains('\u{7f}') {
+        append_characters(out, text);
+    } else {
+        for part in text.split_inclusive(controls_a_terminal) {
+            let plain = part.trim_end_matches(controls_a_terminal);
+            append_characters(out, plain);
+            for control in part.get(plain.len()..).unwrap_or_default().chars() {
+                out.extend_from_slice(format!("\\u{:04x}", u32::from(control)).as_bytes());
+            }
+        }
+    }
+    out.push(b'"');
+}
+
+fn append_characters(out: &mut Vec<u8>, text: &str) {
     if text.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\') {
         out.extend_from_slice(text.as_bytes());
     } else {
@@ -87,5 +111,4 @@ fn append_string(out: &mut Vec<u8>, text: &str) {
             }
         }
     }
-    out.push(b'"');
 }

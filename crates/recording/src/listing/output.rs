@@ -1,8 +1,10 @@
 //! Writes the selected records as text or JSON.
 
 use std::io::{self, Write};
+use std::panic::resume_unwind;
 use std::sync::mpsc::sync_channel;
 
+use perfuse_stopping::part;
 use perfuse_wire::RecordView;
 
 use super::{RecordCursor, RecordStyle, append_hex, append_json, append_text};
@@ -70,16 +72,22 @@ pub fn write_records(
         std::thread::scope(|scope| {
             let (sender, receiver) = sync_channel(MAX_WAITING);
             // Sending fails once the receiver is dropped.
-            scope.spawn(move || {
+            let taking = scope.spawn(part(move || {
                 let batches = std::iter::from_fn(|| Some(take()).filter(|batch| !batch.is_empty()));
                 let _ = batches.map(|batch| sender.send(batch)).take_while(Result::is_ok).count();
-            });
+            }));
+            let mut written = Ok(());
             for batch in receiver {
-                if !write(batch)? {
-                    break;
+                match write(batch) {
+                    Ok(true) => {}
+                    ended => {
+                        written = ended.map(drop);
+                        break;
+                    }
                 }
             }
-            io::Result::Ok(())
+            taking.join().unwrap_or_else(|panic| resume_unwind(panic));
+            written
         })?;
     }
     out.write_all(&block)?;

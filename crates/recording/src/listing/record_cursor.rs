@@ -108,6 +108,7 @@ impl RecordCursor {
         }
         let mut at = self.position(recording);
         let found = loop {
+            perfuse_stopping::checkpoint();
             let kinds = &self.kinds;
             let is_selected = |name: &str| kinds.as_ref().is_none_or(|kinds| kinds.contains(name));
             let record = recording.read_record(&mut at, &|name| with_fields && is_selected(name));

@@ -74,6 +74,25 @@ table! {
 }
 
 table! {
+    /// One row for each instruction of JIT code whose bytes were recorded. It is built only for queries that name it.
+    instructions {
+        /// Code that contains it.
+        code_object_id: u32,
+        /// Offset from the start of the code, in bytes.
+        code_offset: u64,
+        /// Size of the instruction.
+        size_bytes: u32,
+        /// The instruction as `objdump -d` writes it; a list of bytes for machines without a disassembler.
+        text: Str,
+        /// What follows it: `next`, `jump`, `branch`, `indirect_jump`, `call`, `indirect_call`, `return`, `trap` or `bad` (the
+        /// bytes are no instruction).
+        flow: Str,
+        /// Address that it jumps to, calls, or refers to relative to itself; null where its bytes contain none.
+        target_address: Opt<u64>,
+    }
+}
+
+table! {
     /// One row for each move of code to another address.
     code_moves {
         /// Moved code.

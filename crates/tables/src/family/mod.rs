@@ -4,28 +4,36 @@ mod callstacks;
 mod code;
 mod code_coverage;
 mod exception_events;
+mod hardware;
 mod heap;
+mod kernel_code;
 mod locks;
 mod memory;
 mod metrics;
 mod provenance;
 mod retention;
 mod sampling;
+mod scheduling;
 mod tasks;
 mod tracing;
 mod unwinding;
 
 pub use callstacks::{frames, stacks};
-pub use code::{code_moves, code_objects, embedded_files, functions, inline_calls, line_rows, modules};
+pub use code::{
+    code_moves, code_objects, embedded_files, functions, inline_calls, instructions, line_rows, modules,
+};
 pub use code_coverage::coverage;
 pub use exception_events::{ExceptionEvent, exceptions};
+pub use hardware::{branches, memory_accesses};
 pub use heap::{heap_objects, heap_references, heap_roots, heap_snapshots};
+pub use kernel_code::{kernel_symbols, text_pokes};
 pub use locks::{LockEvent, lock_events};
 pub use memory::{allocations, gc_handles, object_moves, types};
 pub use metrics::{counter_samples, counters};
 pub use provenance::{Alignment, clocks, diagnostics, records, sources};
 pub use retention::{heap_classes, heap_dominators, heap_sites};
 pub use sampling::{callchains, samples};
+pub use scheduling::{SchedState, cgroups, namespaces, sched_states};
 pub use tasks::{mappings, processes, threads};
 pub use tracing::{CallEvent, EndReason, SliceKind, StartReason, call_events, call_sums, instants, slices};
 pub use unwinding::{PcType, UnwindOrigin, unwind_functions, unwind_lookups, unwind_rows};

@@ -22,6 +22,21 @@ fn cycles_and_objects_that_refer_to_themselves() {
 }
 
 #[test]
+fn references_are_found_from_both_ends() {
+    let heap = plain(4, &[(1, 3), (2, 3), (2, 3), (3, 4), (4, 4)], &[1, 2]).heap();
+    let to: Vec<_> = (0..4).map(|object| heap.references_to(object)).map(|them| owners(&them)).collect();
+    assert_eq!(to, [vec![], vec![], vec![0, 1, 1], vec![2, 3]]);
+    let from: Vec<_> = (0..4).map(|object| heap.references_from(object)).map(|them| owners(&them)).collect();
+    assert_eq!(from, [vec![2], vec![2, 2], vec![3], vec![3]]);
+    assert_eq!(heap.of_type(Some(0), Some(2)).num_rows(), 2);
+    assert_eq!(heap.of_type(Some(9), None).num_rows(), 0);
+}
+
+fn owners(references: &[(u32, Option<u32>)]) -> Vec<u32> {
+    references.iter().map(|(object, _)| *object).collect()
+}
+
+#[test]
 fn garbage_has_a_tree_of_its_own() {
     // 3 and 4 are a cycle that refers to 5, to which nothing else does, and to 2, which is alive.
     let heap = plain(5, &[(1, 2), (3, 4), (4, 3), (4, 2), (4, 5)], &[1]).heap();

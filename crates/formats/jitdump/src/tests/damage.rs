@@ -38,6 +38,67 @@ fn repaired(dump: &JitDump) -> JitDump {
     open(bytes)
 }
 
+/// The bytes after a repair, and the codes of its changes.
+fn repair(bytes: &[u8]) -> (Vec<u8>, Vec<&'static str>) {
+    let mut out = Vec::new();
+    let done = crate::repair::repair(&open(bytes.to_vec()), &mut out).unwrap();
+    (out, done.changes.iter().map(|change| change.rule.code).collect())
+}
+
+/// A repaired dump is not changed by a repair.
+fn repaired_once(bytes: &[u8], changes: &[&str]) -> JitDump {
+    let (once, found) = repair(bytes);
+    assert_eq!(found, changes);
+    let (twice, again) = repair(&once);
+    assert_eq!(again, [""; 0]);
+    assert!(twice == once);
+    open(once)
+}
+
+#[test]
+fn a_skew_is_subtracted_once() {
+    // The first entries are at least twice the skew after the start of their code.
+    let entries: [(u64, u32, u32, &[u8]); 2] = [(0x10a0, 10, 5, b"/w/a.js"), (0x10c0, 11, 1, b"/w/a.js")];
+    let v8 = header(&Header { pad1: 0xdead_beef, ..Header::default() });
+    let dump = [v8, debug(1, 0x1000, &entries), load(2, 0x1000, 0x100, 0, "JS:*f /w/a.js:10:1")].concat();
+    let before = lines(&open(dump.clone()));
+    let repaired_dump = repaired_once(&dump, &["JD052"]);
+    assert!(!codes(&repaired_dump).contains(&"JD052"));
+    // An entry of no line shows that nothing is to be subtracted.
+    let after = lines(&repaired_dump);
+    assert_eq!(after[0], (0, 0, 0, None, "/w/a.js".into()));
+    assert_eq!(after[1..], before[..]);
+}
+
+#[test]
+fn a_repair_states_every_change() {
+    let file: &[u8] = b"/w/a.c";
+    let mut padded = debug(1, 0x1000, &[(0x1000, 1, 0, file)]);
+    padded.extend([0; 24]);
+    let size = padded.len() as u32;
+    padded[4..8].copy_from_slice(&size.to_le_bytes());
+    let name = b"\x01\x02\x03456789abcdef\x04\x05/w/a.js";
+    let lost = debug(1, 0x1000, &[(0x1000, 1, 0, name)]);
+    let mut other_order = header(&Header { elf_mach: 22, ..Header::default() });
+    other_order.extend(load(2, 0x1000, 8, 0, "f"));
+    assert!(repaired_once(&other_order, &[]).bytes()[..] == other_order[..], "the byte order stays");
+    let code = load(2, 0x1000, 8, 0, "f");
+    let close = record(3, 9, &[1, 2, 3, 4]);
+    let plain = header(&Header::default());
+    repaired_once(&[&plain[..], &padded, &code, &close].concat(), &["JD065"]);
+    let v8 = header(&Header { pad1: 0xdead_beef, ..Header::default() });
+    repaired_once(&[&v8[..], &lost, &code].concat(), &["JD054"]);
+}
+
+#[test]
+fn moves_of_code_that_is_left_out_are_left_out() {
+    let moved: Vec<u8> = [[0x2000u64, 0x1000, 0x2000, 8, 0].map(u64::to_le_bytes).concat()].concat();
+    let moved = record(1, 3, &[&PID.to_le_bytes()[..], &78u32.to_le_bytes(), &moved].concat());
+    let dump = [header(&Header::default()), load(1, 0x1000, 8, 0, "f")].concat();
+    let second = [header(&Header::default()), moved, load(4, 0x3000, 8, 1, "g")].concat();
+    repaired_once(&[dump, second].concat(), &["JD009", "JD040"]);
+}
+
 #[test]
 fn a_truncation_loses_only_later_records() {
     for whole in [MCJIT, ORC] {

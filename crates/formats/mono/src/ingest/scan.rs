@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use perfuse_recording::BatchStream;
-use perfuse_workers::{install, num_threads};
+use perfuse_workers::{in_call, install, num_threads};
 use rayon::prelude::*;
 
 use crate::consts::{EventByte, KindSet};
@@ -158,7 +158,7 @@ pub fn collect_events_of<T: Send>(
         for_each_event_of(log, &group, kinds, stacks, |at, event| pick(at, event, &mut found));
         found
     };
-    let parts: Vec<_> = install(|| groups.into_par_iter().map(collect_group).collect());
+    let parts: Vec<_> = install(|| groups.into_par_iter().map(in_call(collect_group)).collect());
     parts.into_iter().flatten().collect()
 }
 
@@ -201,7 +201,7 @@ impl<F: Fn(&LogData, &[usize]) -> RecordBatch + Send + Sync> Iterator for ScanBa
             let num = self.pending.len().min(num_threads());
             let groups: Vec<_> = self.pending.drain(..num).collect();
             let make = |group: &Vec<usize>| (self.make)(&self.log, group);
-            self.ready = install(|| groups.par_iter().map(make).collect());
+            self.ready = install(|| groups.par_iter().map(in_call(make)).collect());
             let last = groups.last().and_then(|group| group.last());
             if let Some(buffer) = last.and_then(|last| self.log.survey().buffers.list.get(*last)) {
                 self.log.source.release(self.released..buffer.end() as usize);

@@ -1,9 +1,12 @@
 //! Truncated files and flipped bytes: no panic, termination, offsets inside the file, readable tables.
 
+use std::fs::File;
+use std::io::{Read, Seek};
+
 use proptest::prelude::*;
 
 use super::{batches, open_bytes, testdata};
-use crate::{InjectedMmap, PerfData, inject};
+use crate::{FORMAT, InjectedMmap, PerfData, inject};
 use perfuse_recording::{Position, Recording, Source};
 
 /// Exercises all operations on a file.
@@ -25,7 +28,12 @@ fn exercise(bytes: Vec<u8>) {
     }
     assert_eq!(num, perf.summary().counts.iter().map(|(_, count)| count).sum::<u64>());
     let rows = |table| batches(&perf, table).iter().map(|batch| batch.num_rows() as u64).sum::<u64>();
-    assert_eq!(rows("callchains"), perf.extent().sample);
+    // Counts of members of groups, and times off the processor, add rows.
+    let num_samples = perf.file().survey().num_samples;
+    assert!((num_samples..=perf.extent().sample).contains(&rows("callchains")));
+    for table in FORMAT.tables {
+        rows(table);
+    }
     assert_eq!(rows("mappings"), u64::from(perf.extent().mapping));
     rows("threads");
     let (_, _) = (perf.command_line(), perf.clock_data());
@@ -42,8 +50,79 @@ fn exercise(bytes: Vec<u8>) {
     let _ = inject(&perf, &added, &[], &mut std::io::Cursor::new(Vec::new()));
 }
 
+const RECORDINGS: [&str; 9] =
+    ["fork", "zstd", "pipe", "group", "branches", "memory", "switches", "deferred", "offcpu"];
+
+/// The bytes after a repair, and the codes of its changes.
+fn repaired(bytes: &[u8]) -> (Vec<u8>, Vec<&'static str>) {
+    let mut out = tempfile();
+    let done = open_bytes(bytes.to_vec()).repair(&mut out).unwrap();
+    let mut bytes = Vec::new();
+    out.rewind().unwrap();
+    out.read_to_end(&mut bytes).unwrap();
+    (bytes, done.changes.iter().map(|change| change.rule.code).collect())
+}
+
+/// A file without a name.
+fn tempfile() -> File {
+    let path = std::env::temp_dir().join(format!(
+        "perfuse-perf-{}-{:?}",
+        std::process::id(),
+        std::thread::current().id()
+    ));
+    let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    file
+}
+
+#[test]
+fn an_undamaged_recording_is_copied() {
+    for index in 0..4 {
+        let whole = recording(index);
+        assert!(repaired(&whole) == (whole, Vec::new()));
+    }
+}
+
+#[test]
+fn a_repaired_recording_is_not_changed_again() {
+    for index in 0..4 {
+        let whole = recording(index);
+        for (cut, step) in [(whole.len() / 2, 7), (whole.len() - 60, 1)] {
+            for len in (cut..whole.len()).step_by(step).take(40) {
+                let (once, changes) = repaired(&whole[..len]);
+                assert!(!changes.is_empty() || once == whole[..len], "{index} {len}");
+                assert!(repaired(&once) == (once, Vec::new()), "{index} {len}");
+            }
+        }
+    }
+}
+
+#[test]
+fn records_that_cannot_be_read_are_left_out() {
+    let mut bytes = recording(0);
+    let records = |bytes: &[u8]| open_bytes(bytes.to_vec()).summary().counts;
+    // The first sample states more frames than it has bytes for.
+    let samples =
+        |counts: &[(String, u64)]| counts.iter().find(|(name, _)| name == "PERF_RECORD_SAMPLE").unwrap().1;
+    let num = samples(&records(&bytes));
+    let perf = open_bytes(bytes.clone());
+    let mut at = Position::default();
+    let found =
+        std::iter::from_fn(|| perf.next_record(&mut at)).find(|view| view.name == "PERF_RECORD_SAMPLE");
+    let (offset, size) = found.map(|view| (view.offset as usize, view.size as usize)).unwrap();
+    let nr = (offset + 8..offset + size).step_by(8).find(|&at| {
+        let word = u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+        at + 8 + 8 * word as usize == offset + size
+    });
+    bytes[nr.unwrap()] = 0xff;
+    let (once, changes) = repaired(&bytes);
+    assert_eq!(changes, ["PD010"]);
+    assert_eq!(samples(&records(&once)), num - 1);
+    assert!(repaired(&once) == (once, Vec::new()));
+}
+
 fn recording(index: usize) -> Vec<u8> {
-    let name = ["fork", "zstd", "pipe", "group"][index];
+    let name = RECORDINGS[index];
     std::fs::read(testdata(&format!("{name}.perf.data"))).unwrap()
 }
 
@@ -51,14 +130,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn truncated(which in 0usize..4, at in any::<prop::sample::Index>()) {
+    fn truncated(which in 0..RECORDINGS.len(), at in any::<prop::sample::Index>()) {
         let mut bytes = recording(which);
         bytes.truncate(at.index(bytes.len()));
         exercise(bytes);
     }
 
     #[test]
-    fn flipped(which in 0usize..4, flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
+    fn flipped(which in 0..RECORDINGS.len(), flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
         let mut bytes = recording(which);
         for (at, value) in flips {
             let at = at.index(bytes.len());
@@ -69,7 +148,7 @@ proptest! {
 
     /// Most bytes of a file are call chains; this tests headers and attributes more often.
     #[test]
-    fn flipped_in_the_header(which in 0usize..4, at in 8usize..400, value in 1u8..) {
+    fn flipped_in_the_header(which in 0..RECORDINGS.len(), at in 8usize..400, value in 1u8..) {
         let mut bytes = recording(which);
         bytes[at] ^= value;
         exercise(bytes);
@@ -79,7 +158,7 @@ proptest! {
 /// Counts and sizes larger than the file do not need more memory than the file.
 #[test]
 fn largest_counts_and_sizes() {
-    for which in 0..4 {
+    for which in 0..RECORDINGS.len() {
         let whole = recording(which);
         for at in (8..600).step_by(4).chain((600..whole.len() - 8).step_by(52)) {
             let mut bytes = whole.clone();

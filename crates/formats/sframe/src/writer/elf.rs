@@ -9,7 +9,7 @@ use super::elf_image::{ElfImage, MovableBlock, file_range};
 use crate::SFrame;
 use crate::consts::{PT_GNU_SFRAME, SHT_GNU_SFRAME};
 use crate::container::elf::{
-    Elf, Elf64ProgramHeader, Elf64SectionHeader, PF_R, PT_LOAD, SHF_ALLOC, SHT_PROGBITS,
+    Elf, Elf64ProgramHeader, Elf64SectionHeader, PF_R, PT_LOAD, SHF_ALLOC, SHT_NOBITS, SHT_PROGBITS,
 };
 use crate::container::{Section, SectionOrigin};
 use perfuse_recording::Source;
@@ -34,8 +34,8 @@ pub fn write_to_elf(file: Arc<Source>, contents: &SectionContents) -> Result<Vec
     append_section(&file, contents)
 }
 
-/// The file with other bytes for a section. The rest of the old ones is filled with zeros, and headers state the new
-/// size.
+/// The file with other bytes for a section. The rest of the old ones is filled with zeros unless other headers refer to it,
+/// and headers state the new size.
 ///
 /// # Errors
 /// When the new section is larger, or is part of an object file, whose relocations point into it.
@@ -53,10 +53,14 @@ pub fn replace_section(file: &[u8], section: &Section, bytes: &[u8]) -> Result<V
     if bytes.len() > old_bytes.len() {
         return Err(error("it is larger than the old section, and nothing after that can move"));
     }
+    let elf = Elf::parse(file).map_err(|_| error("the ELF header cannot be read"))?;
     let (new, rest) = old_bytes.split_at_mut(bytes.len());
     new.copy_from_slice(bytes);
-    rest.fill(0);
-    let elf = Elf::parse(file).map_err(|_| error("the ELF header cannot be read"))?;
+    // The size of the section may be wrong: what other headers refer to stays.
+    let rest_begins = section.range.start.saturating_add(bytes.len());
+    if !is_used_by_others(&elf, section, &(rest_begins..section.range.end)) {
+        rest.fill(0);
+    }
     let size = bytes.len() as u64;
     let at = section.range.start as u64;
     for (index, header) in elf.sections.iter().enumerate() {
@@ -72,6 +76,16 @@ pub fn replace_section(file: &[u8], section: &Section, bytes: &[u8]) -> Result<V
         }
     }
     Ok(out)
+}
+
+/// Whether bytes of a section are also those of another section or of section headers.
+fn is_used_by_others(elf: &Elf<'_>, section: &Section, bytes: &Range<usize>) -> bool {
+    let overlaps = |other: &Range<usize>| other.start < bytes.end && bytes.start < other.end;
+    elf.sections.iter().enumerate().any(|(index, header)| {
+        let is_other = header.sh_offset != section.range.start as u64 && header.sh_type != SHT_NOBITS;
+        is_other && file_range(header).is_some_and(|range| overlaps(&range))
+            || elf.section_header(index).is_some_and(|range| overlaps(&range))
+    })
 }
 
 /// Overwrites a header in place.

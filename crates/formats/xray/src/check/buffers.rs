@@ -9,6 +9,7 @@ use crate::consts::{METADATA_BYTES, MetadataKind};
 use crate::fdr::FdrSurvey;
 use crate::log::XRay;
 use crate::reader::BufferEnd;
+use crate::record_iter::UNWRITTEN;
 use crate::records::{is_metadata, metadata_kind};
 use crate::rules::*;
 use perfuse_recording::Recording;
@@ -161,6 +162,12 @@ fn check_stated_size(log: &XRay, block: &FdrBlock, sink: &mut Diagnostics) {
 fn check_end(log: &XRay, block: &FdrBlock, sink: &mut Diagnostics) {
     let header = log.header();
     let (end, len) = (block.end, log.source().len());
+    if let Some(error) = block.broken.as_deref().filter(|error| error.field == UNWRITTEN) {
+        let zeros = (end as u64).saturating_sub(error.offset);
+        let message =
+            format!("{zeros} bytes up to {end:#x} were not written: they begin with a page of zeros");
+        sink.push(&LOST, error.offset, None, "", || message.into());
+    }
     if block.missing > 0 {
         let (available, missing) = (end.saturating_sub(block.records.start), block.missing);
         let message = format!("{available} bytes are present, {missing} are missing");
@@ -181,6 +188,7 @@ fn check_end(log: &XRay, block: &FdrBlock, sink: &mut Diagnostics) {
         };
     }
     match &block.broken {
+        Some(error) if error.field == UNWRITTEN => {}
         Some(error) if is_typed_cut(log, block) && is_short(error) => {}
         Some(error) if block.bound == BufferEnd::Unstated && end == len => {
             sink.push(&TRUNCATED, error.offset, None, error.field, || error.to_string().into());

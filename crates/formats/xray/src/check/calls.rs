@@ -1,7 +1,7 @@
 //! Checks that function entries and exits are balanced in each thread.
 
 use perfuse_wire::{Diagnostics, Rule};
-use perfuse_workers::install;
+use perfuse_workers::{in_call, install};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rustc_hash::FxHashMap;
 
@@ -135,8 +135,9 @@ pub fn check_fdr_calls(log: &XRay, survey: &FdrSurvey, sink: &mut Diagnostics) {
         stack.end()
     };
     let threads: Vec<_> = threads.into_values().collect();
-    let balances =
-        install(|| threads.into_par_iter().map(balance).reduce(CallBalance::default, CallBalance::merge));
+    let balances = install(|| {
+        threads.into_par_iter().map(in_call(balance)).reduce(CallBalance::default, CallBalance::merge)
+    });
     balances.report(sink);
 }
 

@@ -26,23 +26,27 @@ pub struct OrderedBuffer<'a> {
     pub index: usize,
 }
 
+/// Wall time of a buffer in seconds and nanoseconds, where it is known.
+type WallTime = Option<(i64, i32)>;
 /// Wall time and counter at the start of a buffer, as far as it contains them.
-type StartTime = (Option<(i64, i32)>, Option<u64>);
+type StartTime = (WallTime, Option<u64>);
+/// What copies of a buffer have in common: thread, start, and number of records.
+type CopyKey = (ThreadIds, StartTime, usize);
 
 /// All buffers: those of each thread in order of time, at the positions that the thread's buffers have in the files.
 /// So a log that is in order keeps its order. Copies are removed; their number is returned.
 pub fn ordered_buffers<'a>(logs: &[&'a XRay]) -> (Vec<OrderedBuffer<'a>>, u64) {
     let mut all: Vec<OrderedBuffer<'a>> = Vec::new();
     let mut copies = 0u64;
-    let mut of_thread: FxHashMap<ThreadIds, Vec<(StartTime, usize)>> = FxHashMap::default();
-    let mut seen: FxHashMap<(ThreadIds, StartTime, usize), Vec<OrderedBuffer<'a>>> = FxHashMap::default();
+    let mut of_thread: FxHashMap<ThreadIds, Vec<(WallTime, usize)>> = FxHashMap::default();
+    let mut seen: FxHashMap<CopyKey, Vec<OrderedBuffer<'a>>> = FxHashMap::default();
     for &log in logs {
         let LogContent::Fdr(survey) = log.content() else { continue };
         let mut last: FxHashMap<ThreadIds, (i64, i32)> = FxHashMap::default();
         for (index, block) in survey.blocks.iter().enumerate() {
             let thread_ids = thread_ids(block);
             // A buffer without a wall time sorts with the thread's buffer before it.
-            let wall = block.wall.or_else(|| last.get(&thread_ids).copied());
+            let wall = block.known_wall().or_else(|| last.get(&thread_ids).copied());
             wall.and_then(|wall| last.insert(thread_ids, wall));
             let start_time = (wall, block.first_cpu.map(|(_, tsc)| tsc));
             let position = OrderedBuffer { log, survey, block, index };
@@ -54,14 +58,15 @@ pub fn ordered_buffers<'a>(logs: &[&'a XRay]) -> (Vec<OrderedBuffer<'a>>, u64) {
             if logs.len() > 1 && same.len() < MAX_COMPARED {
                 same.push(position);
             }
-            of_thread.entry(thread_ids).or_default().push((start_time, all.len()));
+            // Not by the counter: buffers get one where they have none, and would then be in another order.
+            of_thread.entry(thread_ids).or_default().push((wall, all.len()));
             all.push(position);
         }
     }
     let mut ordered: Vec<Option<OrderedBuffer<'a>>> = vec![None; all.len()];
     for blocks in of_thread.values() {
         let mut in_time = blocks.clone();
-        in_time.sort_by_key(|&(start_time, position)| (start_time, position));
+        in_time.sort_unstable();
         for (&(_, to), &(_, from)) in blocks.iter().zip(&in_time) {
             if let Some(slot) = ordered.get_mut(to) {
                 *slot = all.get(from).copied();

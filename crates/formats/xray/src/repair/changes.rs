@@ -2,15 +2,11 @@
 
 use perfuse_wire::{Diagnostic, Rule, Severity};
 
-use crate::check::true_rate;
-use crate::log::XRay;
 use crate::rules::*;
 use perfuse_recording::Change;
 
 static REPAIRS: &[(&Rule, &str)] = &[
     (&VERSION, "written as the version it was read as"),
-    (&FREQUENCY_ZERO, "the estimated rate was written"),
-    (&FREQUENCY_WRONG, "the estimated rate was written"),
     (&HEADER_GARBAGE, "cleared"),
     (&LOST, "left out"),
     (&TRUNCATED, "ended after the last complete record"),
@@ -54,11 +50,8 @@ static REPAIRS: &[(&Rule, &str)] = &[
 ];
 
 /// The change made for a finding; `None` where it cannot be repaired.
-pub fn change_for(log: &XRay, finding: &Diagnostic) -> Option<Change> {
+pub fn change_for(finding: &Diagnostic) -> Option<Change> {
     let (_, done) = REPAIRS.iter().find(|(rule, _)| *rule == finding.rule)?;
-    if *finding.rule == FREQUENCY_ZERO && true_rate(log).is_none() {
-        return None;
-    }
     let times =
         if finding.count > 1 { format!(" ({} times from here on)", finding.count) } else { String::new() };
     let message = format!("{}: {done}{times}", finding.message);

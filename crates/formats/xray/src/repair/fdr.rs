@@ -1,18 +1,24 @@
 //! Repairs FDR logs, buffer by buffer.
 
+use std::hash::RandomState;
 use std::io::{self, Write};
+
+use rustc_hash::FxHashSet;
 
 use super::output::{RepairOutput, log_header};
 use super::plan::{PlannedBuffer, plan};
 use crate::block::{FdrBlock, RECORDS_PER_SLICE, TscState};
+use crate::check::differing_rate;
 use crate::check::grammar::{Grammar, RecordClass};
 use crate::consts::{Action, FUNCTION_BYTES};
 use crate::encode::has_kind;
 use crate::fdr::FdrSurvey;
-use crate::log::XRay;
+use crate::log::{XRay, wall_ns};
+use crate::rate::{self, ClockPair};
 use crate::record_iter::{FunctionRun, RecordItem, RecordIter};
 use crate::records::{Event, EventTime, Record, XRayDialect, metadata_kind};
-use perfuse_recording::Recording;
+use crate::rules::{COPY, FREQUENCY_WRONG, FREQUENCY_ZERO};
+use perfuse_recording::{Change, Recording};
 
 /// In version 1 the output is at most this many times the input plus a megabyte, so that padding does not fill a
 /// disk.
@@ -21,62 +27,107 @@ const MAX_PADDING_RATIO: u64 = 16;
 /// Largest `buffer_size` that is retained where the file is smaller.
 const MAX_UNBACKED_BUFFER_BYTES: u64 = 1 << 20;
 
-/// Writes an FDR log.
+/// Writes an FDR log; returns changes that no finding announced.
 ///
 /// # Errors
 /// When writing fails.
-pub fn write_fdr_log(log: &XRay, survey: &FdrSurvey, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_fdr_log(log: &XRay, survey: &FdrSurvey, out: &mut dyn Write) -> io::Result<Vec<Change>> {
     let dialect = XRayDialect { payloads: true, ..log.header().dialect() };
-    let plan = plan(log, survey);
+    let mut changes = Vec::new();
+    let buffers = measure_all(log, survey, dialect, &mut changes)?;
+    let hz = written_rate(log, &buffers, &mut changes);
     if dialect.version == 1 {
-        return write_version_1(log, survey, &plan, out);
+        write_version_1(log, survey, &buffers, hz, out)?;
+        return Ok(changes);
     }
-    out.write_all(&log_header(log, log.header().file.buffer_size))?;
+    out.write_all(&log_header(log, hz, log.header().file.buffer_size))?;
     let mut out = RepairOutput::to(out, dialect);
-    for planned in &plan {
-        let size = measure(log, survey, planned, dialect)?;
-        out.put(&Record::BufferExtents(size))?;
-        write_buffer(log, survey, planned, &mut out)?;
-        release(log, survey, planned);
+    for buffer in &buffers {
+        out.put(&Record::BufferExtents(buffer.bytes))?;
+        write_buffer(log, survey, &buffer.planned, &mut out)?;
+        release(log, survey, &buffer.planned);
     }
-    out.flush()
+    out.flush()?;
+    Ok(changes)
 }
+
+/// A buffer to write, and what will be written.
+struct MeasuredBuffer {
+    planned: PlannedBuffer,
+    /// Size in bytes, without BufferExtents.
+    bytes: u64,
+    /// Wall time in nanoseconds and the counter after it.
+    clock_pair: Option<ClockPair>,
+}
+
+/// The planned buffers with their sizes, without those that become equal to another one, since readers take them for copies.
+fn measure_all(
+    log: &XRay,
+    survey: &FdrSurvey,
+    dialect: XRayDialect,
+    changes: &mut Vec<Change>,
+) -> io::Result<Vec<MeasuredBuffer>> {
+    let keys = [RandomState::new(), RandomState::new()];
+    let mut seen = FxHashSet::default();
+    let mut buffers = Vec::new();
+    for planned in plan(log, survey) {
+        let mut sum = RepairOutput::counting(dialect, &keys);
+        write_buffer(log, survey, &planned, &mut sum)?;
+        sum.flush()?;
+        release(log, survey, &planned);
+        let is_known = planned.wall != (0, 0);
+        if is_known && !seen.insert(sum.hashes()) {
+            let offset = survey.blocks.get(planned.index).map_or(0, |block| block.offset);
+            let message = "with its corrections it equals another buffer, and was left out".to_owned();
+            changes.push(Change { rule: &COPY, offset, message });
+            continue;
+        }
+        let wall_ns = wall_ns(planned.wall).filter(|_| is_known);
+        buffers.push(MeasuredBuffer { planned, bytes: sum.len, clock_pair: wall_ns.zip(sum.first_tsc) });
+    }
+    Ok(buffers)
+}
+
+/// The rate for the header: that which the wall times of the written buffers show where they show another than it states.
+fn written_rate(log: &XRay, buffers: &[MeasuredBuffer], changes: &mut Vec<Change>) -> u64 {
+    let stated = log.header().file.cycle_frequency;
+    let mut pairs: Vec<ClockPair> = buffers.iter().filter_map(|buffer| buffer.clock_pair).collect();
+    pairs.sort_unstable();
+    let Some(found) = differing_rate(stated, rate::estimate(&pairs)) else { return stated };
+    let hz = found.hz.round() as u64;
+    let rule = if stated == 0 { &FREQUENCY_ZERO } else { &FREQUENCY_WRONG };
+    let message = format!("the rate was {stated} Hz: the estimated rate of {hz} Hz was written");
+    changes.push(Change { rule, offset: FREQUENCY_OFFSET, message });
+    hz
+}
+
+/// Offset of `cycle_frequency` in the header.
+const FREQUENCY_OFFSET: u64 = 8;
 
 /// Writes a log of version 1, where buffers have equal distances.
 fn write_version_1(
     log: &XRay,
     survey: &FdrSurvey,
-    plan: &[PlannedBuffer],
+    buffers: &[MeasuredBuffer],
+    hz: u64,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let dialect = XRayDialect { payloads: true, ..log.header().dialect() };
-    let mut largest = 0;
-    for planned in plan {
-        largest = measure(log, survey, planned, dialect)?.max(largest);
-    }
+    let largest = buffers.iter().map(|buffer| buffer.bytes).max().unwrap_or(0);
     let len = log.source().len() as u64;
     let stated = log.header().file.buffer_size;
     let stride = if stated <= len.max(MAX_UNBACKED_BUFFER_BYTES) { stated.max(largest) } else { largest };
-    let padded = stride.saturating_mul(plan.len() as u64);
+    let padded = stride.saturating_mul(buffers.len() as u64);
     let max_bytes = len.saturating_mul(MAX_PADDING_RATIO).saturating_add(MAX_UNBACKED_BUFFER_BYTES);
     let stride = if padded > max_bytes { 0 } else { stride };
-    out.write_all(&log_header(log, stride))?;
+    out.write_all(&log_header(log, hz, stride))?;
     let mut out = RepairOutput::to(out, dialect);
-    for planned in plan {
-        let size = measure(log, survey, planned, dialect)?;
-        write_buffer(log, survey, planned, &mut out)?;
-        out.pad(stride.saturating_sub(size))?;
-        release(log, survey, planned);
+    for buffer in buffers {
+        write_buffer(log, survey, &buffer.planned, &mut out)?;
+        out.pad(stride.saturating_sub(buffer.bytes))?;
+        release(log, survey, &buffer.planned);
     }
     out.flush()
-}
-
-/// Size in bytes of a repaired buffer.
-fn measure(log: &XRay, survey: &FdrSurvey, planned: &PlannedBuffer, dialect: XRayDialect) -> io::Result<u64> {
-    let mut sum = RepairOutput::counting(dialect);
-    write_buffer(log, survey, planned, &mut sum)?;
-    sum.flush()?;
-    Ok(sum.len)
 }
 
 /// Releases the pages of a buffer.

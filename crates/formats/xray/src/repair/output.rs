@@ -1,8 +1,8 @@
 //! The output of a repair: a file, or only the number of bytes where a size must be known first.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
 
-use crate::check::true_rate;
 use crate::encode::{self, EncodeError};
 use crate::log::XRay;
 use crate::records::{Record, XRayDialect};
@@ -17,17 +17,24 @@ pub struct RepairOutput<'w> {
     buffer: Vec<u8>,
     /// Number of bytes.
     pub len: u64,
+    /// The first absolute counter.
+    pub first_tsc: Option<u64>,
+    /// Where bytes are only counted, two hashes of them, with keys that nobody can know.
+    hashers: Option<Hashers>,
 }
+
+type Hashers = [<RandomState as BuildHasher>::Hasher; 2];
 
 impl<'w> RepairOutput<'w> {
     /// An output to a writer.
     pub fn to(sink: &'w mut dyn Write, dialect: XRayDialect) -> Self {
-        Self { sink: Some(sink), dialect, buffer: Vec::new(), len: 0 }
+        Self { sink: Some(sink), dialect, buffer: Vec::new(), len: 0, first_tsc: None, hashers: None }
     }
 
-    /// An output that only counts bytes.
-    pub fn counting(dialect: XRayDialect) -> Self {
-        Self { sink: None, dialect, buffer: Vec::new(), len: 0 }
+    /// An output that only counts bytes and computes hashes of them.
+    pub fn counting(dialect: XRayDialect, keys: &[RandomState; 2]) -> Self {
+        let hashers = Some(keys.each_ref().map(BuildHasher::build_hasher));
+        Self { sink: None, dialect, buffer: Vec::new(), len: 0, first_tsc: None, hashers }
     }
 
     /// Appends a record.
@@ -35,6 +42,9 @@ impl<'w> RepairOutput<'w> {
     /// # Errors
     /// When writing fails.
     pub fn put(&mut self, record: &Record<'_>) -> io::Result<()> {
+        if let Record::NewCpuId { tsc, .. } = record {
+            self.first_tsc.get_or_insert(*tsc);
+        }
         record
             .encode(self.dialect, &mut self.buffer)
             .map_err(|error: EncodeError| io::Error::other(error.to_string()))?;
@@ -72,10 +82,18 @@ impl<'w> RepairOutput<'w> {
         self.flush_above(1)
     }
 
+    /// The hashes of the bytes so far.
+    pub fn hashes(&self) -> [u64; 2] {
+        self.hashers.as_ref().map(|hashers| hashers.each_ref().map(Hasher::finish)).unwrap_or_default()
+    }
+
     /// Writes the buffered bytes if there are at least this many.
     fn flush_above(&mut self, from: usize) -> io::Result<()> {
         if self.buffer.len() >= from {
             self.len = self.len.saturating_add(self.buffer.len() as u64);
+            for hasher in self.hashers.iter_mut().flatten() {
+                hasher.write(&self.buffer);
+            }
             if let Some(sink) = &mut self.sink {
                 sink.write_all(&self.buffer)?;
             }
@@ -85,10 +103,9 @@ impl<'w> RepairOutput<'w> {
     }
 }
 
-/// The header of a log, with the estimated rate where its own is wrong.
-pub fn log_header(log: &XRay, buffer_size: u64) -> Vec<u8> {
+/// The header of a log with this rate.
+pub fn log_header(log: &XRay, hz: u64, buffer_size: u64) -> Vec<u8> {
     let header = log.header();
-    let hz = true_rate(log).map_or(header.file.cycle_frequency, |found| found.hz.round() as u64);
     let version = header.dialect().version;
     encode::header(header.mode, version, header.tsc_flags(), hz, buffer_size, header.endian)
 }

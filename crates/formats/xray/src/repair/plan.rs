@@ -72,12 +72,13 @@ fn has_content(block: &FdrBlock) -> bool {
     calls || block.has_events() || block.first_cpu.is_some()
 }
 
-/// Whether the buffers of each thread are in order of time.
+/// Whether the wall times of each thread are in order. Counters are not compared: a buffer may be written with another one
+/// than it has, and would then be moved by the next repair.
 fn threads_are_in_order(survey: &FdrSurvey, plan: &[PlannedBuffer]) -> bool {
     let mut last: FxHashMap<(i32, i32), _> = FxHashMap::default();
     let mut blocks = plan.iter().filter_map(|planned| Some((planned, survey.blocks.get(planned.index)?)));
     blocks.all(|(planned, block)| {
-        let now = (planned.wall, block.first_cpu.map(|(_, tsc)| tsc));
+        let now = planned.wall;
         last.insert(thread_ids(block), now).is_none_or(|before| before <= now)
     })
 }

@@ -112,3 +112,52 @@ fn a_record_is_found_without_reading_those_before_its_buffer() {
         assert!(looked <= 2 * buffer.len() as u64 + 16, "{looked} of {size}");
     }
 }
+
+/// Calls of a log, its records as they are counted and as they are listed, and the codes of its findings.
+fn read(log: &XRay) -> (usize, u64, u64, Vec<&'static str>) {
+    let counted = log.summary().counts.iter().map(|(_, count)| count).sum();
+    let mut at = log.seek_index(0);
+    let listed = std::iter::from_fn(|| log.next_record(&mut at)).count() as u64;
+    (calls(log).len(), counted, listed, codes(&checked(log)))
+}
+
+#[test]
+fn what_was_never_written_is_not_a_record() {
+    let body = [enter(1, 1), exit(1, 1)].concat().repeat(100);
+    let zeros = vec![0; 1 << 20];
+    // After a buffer whose size is stated, and between two.
+    let first = block(7, 1, 1000, std::slice::from_ref(&body));
+    let second = block(7, 2, 5000, std::slice::from_ref(&body));
+    let after = log(&[first.clone(), zeros.clone()]);
+    assert_eq!(read(&after), (200, 205, 205, vec!["XR010"]));
+    let between = log(&[first, zeros.clone(), second]);
+    assert_eq!(read(&between), (400, 410, 410, vec!["XR010"]));
+    assert_eq!(checked(&between).len(), 1);
+    // Inside of one, from its first to its last possible record and at any distance from where a slice ends.
+    for num in [0, 1, 63, 64, 65, 16_383, 16_384, 16_385] {
+        let written = enter(1, 1).repeat(num);
+        let cut = log(&[block(7, 1, 1000, &[written, zeros.clone()])]);
+        let (found, counted, listed, codes) = read(&cut);
+        assert_eq!((found, counted, listed), (num, num as u64 + 5, num as u64 + 5), "{num}");
+        assert!(codes.contains(&"XR010"), "{num}: {codes:?}");
+    }
+}
+
+#[test]
+fn fewer_zeros_than_a_page_are_records_of_function_0() {
+    for (num, last) in [(511, enter(1, 1)), (1, enter(1, 1)), (511, Vec::new())] {
+        let more = usize::from(!last.is_empty());
+        let zeros = log(&[block(7, 1, 1000, &[enter(1, 1).repeat(100), enter(0, 0).repeat(num), last])]);
+        let (found, counted, listed, _) = read(&zeros);
+        let expected = 100 + num + more;
+        assert_eq!((found, counted, listed), (expected, expected as u64 + 5, expected as u64 + 5), "{num}");
+    }
+}
+
+#[test]
+fn neighbouring_gaps_are_one() {
+    // Buffers of version 1 are as far apart as the header states; none of these begins with a record.
+    let damaged = open([header_of(1, 1, HZ, 64), block(7, 1, 1, &[]), vec![0x0e; 64 * 10_000]].concat());
+    let LogContent::Fdr(survey) = damaged.content() else { panic!("an FDR log") };
+    assert!(survey.gaps.len() <= 2, "{}", survey.gaps.len());
+}

@@ -22,6 +22,8 @@ pub struct BufferWriter {
     /// The entry that an argument would belong to: offset of its record, and its function id.
     entry: Option<(usize, u32)>,
     has_events: bool,
+    /// Whether the preamble has a wall time; 0 stands for an unknown one.
+    has_wall: bool,
     /// Offset at which the last event ends.
     event_end: usize,
 }
@@ -37,6 +39,7 @@ impl BufferWriter {
             base: start.at,
             entry: None,
             has_events: false,
+            has_wall: false,
             event_end: 0,
         };
         buffer.restart(start);
@@ -49,6 +52,7 @@ impl BufferWriter {
         (self.entry, self.has_events, self.event_end) = (None, false, 0);
         let (pid, tid) = start.thread_ids;
         let (seconds, microseconds) = start.wall;
+        self.has_wall = start.wall != (0, 0);
         self.record(&Record::NewBuffer { tid });
         self.record(&Record::WallTime { seconds, microseconds });
         if has_kind(self.dialect.version, MetadataKind::PID) {
@@ -77,6 +81,12 @@ impl BufferWriter {
     pub fn is_ambiguous(&self) -> bool {
         let extent = BufferExtent { extents: None, records: 0..self.bytes.len(), bound: BufferEnd::Stated };
         self.has_events && self.dialect.version < 4 && !payloads_follow(&self.bytes, &extent, self.dialect)
+    }
+
+    /// Whether the preamble has a wall time.
+    #[must_use]
+    pub fn has_wall(&self) -> bool {
+        self.has_wall
     }
 
     /// The records, without BufferExtents and EndOfBuffer.

@@ -1,8 +1,9 @@
 //! Writes FDR logs: buffers as in the source, or gathered for each thread where the source has none.
 
+use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::buffer::BufferWriter;
 use super::sink::{
@@ -120,6 +121,9 @@ pub struct FdrSink<W: Write> {
     bytes: u64,
     written: WriteSummary,
     failed: Option<WriteError>,
+    /// Two hashes of each buffer with a wall time, with keys that nobody can know.
+    seen: FxHashSet<[u64; 2]>,
+    hashers: [RandomState; 2],
 }
 
 impl<W: Write> FdrSink<W> {
@@ -140,6 +144,8 @@ impl<W: Write> FdrSink<W> {
             bytes: 0,
             written: WriteSummary::default(),
             failed: None,
+            seen: FxHashSet::default(),
+            hashers: [RandomState::new(), RandomState::new()],
         }
     }
 
@@ -170,9 +176,17 @@ impl<W: Write> FdrSink<W> {
         Ok(())
     }
 
-    /// Writes a buffer, and counts it.
+    /// Writes a buffer, and counts it. Buffers of the source may become equal, when the items in which they differ cannot be
+    /// represented: readers would take the second one for a copy, so it is written once.
     fn write(&mut self, buffer: &mut BufferWriter) -> Result<(), WriteError> {
         buffer.seal();
+        if buffer.has_wall()
+            && !self.seen.insert(self.hashers.each_ref().map(|it| it.hash_one(buffer.bytes())))
+        {
+            let unsupported = &mut self.written.unsupported;
+            unsupported.copies = unsupported.copies.saturating_add(1);
+            return Ok(());
+        }
         let bytes = FdrWriter::<W>::bytes_of(buffer);
         self.largest_bytes = self.largest_bytes.max(bytes);
         self.bytes = self.bytes.saturating_add(bytes);

@@ -80,6 +80,8 @@ impl<W: Write> LogSink for YamlSink<W> {
                 let kind = match action {
                     Action::EXIT => "function-exit",
                     Action::TAIL_EXIT => "function-tail-exit",
+                    // Its argument may be lost.
+                    Action::ENTRY_ARGS => "function-enter-arg",
                     _ => "function-enter",
                 };
                 (kind, function_id, &[][..])
@@ -105,6 +107,8 @@ impl<W: Write> FinishLog for YamlSink<W> {
         self.lines.sort_by_key(|line| line.at.tsc);
         for YamlLine { thread_ids: (pid, tid), at, kind, function_id, argument, data } in &self.lines {
             let id = function_id.cast_signed();
+            // llvm-xray reads function ids as signed numbers, processes and threads as unsigned ones.
+            let (pid, tid) = (pid.cast_unsigned(), tid.cast_unsigned());
             let arguments = argument.map(|value| format!("args: [ {value} ], ")).unwrap_or_default();
             let data = scalar(data);
             let unnamed = || Cow::Owned(format!("'{id}'"));

@@ -1,0 +1,146 @@
+//! Slices that are not calls, and events without a duration: tables `slices`, `instants`, `exceptions`, `code_objects`.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use arrow_array::RecordBatch;
+use arrow_array::types::{Int64Type, UInt32Type};
+use perfuse_tables::access::{ColumnError, choices, nullable, numbers, text};
+use perfuse_tables::{Choices, SliceKind};
+
+use super::labels::Labels;
+use super::row::{SliceRow, TimelineSlice};
+use super::track::{TrackKind, TrackOwner};
+use crate::calls::Selection;
+
+/// Slices by kind and owner, in any order.
+#[derive(Debug, Default)]
+pub struct SpanTracks {
+    tracks: BTreeMap<(TrackKind, TrackOwner), Vec<TimelineSlice>>,
+}
+
+impl SpanTracks {
+    /// Adds a batch of `slices`: all but calls. A collection belongs to the process of its thread.
+    pub fn add_slices(
+        &mut self,
+        batch: &RecordBatch,
+        selection: &Selection,
+        process_of: impl Fn(u32) -> Option<u32>,
+        labels: &mut Labels,
+    ) -> Result<(), ColumnError> {
+        let kinds = choices::<SliceKind>(batch, "kind")?;
+        let threads = numbers::<UInt32Type>(batch, "thread_id")?;
+        let starts = numbers::<Int64Type>(batch, "start_ns")?;
+        let durations = numbers::<Int64Type>(batch, "duration_ns")?;
+        let names = text(batch, "name")?;
+        for row in 0..batch.num_rows() {
+            let thread_id = threads.value(row);
+            let kind = match kinds.get(row) {
+                SliceKind::Call => continue,
+                SliceKind::Gc => TrackKind::Gc,
+                SliceKind::Jit => TrackKind::Jit,
+                SliceKind::Lock => TrackKind::Lock,
+                SliceKind::Custom => TrackKind::Custom,
+            };
+            let name = names.get(row).unwrap_or_else(|| kinds.get(row).name());
+            let of_process = kind == TrackKind::Gc && !name.starts_with("finalizer");
+            let owner = match process_of(thread_id) {
+                Some(process_id) if of_process => TrackOwner::Process(process_id),
+                _ => TrackOwner::Thread(thread_id),
+            };
+            let duration_ns = durations.value(row).max(0).unsigned_abs();
+            let slice =
+                TimelineSlice { start_ns: starts.value(row), duration_ns, label: labels.id(name, None) };
+            self.add(kind, owner, slice, selection, (!of_process).then_some(thread_id));
+        }
+        Ok(())
+    }
+
+    /// Adds a batch of `instants`, or of `exceptions`, of which only those thrown are events of the program.
+    pub fn add_instants(
+        &mut self,
+        batch: &RecordBatch,
+        selection: &Selection,
+        labels: &mut Labels,
+    ) -> Result<(), ColumnError> {
+        let kinds = text(batch, "kind")?;
+        let threads = numbers::<UInt32Type>(batch, "thread_id")?;
+        let times = numbers::<Int64Type>(batch, "ts_ns")?;
+        let handlers = numbers::<UInt32Type>(batch, "function_id").ok();
+        for row in 0..batch.num_rows() {
+            if handlers.is_some_and(|functions| nullable(functions, row).is_some()) {
+                continue;
+            }
+            let label = labels.id(kinds.get(row).unwrap_or_default(), None);
+            let slice = TimelineSlice { start_ns: times.value(row), duration_ns: 0, label };
+            let thread_id = threads.value(row);
+            self.add(TrackKind::Instants, TrackOwner::Thread(thread_id), slice, selection, Some(thread_id));
+        }
+        Ok(())
+    }
+
+    /// Adds a batch of `code_objects`: each is an event at the time from which its code can run.
+    pub fn add_code(
+        &mut self,
+        batch: &RecordBatch,
+        selection: &Selection,
+        labels: &mut Labels,
+    ) -> Result<(), ColumnError> {
+        let functions = numbers::<UInt32Type>(batch, "function_id")?;
+        let processes = numbers::<UInt32Type>(batch, "process_id")?;
+        let threads = numbers::<UInt32Type>(batch, "thread_id")?;
+        let times = numbers::<Int64Type>(batch, "create_ns")?;
+        let (kinds, tiers) = (text(batch, "kind")?, text(batch, "tier")?);
+        for row in 0..batch.num_rows() {
+            let tier = tiers.get(row).or(kinds.get(row));
+            let label = labels.code(functions.value(row), tier);
+            let slice = TimelineSlice { start_ns: times.value(row), duration_ns: 0, label };
+            let owner = TrackOwner::Process(processes.value(row));
+            self.add(TrackKind::Compilations, owner, slice, selection, nullable(threads, row));
+        }
+        Ok(())
+    }
+
+    fn add(
+        &mut self,
+        kind: TrackKind,
+        owner: TrackOwner,
+        mut slice: TimelineSlice,
+        selection: &Selection,
+        thread_id: Option<u32>,
+    ) {
+        if selection.threads.is_some() && !thread_id.is_some_and(|thread_id| selection.has(thread_id)) {
+            return;
+        }
+        if let Some(range) = &selection.time_ns {
+            let end_ns = slice.end_ns();
+            if slice.start_ns >= range.end || end_ns < range.start {
+                return;
+            }
+            let start_ns = slice.start_ns.max(range.start);
+            slice.duration_ns = end_ns.min(range.end).saturating_sub(start_ns).max(0).unsigned_abs();
+            slice.start_ns = start_ns;
+        }
+        self.tracks.entry((kind, owner)).or_default().push(slice);
+    }
+
+    /// The rows of each track. A slice is in the first row in which no earlier one has not ended.
+    pub fn finish(self) -> impl Iterator<Item = (TrackKind, TrackOwner, Vec<SliceRow>)> {
+        self.tracks.into_iter().map(|((kind, owner), mut slices)| {
+            slices.sort_by_key(|slice| (slice.start_ns, Reverse(slice.duration_ns)));
+            let mut rows: Vec<(i64, SliceRow)> = Vec::new();
+            for slice in slices {
+                let has_room = |(end_ns, _): &(i64, SliceRow)| *end_ns <= slice.start_ns;
+                let depth = rows.iter().position(has_room).unwrap_or(rows.len());
+                if depth == rows.len() {
+                    rows.push((i64::MIN, SliceRow::default()));
+                }
+                if let Some((end_ns, row)) = rows.get_mut(depth) {
+                    *end_ns = (*end_ns).max(slice.end_ns());
+                    row.push(slice);
+                }
+            }
+            (kind, owner, rows.into_iter().map(|(_, row)| row).collect())
+        })
+    }
+}

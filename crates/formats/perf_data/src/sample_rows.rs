@@ -1,0 +1,104 @@
+//! Tables with rows for parts of samples, in the order of the samples.
+
+use std::sync::{Arc, PoisonError};
+
+use arrow_array::RecordBatch;
+use perfuse_recording::Placement;
+use rustc_hash::FxHashMap;
+
+use super::attribute::EventRecordLayout;
+use super::off_cpu;
+use super::order::TimeOrder;
+use super::perf_file::PerfFile;
+use super::reader::Releaser;
+use super::sample::SampleRecord;
+
+/// Number of rows of a record batch.
+const BATCH_ROWS: usize = 65_536;
+
+/// What rows of a sample have in common.
+#[derive(Clone, Copy, Debug)]
+pub struct SampleRow<'a> {
+    /// Key of the sample.
+    pub sample_id: u64,
+    /// Its time on the profile's clock, in nanoseconds.
+    pub ts_ns: i64,
+    /// Its process.
+    pub process_id: u32,
+    /// Fields of samples of its event.
+    pub layout: &'a EventRecordLayout,
+    /// Recording.
+    pub source_id: u32,
+    /// Offset of its record.
+    pub record_offset: u64,
+}
+
+/// Makes the rows of a table.
+pub trait SampleRows {
+    /// Adds the rows of a sample.
+    fn push(&mut self, row: &SampleRow<'_>, sample: &SampleRecord<'_>);
+    /// Number of rows.
+    fn len(&self) -> usize;
+    /// Returns the rows as Arrow and removes them.
+    fn finish(&mut self) -> RecordBatch;
+}
+
+/// Batches of a table with rows for parts of samples.
+pub struct SampleRowBatches<R> {
+    file: Arc<PerfFile>,
+    placement: Placement,
+    order: TimeOrder,
+    processes: FxHashMap<i32, u32>,
+    next_id: u64,
+    rows: R,
+    releaser: Releaser,
+}
+
+impl<R: SampleRows> SampleRowBatches<R> {
+    /// Batches of a file.
+    pub fn new(file: &Arc<PerfFile>, placement: &Placement, rows: R) -> Self {
+        Self {
+            file: file.clone(),
+            placement: placement.clone(),
+            order: TimeOrder::samples(file),
+            processes: FxHashMap::default(),
+            next_id: placement.first.sample,
+            rows,
+            releaser: Releaser::default(),
+        }
+    }
+}
+
+impl<R: SampleRows> Iterator for SampleRowBatches<R> {
+    type Item = RecordBatch;
+
+    fn next(&mut self) -> Option<RecordBatch> {
+        let Self { file, placement, order, processes, next_id, rows, releaser } = self;
+        while rows.len() < BATCH_ROWS {
+            let Some(timed) = order.next(file) else { break };
+            let Some(record) = file.at(timed.location) else { continue };
+            let Some(head) = file.sample_head(&record) else { continue };
+            let sample_id = *next_id;
+            *next_id = next_id.saturating_add(1);
+            let (Ok(sample), Some(layout)) = (file.sample(&record), file.event_layout(&record)) else {
+                continue;
+            };
+            let pid = head.pid.unwrap_or(-1);
+            let process_id = *processes.entry(pid).or_insert_with(|| {
+                placement.identities.lock().unwrap_or_else(PoisonError::into_inner).process(pid)
+            });
+            let time = off_cpu::time_within(head.time.unwrap_or(0), file.survey().span);
+            let row = SampleRow {
+                sample_id,
+                ts_ns: placement.clock.ns(time),
+                process_id,
+                layout,
+                source_id: placement.source_id,
+                record_offset: record.offset,
+            };
+            rows.push(&row, &sample);
+        }
+        releaser.release_before(file, order.oldest());
+        (rows.len() > 0).then(|| rows.finish())
+    }
+}

@@ -1,0 +1,227 @@
+//! Recordings in a saved profile: compressed copies, of which bytes that no table needs may be blank.
+
+use std::io::{self, Read, Write};
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
+use arrow_array::{Array, ArrayRef, BinaryArray, RecordBatch};
+use perfuse_recording::{
+    BatchStream, CallStream, Clock, Format, Placement, Position, Rate, Recording, Repaired, SamplingFacts,
+    Source, Summary, TableRequest, WallClockTime,
+};
+use perfuse_tables::{AllocationSum, CodeUnwinding, FrameRecovery, Offsets, SnapshotSum, UserStack};
+use perfuse_wire::{Diagnostics, RecordView};
+
+/// Copies of this size are compressed as much as possible.
+const SMALL_BYTES: usize = 4 << 20;
+const SMALL_LEVEL: i32 = 19;
+const LARGE_LEVEL: i32 = 9;
+/// Number of bytes that are compressed at once.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// Writes the bytes of a recording, compressed by zstd, with zeros in place of some ranges, which are sorted.
+///
+/// # Errors
+/// Those of the output.
+pub fn write_copy(source: &Source, blank: &[Range<u64>], out: impl Write) -> io::Result<()> {
+    let level = if source.len() <= SMALL_BYTES { SMALL_LEVEL } else { LARGE_LEVEL };
+    let mut encoder = zstd::Encoder::new(out, level)?;
+    encoder.include_checksum(true)?;
+    encoder.set_pledged_src_size(Some(source.len() as u64))?;
+    let zeros = vec![0u8; CHUNK_BYTES];
+    let mut at = 0usize;
+    let mut put = |bytes: &[u8]| -> io::Result<()> {
+        for chunk in bytes.chunks(CHUNK_BYTES) {
+            perfuse_stopping::checkpoint();
+            encoder.write_all(chunk)?;
+        }
+        Ok(())
+    };
+    for range in blank {
+        let start = usize::try_from(range.start).unwrap_or(usize::MAX).clamp(at, source.len());
+        let end = usize::try_from(range.end).unwrap_or(usize::MAX).clamp(start, source.len());
+        put(source.get(at..start).unwrap_or_default())?;
+        let mut left = end.saturating_sub(start);
+        while left > 0 {
+            let some = zeros.get(..left.min(CHUNK_BYTES)).unwrap_or_default();
+            put(some)?;
+            left = left.saturating_sub(some.len());
+        }
+        at = end;
+    }
+    put(source.get(at..).unwrap_or_default())?;
+    encoder.finish()?.flush()
+}
+
+/// Unpacks a copy of a recording that had `size` bytes.
+///
+/// # Errors
+/// Where it is damaged or has another size.
+pub fn read_copy(packed: &[u8], size: u64, path: &str, most: u64) -> io::Result<Source> {
+    let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
+    if size > most {
+        return Err(invalid(format!("the recording of {size} bytes in {} is too large", packed.len())));
+    }
+    let mut spill = perfuse_recording::Spill::default();
+    let mut decoder = zstd::Decoder::with_buffer(packed)?.single_frame().take(size.saturating_add(1));
+    let mut chunk = vec![0u8; CHUNK_BYTES];
+    loop {
+        perfuse_stopping::checkpoint();
+        match decoder.read(&mut chunk)? {
+            0 => break,
+            len => spill.push(chunk.get(..len).unwrap_or_default())?,
+        }
+    }
+    if spill.len() != size {
+        return Err(invalid(format!("the recording has not {size} bytes")));
+    }
+    spill.finish(path)
+}
+
+/// A recording whose copy lacks the machine code of some code objects.
+pub struct SavedCopy {
+    inner: Arc<dyn Recording>,
+    /// Numbers of the code objects whose bytes it has, sorted; all where `None`.
+    code: Option<Vec<u32>>,
+}
+
+impl SavedCopy {
+    /// Of a recording that was read from a copy.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Recording>, code: Option<Vec<u32>>) -> Self {
+        Self { inner, code }
+    }
+}
+
+/// The batch with null for the machine code of code objects that are not in `kept`.
+fn without_blank_code(batch: RecordBatch, kept: &[u32], first: u32) -> RecordBatch {
+    let schema = batch.schema();
+    let (Ok(ids), Ok(code)) = (schema.index_of("code_object_id"), schema.index_of("code")) else {
+        return batch;
+    };
+    let ids = batch.column(ids).as_primitive_opt::<UInt32Type>();
+    let bytes = batch.column(code).as_binary_opt::<i32>();
+    let (Some(ids), Some(bytes)) = (ids, bytes) else { return batch };
+    let is_kept = |id: u32| id.checked_sub(first).is_some_and(|number| kept.binary_search(&number).is_ok());
+    let rows = ids.values().iter().enumerate();
+    let known: BinaryArray =
+        rows.map(|(row, id)| (is_kept(*id) && bytes.is_valid(row)).then(|| bytes.value(row))).collect();
+    let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
+    if let Some(column) = columns.get_mut(code) {
+        *column = Arc::new(known);
+    }
+    RecordBatch::try_new(schema, columns).unwrap_or(batch)
+}
+
+impl Recording for SavedCopy {
+    fn format(&self) -> &'static Format {
+        self.inner.format()
+    }
+
+    fn source(&self) -> &Arc<Source> {
+        self.inner.source()
+    }
+
+    fn summary(&self) -> Summary {
+        self.inner.summary()
+    }
+
+    fn read_record<'a>(&'a self, at: &mut Position, wanted: &dyn Fn(&str) -> bool) -> Option<RecordView<'a>> {
+        self.inner.read_record(at, wanted)
+    }
+
+    fn seek_index(&self, index: u64) -> Position {
+        self.inner.seek_index(index)
+    }
+
+    fn seek_offset(&self, offset: u64) -> Option<Position> {
+        self.inner.seek_offset(offset)
+    }
+
+    fn check(&self, sink: &mut Diagnostics) {
+        self.inner.check(sink);
+    }
+
+    fn findings(&self, sink: &mut Diagnostics) {
+        self.inner.findings(sink);
+    }
+
+    fn repair(&self, out: &mut std::fs::File) -> io::Result<Repaired> {
+        self.inner.repair(out)
+    }
+
+    fn clock(&self, rate: Rate) -> Clock {
+        self.inner.clock(rate)
+    }
+
+    fn span(&self) -> Option<(u64, u64)> {
+        self.inner.span()
+    }
+
+    fn wall_clock_time(&self) -> Option<WallClockTime> {
+        self.inner.wall_clock_time()
+    }
+
+    fn sampling_facts(&self) -> Option<SamplingFacts> {
+        self.inner.sampling_facts()
+    }
+
+    fn function_id_bits(&self) -> Option<u32> {
+        self.inner.function_id_bits()
+    }
+
+    fn extent(&self) -> Offsets {
+        self.inner.extent()
+    }
+
+    fn fills(&self, table: &str) -> bool {
+        self.inner.fills(table)
+    }
+
+    fn num_rows(&self, table: &str) -> Option<u64> {
+        self.inner.num_rows(table)
+    }
+
+    fn table(&self, name: &str, placement: &Placement, request: &TableRequest) -> Option<BatchStream> {
+        let batches = self.inner.table(name, placement, request)?;
+        let (Some(kept), true) = (&self.code, name == "code_objects" && request.with_bytes) else {
+            return Some(batches);
+        };
+        let (kept, first) = (kept.clone(), placement.first.code_object);
+        Some(Box::new(batches.map(move |batch| without_blank_code(batch, &kept, first))))
+    }
+
+    fn call_segments(&self, placement: &Placement) -> Vec<CallStream> {
+        self.inner.call_segments(placement)
+    }
+
+    fn allocation_sums(&self, placement: &Placement) -> Option<Vec<AllocationSum>> {
+        self.inner.allocation_sums(placement)
+    }
+
+    fn snapshot_sums(&self, placement: &Placement) -> Option<Vec<SnapshotSum>> {
+        self.inner.snapshot_sums(placement)
+    }
+
+    fn num_user_stacks(&self) -> u64 {
+        self.inner.num_user_stacks()
+    }
+
+    fn user_stack(&self, number: u64, registers: &mut Vec<u64>) -> Option<UserStack<'_>> {
+        self.inner.user_stack(number, registers)
+    }
+
+    fn code_unwinding(&self, code_object: u32) -> Option<CodeUnwinding<'_>> {
+        self.inner.code_unwinding(code_object)
+    }
+
+    fn recovery(&self, address: u64) -> Option<FrameRecovery> {
+        self.inner.recovery(address)
+    }
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self.inner.as_any()
+    }
+}

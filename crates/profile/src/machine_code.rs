@@ -1,0 +1,86 @@
+//! What the addresses in machine code refer to.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use perfuse_binaries::symbolize::Module;
+use perfuse_engine::code_map::CodeMap;
+use perfuse_engine::mappings::Mappings;
+use perfuse_formats::TableRequest;
+use perfuse_tables::access::ColumnError;
+
+use crate::profile::Profile;
+
+/// What an address refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CodeTarget {
+    /// JIT code: its key, and the offset in it.
+    Code(u32, u64),
+    /// A function or stub of a file: its name, the offset in it, and the file.
+    Native(Arc<str>, u64, String),
+}
+
+impl Profile {
+    /// Rows of a table of code (`code_objects`, `line_rows`, `inline_calls`) that belong to some code objects, with their machine
+    /// code. Nothing is joined.
+    ///
+    /// # Errors
+    /// When a recording's table is not as declared.
+    pub fn code_rows(&self, name: &str, mut code_objects: Vec<u32>) -> Result<Vec<RecordBatch>, ColumnError> {
+        self.settle_keys()?;
+        code_objects.sort_unstable();
+        let request =
+            TableRequest { code_objects: Some(code_objects), with_bytes: true, ..TableRequest::default() };
+        Ok(self.collect(name, &request))
+    }
+
+    /// What some addresses of a process referred to at a time: JIT code of that time, else the mapped files.
+    ///
+    /// # Errors
+    /// When a recording's table is not as declared.
+    pub fn code_targets(
+        &self,
+        process_id: u32,
+        at_ns: i64,
+        addresses: &[u64],
+    ) -> Result<Vec<Option<CodeTarget>>, ColumnError> {
+        let queries: Vec<_> = addresses.iter().map(|address| (process_id, at_ns, *address)).collect();
+        self.code_targets_at(&queries)
+    }
+
+    /// The same for several processes and times: `(process_id, ts_ns, address)`.
+    ///
+    /// # Errors
+    /// When a recording's table is not as declared.
+    pub fn code_targets_at(
+        &self,
+        queries: &[(u32, i64, u64)],
+    ) -> Result<Vec<Option<CodeTarget>>, ColumnError> {
+        self.settle_keys()?;
+        let everything = TableRequest::default();
+        let codes = self.collect("code_objects", &everything);
+        let codes = CodeMap::new(&codes, &self.collect("code_moves", &everything))?;
+        let mappings = Mappings::new(&self.collect("mappings", &everything))?;
+        let target = |&(process_id, at_ns, address): &(u32, i64, u64)| {
+            if let Some(hit) = codes.find(process_id, address, at_ns) {
+                return Some(CodeTarget::Code(hit.code_object_id, hit.code_offset));
+            }
+            let found = mappings.find(process_id, address, at_ns)?;
+            let mapping =
+                mappings.rows.get(found.id as usize).filter(|_| !mappings.is_anonymous(found.id))?;
+            let file = mappings.file(mapping)?;
+            let module = self.module(&file.path, file.build_id.as_deref());
+            let resolved = module.resolve(module.position(address, mapping.start, mapping.file_offset));
+            let name = resolved.frames.first()?.name.clone();
+            let offset = resolved.relative_address?.saturating_sub(resolved.symbol_address?);
+            Some(CodeTarget::Native(name, offset, file.path.clone()))
+        };
+        Ok(queries.iter().map(target).collect())
+    }
+
+    /// A file that code was mapped from.
+    #[must_use]
+    pub fn module(&self, path: &str, build_id: Option<&str>) -> Arc<Module> {
+        self.symbolizer().module(path, build_id)
+    }
+}

@@ -1,0 +1,214 @@
+//! Saved profiles: what was resolved on the machine that saved a profile, in place of the join.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use arrow_array::RecordBatch;
+use arrow_array::types::UInt32Type;
+use perfuse_binaries::symbolize::Follow;
+use perfuse_binaries::xray_map::NamedFunctions;
+use perfuse_engine::join::JoinedTables;
+use perfuse_formats::saved::parquet_file::{BATCH_ROWS, TableError};
+use perfuse_formats::{Clock, Recording, TableRequest};
+use perfuse_tables::access::{ColumnError, nullable, numbers};
+use perfuse_tables::{
+    Identities, TableSpec, frames, functions, modules, processes, samples, stacks, threads,
+};
+
+use crate::profile::{Profile, ProfileOptions};
+use crate::recordings::ProfileInput;
+use crate::saved_tables::SavedTables;
+
+/// Rows of tables `frames`, `stacks`, `samples`, `functions` and `modules` that the join made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JoinedRows {
+    /// In the order of the tables above.
+    pub rows: [Range<u64>; 5],
+}
+
+/// Names of the tables of [`JoinedRows`].
+pub const JOINED_TABLES: [&str; 5] = ["frames", "stacks", "samples", "functions", "modules"];
+
+/// Rows of `functions` and `modules` that instrumentation maps named, of one recording.
+pub type NamedRows = (Range<u64>, Range<u64>);
+
+/// What a saved profile states about its tables.
+#[derive(Clone, Debug, Default)]
+pub struct SavedFacts {
+    /// Of the join; `None` where no recording had samples to join.
+    pub joined: Option<JoinedRows>,
+    /// Of each recording whose functions were named by maps.
+    pub named: Vec<NamedRows>,
+}
+
+/// Why a saved profile cannot be opened.
+#[derive(Debug)]
+pub enum SavedError {
+    /// A table cannot be read.
+    Table(TableError),
+    /// Keys of a table contradict those of others.
+    Keys(&'static str),
+}
+
+impl fmt::Display for SavedError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Table(error) => error.fmt(out),
+            Self::Keys(table) => {
+                write!(out, "keys of table {table} are not in order, or refer to rows that do not exist")
+            }
+        }
+    }
+}
+
+impl From<TableError> for SavedError {
+    fn from(error: TableError) -> Self {
+        Self::Table(error)
+    }
+}
+
+/// Whether a column of keys counts up from a first key.
+fn counts_up(batch: &RecordBatch, column: &'static str, first: u32) -> bool {
+    let Ok(keys) = numbers::<UInt32Type>(batch, column) else { return false };
+    keys.values().iter().zip(first..).all(|(key, expected)| *key == expected)
+}
+
+/// Whether all keys in a column are below a limit; null is allowed.
+fn are_below(batch: &RecordBatch, column: &'static str, limit: u32) -> bool {
+    let Ok(keys) = numbers::<UInt32Type>(batch, column) else { return false };
+    (0..keys.len()).filter_map(|row| nullable(keys, row)).all(|key| key < limit)
+}
+
+/// Whether each row of `stacks` follows that of its caller, so that no stack contains itself.
+fn callers_first(batch: &RecordBatch) -> bool {
+    let (Ok(parents), Ok(keys)) =
+        (numbers::<UInt32Type>(batch, "parent_stack_id"), numbers::<UInt32Type>(batch, "stack_id"))
+    else {
+        return false;
+    };
+    (0..keys.len()).all(|row| nullable(parents, row).is_none_or(|parent| parent < keys.value(row)))
+}
+
+fn end(first: u32, batch: &RecordBatch) -> u32 {
+    first.saturating_add(u32::try_from(batch.num_rows()).unwrap_or(u32::MAX))
+}
+
+impl Profile {
+    /// A profile of the recordings of a saved profile, with what was resolved when it was saved.
+    ///
+    /// # Errors
+    /// [`SavedError`]
+    pub fn of_saved(
+        inputs: Vec<ProfileInput>,
+        file: &Arc<dyn Recording>,
+        facts: &SavedFacts,
+    ) -> Result<Self, SavedError> {
+        let saved = SavedTables::of(file);
+        let mut profile =
+            Self::new(inputs, ProfileOptions { follow: Follow::Nothing, ..ProfileOptions::default() });
+        let Some(tables) = saved.profile() else { return Err(SavedError::Keys("sources")) };
+        if let Some(JoinedRows { rows }) = &facts.joined {
+            let [frame_rows, stack_rows, sample_rows, function_rows, module_rows] = rows.clone();
+            let joined = JoinedTables {
+                frames: tables.batch(&frames::SPEC, frame_rows)?,
+                stacks: tables.batch(&stacks::SPEC, stack_rows)?,
+                samples: vec![tables.batch(&samples::SPEC, sample_rows)?],
+                functions: tables.batch(&functions::SPEC, function_rows)?,
+                modules: tables.batch(&modules::SPEC, module_rows)?,
+                points: Vec::new(), // tables with addresses are read from the file, with their frames
+            };
+            profile.check_keys(&joined)?;
+            profile.joined = OnceLock::from(Ok(joined));
+            let whole = |spec: &'static TableSpec| -> Result<Vec<RecordBatch>, TableError> {
+                let opened = tables.parquet(spec.name)?;
+                opened.map_or_else(|| Ok(Vec::new()), |opened| opened.rows(None, BATCH_ROWS)?.collect())
+            };
+            let identities = Identities::of_tables(&whole(&processes::SPEC)?, &whole(&threads::SPEC)?);
+            *profile.identities() = identities.ok_or(SavedError::Keys("threads"))?;
+        }
+        if !facts.named.is_empty() {
+            let named = facts.named.iter().map(|(function_rows, module_rows)| {
+                Ok(NamedFunctions {
+                    functions: tables.batch(&functions::SPEC, function_rows.clone())?,
+                    modules: tables.batch(&modules::SPEC, module_rows.clone())?,
+                    findings: Vec::new(),
+                })
+            });
+            profile.named_functions = OnceLock::from(Ok(named.collect::<Result<Vec<_>, TableError>>()?));
+            profile.has_saved_names = true;
+        }
+        profile.saved = facts.joined.is_some().then_some(saved);
+        Ok(profile)
+    }
+
+    fn check_keys(&self, joined: &JoinedTables) -> Result<(), SavedError> {
+        let first = self.next_keys;
+        let (num_frames, num_stacks) = (end(first.frame, &joined.frames), end(first.stack, &joined.stacks));
+        let checks = [
+            ("frames", counts_up(&joined.frames, "frame_id", first.frame)),
+            ("frames", are_below(&joined.frames, "function_id", end(first.function, &joined.functions))),
+            ("frames", are_below(&joined.frames, "mapping_id", first.mapping)),
+            ("frames", are_below(&joined.frames, "code_object_id", first.code_object)),
+            ("stacks", counts_up(&joined.stacks, "stack_id", first.stack)),
+            ("stacks", are_below(&joined.stacks, "frame_id", num_frames)),
+            ("stacks", callers_first(&joined.stacks)),
+            ("samples", joined.samples.iter().all(|batch| are_below(batch, "stack_id", num_stacks))),
+            ("functions", counts_up(&joined.functions, "function_id", first.function)),
+            ("functions", are_below(&joined.functions, "module_id", end(first.module, &joined.modules))),
+            ("modules", counts_up(&joined.modules, "module_id", first.module)),
+        ];
+        checks
+            .into_iter()
+            .find(|(_, is_right)| !is_right)
+            .map_or(Ok(()), |(table, _)| Err(SavedError::Keys(table)))
+    }
+
+    /// Which rows of the tables were made by the join and by instrumentation maps, to be saved with the tables.
+    ///
+    /// # Errors
+    /// When a recording's table is not as declared.
+    pub fn saved_facts(&self) -> Result<SavedFacts, ColumnError> {
+        let joined = if self.fills("callchains") { Some(self.joined_rows()?) } else { None };
+        let mut named = Vec::new();
+        let named_functions = self.named_functions()?;
+        if !named_functions.is_empty() {
+            let plain = |name| self.num_plain_rows(name);
+            let (mut function, mut module) = (plain("functions"), plain("modules"));
+            for one in named_functions {
+                let function_end = function.saturating_add(one.functions.num_rows() as u64);
+                let module_end = module.saturating_add(one.modules.num_rows() as u64);
+                named.push((function..function_end, module..module_end));
+                (function, module) = (function_end, module_end);
+            }
+        }
+        Ok(SavedFacts { joined, named })
+    }
+
+    /// Clock and process of each recording, as they were given.
+    pub fn placements(&self) -> impl Iterator<Item = (&Clock, Option<i32>)> {
+        self.placed.iter().map(|placed| (&placed.clock, placed.placement.pid))
+    }
+
+    fn joined_rows(&self) -> Result<JoinedRows, ColumnError> {
+        let joined = self.joined()?;
+        let recorded = |name| {
+            let batches = self.collect(name, &TableRequest::default());
+            batches.iter().map(|batch| batch.num_rows() as u64).sum::<u64>()
+        };
+        let named = |name| -> Result<u64, ColumnError> {
+            Ok(self.with_names(name)?.iter().map(|batch| batch.num_rows() as u64).sum())
+        };
+        let after = |first: u64, num_rows: usize| first..first.saturating_add(num_rows as u64);
+        let num_samples = joined.samples.iter().map(RecordBatch::num_rows).sum();
+        Ok(JoinedRows {
+            rows: [
+                after(recorded("frames"), joined.frames.num_rows()),
+                after(recorded("stacks"), joined.stacks.num_rows()),
+                after(recorded("samples"), num_samples),
+                after(named("functions")?, joined.functions.num_rows()),
+                after(named("modules")?, joined.modules.num_rows()),
+            ],
+        })
+    }
+}

@@ -1,0 +1,38 @@
+//! Tables of a profile as they were saved.
+
+use std::sync::Arc;
+
+use perfuse_formats::Recording;
+use perfuse_formats::saved::SavedProfile;
+use perfuse_formats::saved::parquet_file::{BATCH_ROWS, TableError};
+
+use crate::inputs::Unreadable;
+use crate::table_stream::{StreamError, TableStream};
+
+/// The tables of a profile that was saved.
+pub(crate) struct SavedTables {
+    file: Arc<dyn Recording>,
+}
+
+impl SavedTables {
+    /// Those of an open file.
+    pub(crate) fn of(file: &Arc<dyn Recording>) -> Self {
+        Self { file: Arc::clone(file) }
+    }
+
+    /// The file; `None` where it is not a saved profile.
+    pub(crate) fn profile(&self) -> Option<&SavedProfile> {
+        self.file.as_any().downcast_ref()
+    }
+
+    /// A table as it was saved; `None` where it has no rows.
+    pub(crate) fn table(&self, name: &str) -> Option<TableStream> {
+        let opened = self.profile()?.parquet(name).transpose()?;
+        let path = self.file.source().path.clone();
+        let damaged = move |error: TableError| StreamError::Saved(Unreadable::noted(&path, error));
+        Some(match opened.and_then(|opened| opened.rows(None, BATCH_ROWS)) {
+            Ok(rows) => Box::new(rows.map(move |batch| batch.map_err(&damaged))),
+            Err(error) => Box::new(std::iter::once(Err(damaged(error)))),
+        })
+    }
+}

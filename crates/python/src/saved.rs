@@ -1,0 +1,181 @@
+//! Saved profiles: their members, the tables and recordings in them, and what is written to them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use perfuse_formats::saved::SavedProfile;
+use perfuse_formats::saved::copies::{SavedCopy, read_copy, write_copy};
+use perfuse_formats::saved::parquet_file::{BATCH_ROWS, write};
+use perfuse_formats::{Recording, registry};
+use perfuse_profile::saved::{JoinedRows, SavedFacts};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::arrow::{ArrowStream, reader};
+use crate::call::call;
+use crate::clock::{ClockRow, clock_row};
+use crate::errors::{io_error, lacking, table_error};
+use crate::inputs::{Inputs, ReadInputs};
+use crate::output::Target;
+use crate::profile::{PyPlaced, PyProfile};
+use crate::recording::PyRecording;
+
+const AGAIN: &str = "copy the file again, or make it again with `perfuse pack`";
+
+fn profile_of(recording: &PyRecording) -> PyResult<&SavedProfile> {
+    let found = recording.inner.as_any().downcast_ref();
+    found.ok_or_else(|| PyValueError::new_err("the recording is not a saved profile"))
+}
+
+fn damaged(py: Python<'_>, recording: &PyRecording, what: impl std::fmt::Display) -> PyErr {
+    lacking(py, &recording.inner.source().path, what, AGAIN)
+}
+
+/// Name and size of each member.
+#[pyfunction]
+pub fn saved_members(saved: &PyRecording) -> PyResult<Vec<(String, usize)>> {
+    let members = profile_of(saved)?.members().iter();
+    Ok(members.map(|member| (member.name.clone(), member.range.len())).collect())
+}
+
+/// The bytes of a member.
+#[pyfunction]
+pub fn saved_member<'py>(py: Python<'py>, saved: &PyRecording, name: &str) -> PyResult<Bound<'py, PyBytes>> {
+    let profile = profile_of(saved)?;
+    let bytes = saved.inputs.read(py, || profile.bytes(name))?;
+    let bytes = bytes.ok_or_else(|| damaged(py, saved, format!("{name} is missing or damaged")))?;
+    Ok(PyBytes::new(py, bytes))
+}
+
+/// A common table of a saved profile; None where it has no rows of it.
+#[pyfunction]
+pub fn saved_table(py: Python<'_>, saved: &PyRecording, name: &str) -> PyResult<Option<ArrowStream>> {
+    let profile = profile_of(saved)?;
+    let Some(spec) = perfuse_tables::table(name) else { return Ok(None) };
+    let rows = saved
+        .inputs
+        .read(py, || profile.parquet(name)?.map(|table| table.rows(None, BATCH_ROWS)).transpose())?;
+    let rows = rows.map_err(|error| damaged(py, saved, error))?;
+    Ok(rows.map(|rows| ArrowStream::trying(spec.schema(), saved.inputs.batches(rows))))
+}
+
+/// The recording in a member, which had `size` bytes; `code` are the numbers of the code objects whose bytes it has.
+#[pyfunction]
+#[pyo3(signature = (saved, member, path, size, code=None))]
+pub fn saved_recording(
+    py: Python<'_>,
+    saved: &PyRecording,
+    member: &str,
+    path: &str,
+    size: u64,
+    code: Option<Vec<u32>>,
+) -> PyResult<PyRecording> {
+    let profile = profile_of(saved)?;
+    let limit = saved.inner.source().unpack_limit;
+    let unpacked = saved.inputs.read(py, || {
+        profile
+            .bytes(member)
+            .map(|packed| read_copy(packed, size, path, limit.of_packed(packed.len() as u64)))
+    })?;
+    let unpacked = unpacked.ok_or_else(|| damaged(py, saved, format!("{member} is missing or damaged")))?;
+    let source = unpacked
+        .map_err(|error| io_error(py, &format!("{member} of {}", saved.inner.source().path), &error))?;
+    let opened = call(py, || registry::open(Arc::new(source)))?;
+    let inner = opened.map_err(|error| damaged(py, saved, format!("{member}: {error}")))?;
+    if inner.as_any().is::<SavedProfile>() {
+        return Err(damaged(py, saved, format!("{member} is a saved profile")));
+    }
+    let code = code.map(|mut numbers| {
+        numbers.sort_unstable();
+        numbers
+    });
+    let inner: Arc<dyn Recording> = Arc::new(SavedCopy::new(inner, code));
+    let inputs = Inputs::of([&inner]);
+    Ok(PyRecording { inner, inputs })
+}
+
+/// First row and the row after the last one.
+type Rows = (u64, u64);
+
+/// What a saved profile states about its tables: rows of frames, stacks, samples, functions and modules that the join made, and
+/// rows of functions and modules that maps named, of each recording.
+type FactsRow = (Option<[Rows; 5]>, Vec<(Rows, Rows)>);
+
+fn range((start, end): Rows) -> Range<u64> {
+    start..end
+}
+
+/// The profile of the recordings of a saved profile.
+#[pyfunction]
+pub fn saved_profile(
+    py: Python<'_>,
+    saved: &PyRecording,
+    placed: Vec<PyRef<'_, PyPlaced>>,
+    facts: FactsRow,
+) -> PyResult<PyProfile> {
+    let (joined, named) = facts;
+    let facts = SavedFacts {
+        joined: joined.map(|rows| JoinedRows { rows: rows.map(range) }),
+        named: named.into_iter().map(|(functions, modules)| (range(functions), range(modules))).collect(),
+    };
+    let inputs = placed.iter().map(|placed| placed.0.clone()).collect();
+    let opened =
+        saved.inputs.read(py, || perfuse_profile::Profile::of_saved(inputs, &saved.inner, &facts))?;
+    let inner = Arc::new(opened.map_err(|error| damaged(py, saved, error))?);
+    let inputs = Inputs::of(inner.recordings().chain([&saved.inner]));
+    Ok(PyProfile { inner, inputs })
+}
+
+/// What is to be stated about the tables of a profile when it is saved.
+#[pyfunction]
+pub fn saved_facts(py: Python<'_>, profile: &PyProfile) -> PyResult<FactsRow> {
+    let facts = profile.inputs.read(py, || profile.inner.saved_facts())?.map_err(table_error)?;
+    let rows = |range: Range<u64>| (range.start, range.end);
+    let joined = facts.joined.map(|joined| joined.rows.map(rows));
+    Ok((
+        joined,
+        facts.named.into_iter().map(|(functions, modules)| (rows(functions), rows(modules))).collect(),
+    ))
+}
+
+/// Clock and process of each recording of a profile.
+#[pyfunction]
+pub fn placements(profile: &PyProfile) -> Vec<(ClockRow, Option<i32>)> {
+    profile.inner.placements().map(|(clock, pid)| (clock_row(*clock), pid)).collect()
+}
+
+/// Writes a table as Parquet. Returns its number of rows.
+#[pyfunction]
+pub fn write_table(py: Python<'_>, out: Target, table: &str, stream: &Bound<'_, PyAny>) -> PyResult<u64> {
+    let spec = perfuse_tables::table(table).ok_or_else(|| PyValueError::new_err(table.to_owned()))?;
+    let batches = reader(stream)?;
+    let out = out.open()?;
+    let written = call(py, || write(spec, spec.schema(), batches, out, LEVEL))?;
+    written.map_err(table_error)
+}
+
+/// Level of zstd compression of tables.
+const LEVEL: i32 = 9;
+
+/// Writes a compressed copy of a recording. With `code`, only the machine code of these code objects (numbers within the
+/// recording) is in it, and no copies of stacks.
+#[pyfunction]
+#[pyo3(signature = (recording, out, code=None))]
+pub fn write_copy_of(
+    py: Python<'_>,
+    recording: &PyRecording,
+    out: Target,
+    code: Option<(bool, Vec<u32>)>,
+) -> PyResult<()> {
+    let out = out.open()?;
+    let inner = &recording.inner;
+    let written = recording.inputs.read(py, || {
+        let blank = code.map_or_else(Vec::new, |(keep_all, mut numbers)| {
+            numbers.sort_unstable();
+            inner.omissible_bytes(&|number| keep_all || numbers.binary_search(&number).is_ok())
+        });
+        write_copy(inner.source(), &blank, out)
+    })?;
+    Ok(written?)
+}

@@ -1,0 +1,77 @@
+//! When threads run, and the groups and namespaces they are in.
+
+use crate::column::choices;
+use crate::schema::table;
+
+choices! {
+    /// What a thread does between two context switches.
+    SchedState {
+        /// It is on a processor.
+        Running = "running",
+        /// It could continue: it was preempted.
+        Runnable = "runnable",
+        /// It waits.
+        Sleeping = "sleeping",
+    }
+}
+
+table! {
+    /// One row for each time that a thread is in one state, from one context switch to the next (`perf record --switch-events`).
+    sched_states {
+        /// Thread.
+        thread_id: u32,
+        /// Start on the profile's clock, in nanoseconds.
+        start_ns: i64,
+        /// End on the profile's clock, in nanoseconds; null where no further switch of the thread was recorded.
+        end_ns: Opt<i64>,
+        /// State:
+        state: Choice<super::SchedState>,
+        /// Processor that it is on, or that it left; null where not recorded.
+        cpu: Opt<u32>,
+        /// Off the processor: the last sample of the thread since it was put on the processor, whose stack is that of the wait where the
+        /// sample was taken at the switch (`-e context-switches -c 1`); null where there is none.
+        sample_id: Opt<u64>,
+        /// Recording that contains the record of this row.
+        source_id: u32,
+        /// Offset of that record in its file.
+        record_offset: u64,
+    }
+}
+
+table! {
+    /// One row for each control group whose path was recorded (`perf record --all-cgroups`).
+    cgroups {
+        /// Id of the group in the kernel.
+        cgroup: u64,
+        /// Path.
+        path: Str,
+        /// Time of the record on the profile's clock, in nanoseconds; null where the group existed before the recording.
+        ts_ns: Opt<i64>,
+        /// Number of samples that state this group.
+        num_samples: u64,
+        /// Recording that contains the record of this row.
+        source_id: u32,
+        /// Offset of that record in its file.
+        record_offset: u64,
+    }
+}
+
+table! {
+    /// One row for each namespace of a thread (`perf record --namespaces`).
+    namespaces {
+        /// Thread.
+        thread_id: u32,
+        /// Time on the profile's clock, in nanoseconds; null for a thread from before the recording.
+        ts_ns: Opt<i64>,
+        /// `net`, `uts`, `ipc`, `pid`, `user`, `mnt`, `cgroup`; a number for one without a name.
+        kind: Str,
+        /// Device of the namespace.
+        device: u64,
+        /// Inode of the namespace on it: threads with the same two numbers share the namespace.
+        inode: u64,
+        /// Recording that contains the record of this row.
+        source_id: u32,
+        /// Offset of that record in its file.
+        record_offset: u64,
+    }
+}
