@@ -1,0 +1,204 @@
+"""Costs of a fleet: by number of recordings, over decoding, of questions, sizes, memory, one and two Dask workers.
+
+    python benchmarks/fleet.py 10 100 1000 10000 [--folder DIR] [--dask]
+
+Recordings are made of the small perf.data and dump of the examples and corpus: each has its own time stamps in the
+header, so that its content is its own. Figures of `docs/fleet.md` are those of this program.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+CORPUS = Path(os.environ.get("PERFUSE_CORPUS", "../shared/corpus")) / "jitdump" / "produced"
+SOURCES = ("node20", "node24", "llvm19-orc", "wasmtime50", "jsc2.52", "cpython313")
+MARK = b"perfuse-fleet-copy-"
+
+
+def write_copies(folder: Path, number: int) -> list[str]:
+    """Copies of the sources: the time stamp of a dump's header differs, and each file's time of change is its day."""
+    inputs = []
+    for place in range(number):
+        source = SOURCES[place % len(SOURCES)]
+        target = folder / f"{source}-{place}"
+        data, dump = Path(f"{target}.perf.data"), Path(f"{target}.dump")
+        if not dump.exists():
+            shutil.copy(CORPUS / f"{source}.perf.data", data)
+            content = bytearray((CORPUS / f"{source}.dump").read_bytes())
+            # Bytes 24 to 32 of a dump's header: the time at which it was created.
+            stamp = int.from_bytes(content[24:32], "little") + place
+            content[24:32] = stamp.to_bytes(8, "little")
+            dump.write_bytes(content)
+            at = 1_793_534_400 + place % 14 * 86_400
+            os.utime(data, (at, at))
+            os.utime(dump, (at, at))
+        inputs.append(f"{data}+{dump}")
+    return inputs
+
+
+def decode(inputs: list[str]) -> float:
+    """Seconds of CPU for each recording: opened and joined, and nothing stored."""
+    import perfuse
+
+    started = time.process_time()
+    for one in inputs:
+        with perfuse.fuse(*one.split("+")) as profile:
+            for name in ("frames", "stacks", "samples", "functions", "modules"):
+                profile.tables[name].to_arrow()
+            for recording in profile.recordings:
+                recording.findings()
+    return (time.process_time() - started) / len(inputs)
+
+
+def add(inputs: list[str], dataset: Path, *options: str) -> dict[str, float]:
+    """Adds recordings by the command; its seconds, and the largest memory of its processes."""
+    listed = dataset.with_suffix(".list")
+    listed.write_text("".join(f"{one}\n" for one in inputs), encoding="utf-8")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    started = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "perfuse", "fleet", "add", str(dataset), "--from", str(listed), "--json", *options],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    seconds = time.monotonic() - started
+    if done.returncode > 1:
+        raise SystemExit(done.stderr)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    result = json.loads(done.stdout)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {"seconds": seconds, "cpu": cpu, "added": result["added"], "inner": result["seconds"]}
+
+
+def ask(dataset: Path) -> tuple[float, float]:
+    """Seconds of the first and of repeated top-functions questions over all recordings."""
+    from perfuse.fleet import Fleet
+    from perfuse.fleet.questions import select_event, top_functions
+    from perfuse.fleet.selecting import Recordings
+
+    fleet, every = Fleet(dataset), Recordings()
+    times = []
+    for _ in range(6):
+        started = time.monotonic()
+        top_functions(fleet, every, select_event(fleet, every, "cpu-clock"))
+        times.append(time.monotonic() - started)
+    return times[0], statistics.median(times[1:])
+
+
+def multiply(source: Path, target: Path, number: int) -> None:
+    """A dataset of many recordings: the rows of those of `source` again and again, with random weights."""
+    import duckdb
+
+    from perfuse.fleet import Fleet
+    from perfuse.fleet.layout import TABLES
+
+    fleet, made = Fleet(source), Fleet(target)
+    made.store.create()
+    delta = duckdb.connect()
+    delta.execute("SELECT setseed(0.5)").fetchall()
+    tables = {name: TABLES[name].arrow(fleet.rows(f"SELECT * FROM {name}")) for name in ("functions", "stacks")}
+    shared = TABLES["recordings"].names
+    recordings = fleet.rows(f"SELECT {', '.join(shared)} FROM recordings ORDER BY recording_id LIMIT 200")
+    delta.register("r", TABLES["recordings"].arrow(recordings))
+    keys = {row[shared.index("attempt_id")] for row in recordings}
+    for name in ("event_totals", "function_totals"):
+        names = TABLES[name].names
+        own = ", ".join(f"t.{one}" for one in names if one not in ("day", "service"))
+        rows = fleet.rows(
+            f"SELECT {own.replace('t.attempt_id', 't.attempt_id, r.day, r.service')} FROM {name} AS t"
+            " JOIN recordings AS r USING (recording_id)"
+        )
+        delta.register(name, TABLES[name].arrow([row for row in rows if row[1] in keys]))
+    times = -(-number // len(recordings))
+    copies = f"(SELECT range AS copy FROM range({times}))"
+    numbered = "recording_id || copy AS recording_id, attempt_id || copy AS attempt_id"
+    weights = "(self * (0.5 + random()))::BIGINT AS self, (total * (0.5 + random()))::BIGINT AS total"
+    queries = {
+        "event_totals": f"SELECT * EXCLUDE (copy) REPLACE ({numbered}) FROM event_totals CROSS JOIN {copies}",
+        "function_totals": f"SELECT * EXCLUDE (copy) REPLACE ({numbered}, {weights}) FROM function_totals"
+        f" CROSS JOIN {copies} ORDER BY event, function_hash, recording_id",
+        "recordings": f"SELECT * EXCLUDE (copy) REPLACE ({numbered}, 'b' || (copy % 10) AS build,"
+        f" 'h' || (copy % 500) AS host) FROM r CROSS JOIN {copies}",
+    }
+    import deltalake
+    from arro3.core import Table as ArrowTable
+
+    from perfuse.fleet.store import writer_properties
+
+    for name, table in tables.items():
+        deltalake.write_deltalake(made.store.table(name), table, mode="append")
+    for name, query in queries.items():
+        rows = ArrowTable.from_arrow(delta.sql(query))
+        table = made.store.table(name)
+        deltalake.write_deltalake(table, rows, mode="append", writer_properties=writer_properties())
+        print(f"  {name}: {rows.num_rows:,} rows", flush=True)
+
+
+def main() -> None:
+    """Prints the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("numbers", nargs="*", type=int, default=[10, 100])
+    parser.add_argument("--folder", type=Path, default=Path("/tmp/perfuse-fleet-benchmark"))
+    parser.add_argument("--engine", default="inline", choices=("inline", "pool"))
+    parser.add_argument(
+        "--dask", type=int, metavar="N", default=0, help="Compare 1 and 2 Dask workers on N recordings."
+    )
+    parser.add_argument("--questions", type=int, metavar="N", default=0, help="Ask N recordings, copied as rows.")
+    options = parser.parse_args()
+    options.folder.mkdir(exist_ok=True)
+    inputs = write_copies(options.folder, max([*options.numbers, options.dask]))
+    print(f"load {os.getloadavg()[0]:.1f}, {len(os.sched_getaffinity(0))} processors")
+    bare = decode(inputs[:60])
+    print(f"bare decoding: {1e3 * bare:.0f} ms of CPU a recording (60 recordings)")
+    for number in options.numbers:
+        dataset = options.folder / f"dataset-{number}"
+        shutil.rmtree(dataset, ignore_errors=True)
+        done = add(inputs[:number], dataset, "--engine", options.engine)
+        again = add(inputs[:number], dataset, "--engine", options.engine)
+        first, repeated = ask(dataset)
+        size = sum(one.stat().st_size for one in dataset.rglob("*.parquet"))
+        each = done["seconds"] / number
+        print(
+            f"{number:>6}: {1e3 * each:.0f} ms a recording ({1e3 * done['cpu'] / number:.0f} ms of CPU,"
+            f" {done['cpu'] / number / bare:.2f} times bare); again {1e3 * again['seconds'] / number:.1f} ms;"
+            f" top functions first {first:.2f} s, then {repeated:.3f} s; {size / number / 1e3:.1f} kB each on disk"
+            f" (with old files); {done['added']} added",
+            flush=True,
+        )
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e3
+    print(f"largest process: {peak:.0f} MB")
+    if options.questions:
+        target = options.folder / f"questions-{options.questions}"
+        shutil.rmtree(target, ignore_errors=True)
+        multiply(options.folder / f"dataset-{max(options.numbers)}", target, options.questions)
+        before = time.process_time()
+        first, repeated = ask(target)
+        cpu = (time.process_time() - before) / 6
+        size = sum(one.stat().st_size for one in target.rglob("*.parquet"))
+        print(
+            f"{options.questions} recordings: top functions first {first:.2f} s, then {repeated:.2f} s"
+            f" ({cpu:.2f} s of CPU); {size / options.questions / 1e3:.1f} kB a recording, without stacks"
+        )
+    if options.dask:
+        seconds = []
+        for workers in (1, 2):
+            dataset = options.folder / f"dask-{workers}"
+            shutil.rmtree(dataset, ignore_errors=True)
+            done = add(inputs[: options.dask], dataset, "--dask", "local", "--workers", str(workers))
+            seconds.append(done["inner"])
+            print(f"Dask, {workers} workers: {done['inner']:.1f} s for {options.dask} recordings")
+        print(f"two workers: {seconds[0] / seconds[1]:.2f} times one")
+
+
+if __name__ == "__main__":
+    main()

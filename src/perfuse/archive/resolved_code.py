@@ -1,0 +1,318 @@
+"""Machine code of programs and libraries in a saved profile, with what is known of each address, and source texts.
+
+What annotating a function asks of this machine's files is asked when the profile is saved, for every function on a
+stack; a saved profile answers from that.
+"""
+
+import json
+import lzma
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from perfuse import _core
+from perfuse.analysis.instructions import decode
+from perfuse.analysis.sampled import events
+from perfuse.archive.contents import CodeChoice, NotSavedError, SourceChoice, SymbolFrames
+from perfuse.archive.source import WholeProfile
+from perfuse.elf_machine import E_MACHINES, e_machine
+from perfuse.errors import UnreadableInput
+from perfuse.table import Columns
+
+FACTS = "resolved/code.json.xz"
+BYTES = "resolved/code.bin.xz"
+MAX_BYTES = 1 << 30
+"""Most bytes that one of these may become."""
+MAX_MEMORY = 256 << 20
+"""Most memory that unpacking may take besides."""
+
+Target = tuple[int | None, str | None, int, str | None]
+
+
+class _Texts:
+    """Texts, each stored once."""
+
+    def __init__(self) -> None:
+        self.all: list[Any] = []
+        self._numbers: dict[Any, int] = {}
+
+    def number(self, text: Any) -> int:
+        if text not in self._numbers:
+            self._numbers[text] = len(self.all)
+            self.all.append(text)
+        return self._numbers[text]
+
+
+class _Recorder:
+    """Collects answers about the code of a profile."""
+
+    def __init__(self, profile: WholeProfile) -> None:
+        self._profile = profile
+        self._texts, self._frames = _Texts(), _Texts()
+        self._code = bytearray()
+        self.paths: set[str] = set()
+
+    def native(self, *, all_on_stacks: bool) -> list[dict[str, Any]]:
+        """Code of the functions of files that samples were taken in, or of all that are on stacks."""
+        stacks = Columns(self._profile.tables["stacks"])
+        tops = set(Columns(self._profile.tables["samples"])["stack_id"])
+        innermost = {frame for stack, frame in stacks.tuples("stack_id", "frame_id") if stack in tops}
+        frames = Columns(self._profile.tables["frames"])
+        mappings = Columns(self._profile.tables["mappings"])
+        files = {row[0]: row[1:] for row in mappings.tuples("mapping_id", "path", "build_id")}
+        positions: dict[tuple[str, str | None], set[int]] = {}
+        starts: dict[tuple[str, str | None], set[int]] = {}
+        columns = ("frame_id", "inline_depth", "mapping_id", "relative_address", "unwound_by", "code_object_id")
+        # An inlined call that is innermost has the address of the function that contains it.
+        rows = list(frames.tuples(*columns))
+        sampled = {row[2:4] for row in rows if row[0] in innermost}
+        for _, depth, mapping, address, unwound_by, code in rows:
+            path, build_id = files.get(mapping, (None, None))
+            if depth != 0 or address is None or code is not None or path is None:
+                continue
+            if not all_on_stacks and (mapping, address) not in sampled:
+                continue
+            is_sampled = unwound_by == "sampled"
+            positions.setdefault((path, build_id), set()).add(address if is_sampled else max(address - 1, 0))
+            if is_sampled:
+                starts.setdefault((path, build_id), set()).add(address)
+        return [self._module(*file, sorted(found), starts.get(file, set())) for file, found in positions.items()]
+
+    def _module(self, path: str, build_id: str | None, positions: list[int], starts: set[int]) -> dict[str, Any]:
+        module = self._profile.native_module(path, build_id)
+        functions: list[list[int]] = []
+        errors: list[list[int]] = []
+        addresses: set[int] = set()
+        end = -1
+        for position in positions:
+            if position < end:
+                continue
+            try:
+                start, code, machine = module.function_code(position)
+            except ValueError as error:
+                errors.append([position, self._texts.number(str(error))])
+                continue
+            functions.append([start, len(self._code), len(code), machine])
+            self._code += code
+            end = start + len(code)
+            sampled = [one - start for one in starts if start <= one < end]
+            for one in (*decode(code, start, machine), *decode(code, start, machine, starts=sampled)):
+                addresses.add(start + one.offset)
+                addresses |= {to for to in (one.target_address, one.constant) if to and not start <= to < end}
+        asked = sorted(addresses)
+        rows = []
+        for address, (found, symbol) in zip(asked, module.frames(asked), strict=True):
+            rows.append([address, self._frames.number(tuple(map(self._frame, found))), symbol])
+        return {
+            "path": path,
+            "build_id": build_id,
+            "file": module.file,
+            "debug_file": module.debug_file,
+            "functions": functions,
+            "errors": errors,
+            "addresses": rows,
+        }
+
+    def _frame(self, frame: tuple[str, str | None, int | None, int | None]) -> tuple[Any, ...]:
+        name, path, line, column = frame
+        if path is not None:
+            self.paths.add(path)
+        return self._texts.number(name), self._texts.number(path), line, column
+
+    def jit(self, sampled: Sequence[int]) -> list[list[Any]]:
+        """What code of sampled code objects refers to in files: `[process, address, [[ts_ns, name, offset, file]]]`."""
+        fusion, profile = self._profile._fusion, self._profile
+        lines = Columns(_core.code_rows(fusion, "line_rows", sampled))
+        self.paths |= {path for path in lines["path"] if path}
+        codes = Columns(_core.code_rows(fusion, "code_objects", sampled))
+        measured = [one for one in events(profile) if not one.is_sum] if profile.has_samples else []
+        lasts = sorted({one.last_ns for one in measured})
+        # Instructions are decoded anew at sampled positions, which depend on the event.
+        starts: dict[int, list[set[int]]] = {key: [set()] for key in sampled}
+        for event in measured:
+            positions, _, _ = _core.code_samples(profile.tables, sampled, [], event=event.name)
+            for key in sampled:
+                starts[key].append(set())
+            for code, _, at, num_samples, *_ in positions:
+                if code in starts and num_samples:
+                    starts[code][-1].add(at)
+        columns = ("code_object_id", "process_id", "create_ns", "retire_ns", "start_address", "code", "source_id")
+        queries: set[tuple[int, int, int]] = set()
+        for key, process, created, retired, address, code, source in codes.tuples(*columns):
+            if not code or process is None or created is None:
+                continue
+            machine = self._machine(profile.recordings[source].summary.arch)
+            end = address + len(code)
+            found = set()
+            for some in starts.get(key, [set()]):
+                for one in decode(bytes(code), address, machine, starts=some):
+                    found |= {to for to in (one.target_address, one.constant) if to and not address <= to < end}
+            times = {created, *(last - 1 for last in ([retired] if retired else lasts) if last > created)}
+            queries |= {(process, at, to) for at in times for to in found}
+        asked = sorted(queries, key=lambda query: (query[0], query[2], query[1]))
+        rows: dict[tuple[int, int], list[list[Any]]] = {}
+        for (process, at, to), answer in zip(asked, _core.code_targets_at(fusion, asked), strict=True):
+            if answer is None or answer[0] is not None:
+                continue
+            _, name, offset, file = answer
+            new = [self._texts.number(name), offset, self._texts.number(file)]
+            known = rows.setdefault((process, to), [])
+            if not known or known[-1][1:] != new:
+                known.append([at, *new])
+        return [[process, address, found] for (process, address), found in rows.items()]
+
+    def _machine(self, arch: str | None) -> int:
+        """As `Annotation` chooses it."""
+        if arch in E_MACHINES:
+            return E_MACHINES[arch]
+        if arch is not None:
+            return 0
+        archs = [one.summary.arch for one in self._profile.recordings if one.format == "perf_data"]
+        return next((E_MACHINES[one] for one in archs if one in E_MACHINES), None) or e_machine(None)
+
+    def sources(self, choice: SourceChoice) -> list[dict[str, Any]]:
+        """Texts of source files that are found on this machine."""
+        if choice == "none":
+            return []
+        from perfuse.analysis.source_files import SourceFiles
+
+        paths = {path for path in Columns(self._profile.tables["frames"])["path"] if path}
+        paths |= self.paths
+        if choice == "all":
+            paths |= {path for path in Columns(self._profile.tables["line_rows"].stream())["path"] if path}
+            paths |= {path for path in Columns(self._profile.tables["functions"])["path"] if path}
+        finder = SourceFiles(self._profile, recordings=[one.path for one in self._profile.recordings])
+        found = []
+        for path in sorted(paths):
+            source = finder.get(path)
+            if source is not None and source.origin != "recording":
+                found.append({"path": path, "origin": source.origin, "text": "\n".join(source.lines)})
+        return found
+
+    def facts(self, **parts: Any) -> dict[str, Any]:
+        """The document, with the texts that it refers to."""
+        return {"texts": self._texts.all, "frames": self._frames.all, **parts}
+
+    @property
+    def code(self) -> bytes:
+        """The code of all functions."""
+        return bytes(self._code)
+
+
+def record(profile: WholeProfile, sampled: Sequence[int], code: CodeChoice, sources: SourceChoice) -> dict[str, bytes]:
+    """The members with code and sources, by name; none where nothing is known."""
+    recorder = _Recorder(profile)
+    modules = recorder.native(all_on_stacks=code == "all") if code != "none" else []
+    saved = Columns(profile.tables["code_objects"])["code_object_id"] if code == "all" else sampled
+    targets = recorder.jit(saved) if code != "none" and saved else []
+    facts = recorder.facts(modules=modules, targets=targets, sources=recorder.sources(sources))
+    if not (modules or targets or facts["sources"]):
+        return {}
+    text = json.dumps(facts, ensure_ascii=False, separators=(",", ":")).encode()
+    return {FACTS: lzma.compress(text, preset=6), BYTES: lzma.compress(recorder.code, preset=6)}
+
+
+@dataclass(frozen=True)
+class ResolvedModule:
+    """Code of a program or library, as it was when the profile was saved; stands for `_core.NativeModule`."""
+
+    file: str | None
+    debug_file: str | None
+    _functions: list[tuple[int, bytes, int]]
+    _errors: Mapping[int, str]
+    _frames: Mapping[int, tuple[list[tuple[str, str | None, int | None, int | None]], int | None]]
+
+    def function_code(self, address: int, /) -> tuple[int, bytes, int]:
+        """First address, code and ELF machine of the function that contains an address of the file.
+
+        Raises:
+            ValueError: It was not available, or not saved.
+        """
+        if address in self._errors:
+            raise ValueError(self._errors[address])
+        at = bisect_right(self._functions, address, key=lambda one: one[0]) - 1
+        if at >= 0:
+            start, code, machine = self._functions[at]
+            if address < start + len(code):
+                return start, code, machine
+        raise NotSavedError
+
+    def frames(self, addresses: Sequence[int], /) -> SymbolFrames:
+        """For each address the function and the calls inlined there, the outermost first; none where not saved."""
+        return [self._frames.get(address, ([], None)) for address in addresses]
+
+
+class ResolvedCode:
+    """The code and source texts of a saved profile.
+
+    Args:
+        path: The saved profile, for messages.
+        members: The members by name, of those that it has.
+
+    Raises:
+        UnreadableInput: They are damaged.
+    """
+
+    def __init__(self, path: str, members: Mapping[str, bytes]) -> None:
+        self._modules: dict[tuple[str, str | None], ResolvedModule] = {}
+        self._targets: dict[tuple[int, int], list[tuple[int, Target]]] = {}
+        self.sources: dict[str, tuple[str, str]] = {}
+        if not members:
+            return
+        try:
+            self._read(json.loads(_unpacked(members[FACTS])), _unpacked(members[BYTES]))
+        except (KeyError, IndexError, TypeError, ValueError, RecursionError, lzma.LZMAError) as error:
+            raise UnreadableInput(
+                f"{path}: the saved machine code cannot be read: {error}",
+                path=path,
+                hint="copy the file again, or save the profile again with `perfuse pack`",
+            ) from error
+
+    def _read(self, facts: Mapping[str, Any], code: bytes) -> None:
+        texts = facts["texts"]
+        frames = [
+            [(texts[name], texts[path], line, column) for name, path, line, column in one] for one in facts["frames"]
+        ]
+        for module in facts["modules"]:
+            functions = [
+                (start, code[offset : offset + size], machine) for start, offset, size, machine in module["functions"]
+            ]
+            self._modules[module["path"], module["build_id"]] = ResolvedModule(
+                module["file"],
+                module["debug_file"],
+                sorted(functions),
+                {position: texts[message] for position, message in module["errors"]},
+                {address: (frames[number], symbol) for address, number, symbol in module["addresses"]},
+            )
+        for process, address, answers in facts["targets"]:
+            self._targets[process, address] = [
+                (at, (None, texts[name], offset, texts[file])) for at, name, offset, file in answers
+            ]
+        self.sources = {one["path"]: (one["origin"], one["text"]) for one in facts["sources"]}
+
+    def module(self, path: str, build_id: str | None) -> ResolvedModule:
+        """Code of a program or library; without any where none was saved."""
+        return self._modules.get((path, build_id)) or ResolvedModule(None, None, [], {}, {})
+
+    def targets(
+        self, process_id: int, at_ns: int, addresses: Iterable[int], of_code: Sequence[Target | None]
+    ) -> list[Target | None]:
+        """What addresses referred to: JIT code as given, else what was saved."""
+        return [
+            one if one is not None and one[0] is not None else self._target(process_id, at_ns, address)
+            for address, one in zip(addresses, of_code, strict=True)
+        ]
+
+    def _target(self, process_id: int, at_ns: int, address: int) -> Target | None:
+        answers = self._targets.get((process_id, address), [])
+        at = bisect_right(answers, at_ns, key=lambda one: one[0]) - 1
+        return answers[max(at, 0)][1] if answers else None
+
+
+def _unpacked(packed: bytes) -> bytes:
+    unpacker = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=MAX_MEMORY)
+    data = unpacker.decompress(packed, MAX_BYTES)
+    if not unpacker.eof:
+        raise ValueError("it is cut, or larger than 1 GiB")
+    return data

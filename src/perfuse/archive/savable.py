@@ -1,0 +1,65 @@
+"""How a profile is saved, and what a saved one answers from its file instead of from this machine."""
+
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from perfuse import _core
+from perfuse.archive.contents import CodeChoice, LineChoice, NativeCode, SourceChoice
+
+if TYPE_CHECKING:
+    from perfuse.archive.writing import SavedFile
+
+
+class SavableProfile:
+    """Part of `perfuse.Profile`."""
+
+    _fusion: _core.Profile
+
+    def save(
+        self,
+        path: str | PathLike[str],
+        *,
+        code: CodeChoice = "none",
+        sources: SourceChoice = "none",
+        lines: LineChoice = "sampled",
+        inputs: bool = False,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> "SavedFile":
+        """Saves the profile with everything that was resolved; `perfuse.fuse` and every verb open the file.
+
+        Args:
+            path: File to write; `-` is standard output.
+            code: Machine code to save, which `annotate` and images of code need.
+            sources: Source texts to save.
+            lines: Code whose rows of tables `line_rows` and `inline_calls` are saved as Parquet.
+            inputs: Whether the recordings are saved as they are, with all code and all copies of stacks.
+            progress: Called with the name of each step and the part of the work that is done, from 0 to 1.
+
+        Raises:
+            UsageError: The profile is a selection, or was opened from a saved profile.
+            OSError: The file cannot be written.
+        """
+        from perfuse.archive.writing import Options, save
+
+        whole: Any = self
+        return save(whole, path, Options(code, sources, lines, inputs), progress)
+
+    @property
+    def saved_path(self) -> str | None:
+        """The file that it was opened from, where it is a saved profile."""
+        return None
+
+    def native_module(self, path: str, build_id: str | None) -> NativeCode:
+        """Code of a program or library that was mapped."""
+        return _core.NativeModule(self._fusion, path, build_id)
+
+    def saved_sources(self) -> Mapping[str, tuple[str, str]]:
+        """Source texts that were saved, with the file that each is from, by path; only a saved profile has some."""
+        return {}
+
+    def code_targets(
+        self, process_id: int, at_ns: int, addresses: Sequence[int]
+    ) -> list[tuple[int | None, str | None, int, str | None] | None]:
+        """What addresses of a process referred to at a time."""
+        return _core.code_targets(self._fusion, process_id, at_ns, addresses)

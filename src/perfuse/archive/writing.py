@@ -1,0 +1,269 @@
+"""Saving a profile: its tables as Parquet, its recordings as compressed copies, and a manifest, in a zip file."""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from os import PathLike, fspath
+from pathlib import Path
+from typing import IO, Any, cast
+from zipfile import ZIP_STORED, LargeZipFile, ZipFile, ZipInfo
+
+from perfuse import __version__, _core
+from perfuse.archive.contents import CodeChoice, LineChoice, SourceChoice
+from perfuse.archive.manifest import MANIFEST, TABLES_VERSION, Input, Manifest
+from perfuse.archive.resolved_code import record
+from perfuse.archive.source import WholeProfile
+from perfuse.clock import Clock
+from perfuse.elf_machine import e_machine
+from perfuse.errors import ExportError, UsageError, require_known
+from perfuse.output_file import output_file, seekable_copy
+from perfuse.recording import Recording
+from perfuse.selection import Selection
+from perfuse.table import Columns, names
+from perfuse.terminal_output import standard_output
+
+MIMETYPE = b"application/vnd.perfuse.profile+zip"
+
+DERIVED = {
+    "records": "made again from the copies of the recordings",
+    "callchains": "made again from the copies of the recordings",
+    "instructions": "made again from machine code",
+    "heap_dominators": "made again from heap objects and references",
+    "heap_classes": "made again from heap objects and references",
+    "heap_sites": "made again from heap objects and allocations",
+}
+"""Tables that are not saved as Parquet, because others contain what they are made of."""
+OF_CODE = ("line_rows", "inline_calls")
+"""Tables of which only the rows of sampled code are saved, unless all are requested."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What is saved: see `Profile.save`."""
+
+    code: CodeChoice = "none"
+    sources: SourceChoice = "none"
+    lines: LineChoice = "sampled"
+    inputs: bool = False
+
+    def check(self) -> None:
+        """Raises `UsageError` for invalid values."""
+        require_known(self.code, ["none", "sampled", "all"], "choice of code")
+        require_known(self.sources, ["none", "used", "all"], "choice of sources")
+        require_known(self.lines, ["sampled", "all"], "choice of lines")
+
+
+@dataclass(frozen=True, slots=True)
+class SavedFile:
+    """A file that was written.
+
+    Attributes:
+        path: Its path.
+        size_bytes: Its size.
+        input_bytes: Size of the recordings, unpacked.
+        manifest: What it states.
+    """
+
+    path: str
+    size_bytes: int
+    input_bytes: int
+    manifest: Manifest
+
+
+class _Hashing:
+    """A writer that hashes what is written."""
+
+    def __init__(self, out: IO[bytes]) -> None:
+        self._out = out
+        self.sha256 = hashlib.sha256()
+        self.num_bytes = 0
+
+    def write(self, data: bytes) -> int:
+        self.sha256.update(data)
+        self.num_bytes += len(data)
+        return self._out.write(data)
+
+
+def save(
+    profile: WholeProfile, path: str | PathLike[str], options: Options, progress: Callable[[str, float], None] | None
+) -> SavedFile:
+    """Saves a profile: see `Profile.save`."""
+    options.check()
+    if profile.saved_path is not None:
+        raise UsageError(f"{profile.saved_path} is a saved profile already", hint="copy the file")
+    if profile.selection != Selection() or profile.stack_filter:
+        raise UsageError("only a whole profile can be saved", hint="select a part of it when the file is opened")
+    report_progress = progress or (lambda _step, _share: None)
+    text = fspath(path)
+    try:
+        if text == "-":
+            out = standard_output()
+            with seekable_copy(out) as file:
+                return _save(profile, text, file, options, report_progress)
+        with output_file(Path(text)) as file:
+            return _save(profile, text, file, options, report_progress)
+    except LargeZipFile as error:
+        message = f"a saved profile has at most 4 GiB: {error}"
+        raise ExportError(message, hint="save fewer recordings at once") from error
+
+
+def _save(
+    profile: WholeProfile, path: str, file: IO[bytes], options: Options, progress: Callable[[str, float], None]
+) -> SavedFile:
+    code: CodeChoice = "all" if options.inputs else options.code
+    with ZipFile(file, "w", ZIP_STORED, allowZip64=False) as archive:
+        with _member(archive, "mimetype") as out:
+            out.write(MIMETYPE)
+        # The join comes first: it gives keys to processes and threads, as every report does.
+        progress("resolving", 0.0)
+        joined_rows, named_rows = _core.saved_facts(profile._fusion)
+        sampled = sorted({one for one in Columns(profile.tables["frames"])["code_object_id"] if one is not None})
+        progress("recordings", 0.4)
+        inputs = [
+            _save_input(archive, profile, number, one, sampled, code, options)
+            for number, one in enumerate(profile.recordings)
+        ]
+        for name, data in record(profile, sampled, code, options.sources).items():
+            with _member(archive, name) as out:
+                out.write(data)
+        tables, left_out = _save_tables(archive, profile, sampled, options, progress)
+        manifest = Manifest(
+            title=profile.title,
+            tool=__version__,
+            created=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+            profile_id=_profile_id(inputs, options),
+            inputs=tuple(inputs),
+            joins=profile.joins,
+            diagnostics=profile.diagnostics,
+            unwinding=profile.unwinding,
+            joined_rows=None if joined_rows is None else tuple(joined_rows),
+            named_rows=tuple(named_rows),
+            machine=e_machine(None),
+            options={**asdict(options), "code": code},
+            tables=tuple(tables),
+            left_out=tuple(left_out),
+        )
+        with _member(archive, MANIFEST) as out:
+            out.write(manifest.to_json())
+    progress("done", 1.0)
+    return SavedFile(path, file.seek(0, 2), sum(one.size_bytes for one in inputs), manifest)
+
+
+@contextmanager
+def _member(archive: ZipFile, name: str) -> Iterator[_Hashing]:
+    """A new member; the same content gives the same bytes."""
+    info = ZipInfo(name)
+    info.external_attr = 0o644 << 16
+    with archive.open(info, "w") as out:
+        yield _Hashing(out)
+
+
+def _save_input(
+    archive: ZipFile,
+    profile: WholeProfile,
+    number: int,
+    recording: Recording,
+    sampled: list[int],
+    code: CodeChoice,
+    options: Options,
+) -> Input:
+    """Saves the copy of a recording, without what is not requested."""
+    kept: list[int] | None = None
+    if recording.role == "code_dump" and code != "all":
+        codes = Columns(profile.tables["code_objects"])
+        own = sorted(key for key, source in codes.tuples("code_object_id", "source_id") if source == number)
+        wanted = set(sampled) if code == "sampled" else set()
+        kept = [key - own[0] for key in own if key in wanted]
+    name = f"inputs/{number}/{recording.format}.zst"
+    with _member(archive, name) as out:
+        selection = None if options.inputs else (kept is None, kept or [])
+        _core.write_copy_of(recording._core, cast(IO[bytes], out), selection)
+    clock, pid = _core.placements(profile._fusion)[number]
+    return Input(
+        path=recording.path,
+        format=recording.format,
+        sha256=_sha256(recording),
+        size_bytes=recording.size_bytes,
+        member=name,
+        whole=options.inputs,
+        code=kept,
+        clock=Clock(*clock),
+        pid=pid,
+    )
+
+
+def _save_tables(
+    archive: ZipFile,
+    profile: WholeProfile,
+    sampled: list[int],
+    options: Options,
+    progress: Callable[[str, float], None],
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Saves every table that has rows and is not derived from others."""
+    derived = dict(DERIVED)
+    if profile.has("call_events"):
+        derived["slices"] = "made again from call_events"
+    tables, left_out = [], []
+    for number, name in enumerate(names()):
+        progress("tables", 0.5 + 0.5 * number / len(names()))
+        if name in derived:
+            left_out.append({"table": name, "because": derived[name]})
+            continue
+        # Row counts are known only afterwards: an empty table leaves no member.
+        some = name in OF_CODE and options.lines == "sampled" and profile.has("callchains")
+        stream = _core.code_rows(profile._fusion, name, sampled) if some else profile.tables[name].stream()
+        reader = _first_rows(stream)
+        if reader is None:
+            continue
+        with _member(archive, f"tables/{name}.parquet") as out:
+            rows = _core.write_table(cast(IO[bytes], out), name, reader)
+        tables.append(
+            {
+                "name": name,
+                "member": f"tables/{name}.parquet",
+                "rows": rows,
+                "bytes": out.num_bytes,
+                "sha256": out.sha256.hexdigest(),
+                "complete": not some,
+            }
+        )
+    return tables, left_out
+
+
+def _first_rows(stream: Any) -> Any:
+    """The stream, from its first batch with rows on; None where there is none."""
+    from arro3.core import RecordBatchReader
+
+    reader = RecordBatchReader.from_arrow(stream)
+    schema = reader.schema
+    first = next((batch for batch in reader if batch.num_rows), None)
+    if first is None:
+        return None
+
+    def batches() -> Iterator[Any]:
+        yield first
+        yield from reader
+
+    return RecordBatchReader.from_batches(schema, batches())
+
+
+def _sha256(recording: Recording) -> str:
+    """SHA-256 of a recording's file; of its content where it is not one file."""
+    digest = hashlib.sha256()
+    path = Path(recording.path)
+    if recording.path != "-" and path.is_file():
+        with path.open("rb") as file:
+            while chunk := file.read(1 << 20):
+                digest.update(chunk)
+    else:
+        for offset in range(0, recording.size_bytes, 1 << 20):
+            digest.update(recording.read_bytes(offset, 1 << 20))
+    return digest.hexdigest()
+
+
+def _profile_id(inputs: list[Input], options: Options) -> str:
+    """The same for the same inputs, options and declarations of tables."""
+    facts = [*(one.sha256 for one in inputs), repr(sorted(asdict(options).items())), str(TABLES_VERSION)]
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:32]

@@ -1,0 +1,197 @@
+"""An open dataset: SQL over its live rows, and the questions that verbs ask."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from perfuse.errors import UsageError
+from perfuse.fleet.inputs import inputs_of
+from perfuse.fleet.layout import DICTIONARIES, OF_RECORDINGS, SQL_TYPES, TABLES
+from perfuse.fleet.store import Store
+
+if TYPE_CHECKING:
+    from perfuse.fleet.adding import AddResult, Progress
+    from perfuse.fleet.engines import Engine
+    from perfuse.fleet.selecting import Recordings
+    from perfuse.query import DuckDBRelation, FileDatabase, Parameters
+
+VIEWS = ("recordings", "quarantine", *OF_RECORDINGS, *DICTIONARIES)
+"""What `Fleet.sql` can name."""
+
+
+class Fleet:
+    """A dataset of recordings; `perfuse.fleet.open` opens it.
+
+    It shows the dataset as it was when it was opened; `refresh` reads what was added since.
+
+    Args:
+        uri: Its folder, or a URL such as `s3://bucket/prefix`.
+        store_options: Options of the object store, as Delta names them; credentials come from the environment.
+    """
+
+    def __init__(self, uri: str | os.PathLike[str], store_options: Mapping[str, str] | None = None) -> None:
+        self.store = Store(uri, store_options)
+
+    @property
+    def uri(self) -> str:
+        """Its folder or prefix."""
+        return self.store.uri
+
+    def add(
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        *,
+        labels: Mapping[str, str] | None = None,
+        labels_from: str | None = None,
+        engine: Engine | None = None,
+        symbol_dirs: Sequence[str] = (),
+        debug_info: bool = True,
+        memory: int | None = None,
+        retry_failed: bool = False,
+        progress: Progress | None = None,
+    ) -> AddResult:
+        """Adds recordings; creates the dataset where there is none.
+
+        Recordings that are part of it, by the content of their files and the version of perfuse, are skipped. Those
+        that cannot be read are in quarantine, and do not stop others. Whatever ends the call, each recording is
+        part of the dataset whole or not at all; another call continues.
+
+        Args:
+            paths: Files, files joined with `+`, directories, globs, URLs.
+            labels: Labels of all of them, such as `service`, `build` and `host`.
+            labels_from: A regular expression with named groups: labels from the paths.
+            engine: Where they are read: `Inline()`, `Pool(n)` or `Dask(address)`.
+            symbol_dirs: Directories with binaries and debug files.
+            debug_info: Whether lines and inlined calls of native code are read, which names more functions.
+            memory: Limit of a worker's memory in bytes.
+            retry_failed: Whether recordings in quarantine are read again.
+            progress: Called with what is done and its share.
+
+        Raises:
+            UsageError: A path names nothing.
+            DatasetError: The dataset cannot be written.
+        """
+        from perfuse.fleet.adding import add
+        from perfuse.fleet.work import WorkOptions
+
+        options = WorkOptions(
+            self.store.uri if self.store.is_remote else str(Path(self.store.uri.removeprefix("file://")).absolute()),
+            self.store.options,
+            dict(labels or {}),
+            tuple(symbol_dirs),
+            debug_info,
+            memory,
+            retry_failed,
+        )
+        inputs = inputs_of([os.fspath(path) for path in paths], labels_from)
+        try:
+            return add(self.store, inputs, options, engine, progress or (lambda _what, _share: None))
+        finally:
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Reads the logs again."""
+        self.store.forget()
+        self.__dict__.pop("_database", None)
+
+    def sql(self, query: str, parameters: Parameters | None = None) -> DuckDBRelation:
+        """Runs SQL over the views of the dataset, which contain only what counts.
+
+        Args:
+            query: The SQL, in DuckDB's dialect; `docs/fleet.md` describes the views.
+            parameters: Values of its `?` or `$name`.
+
+        Raises:
+            QueryError: The SQL is invalid, or reaches for other files.
+        """
+        return self._database.sql(query, parameters=parameters)
+
+    def rows(self, query: str, parameters: Parameters | None = None) -> list[tuple[Any, ...]]:
+        """The rows of a query."""
+        return self._database.execute(query, parameters)
+
+    def selected(self, which: Recordings) -> int:
+        """The number of recordings of a selection.
+
+        Raises:
+            UsageError: There is none.
+        """
+        ((number,),) = self.rows(f"SELECT count(*) FROM ({which.query})", list(which.parameters))
+        if not number:
+            raise UsageError(
+                f"no recording of {self.uri} is {which.text!r}" if which.text else f"{self.uri} has no recordings",
+                hint=self._what_there_is() if which.text else f"perfuse fleet add {self.uri} FILE...",
+            )
+        return int(number)
+
+    def files(self) -> dict[str, list[str]]:
+        """The Parquet files of each table that are part of the dataset."""
+        return {name: self._files_of(name) for name in TABLES}
+
+    def _what_there_is(self) -> str:
+        texts = []
+        for label in ("service", "build", "host"):
+            query = f"SELECT DISTINCT {label} FROM recordings WHERE {label} IS NOT NULL ORDER BY 1 DESC LIMIT 6"
+            values = [str(value) for (value,) in self.rows(query)]
+            if values:
+                texts.append(f"{label}: {', '.join(values[:5])}{', …' if len(values) > 5 else ''}")
+        return "; ".join(texts) or "no recording has labels"
+
+    def _files_of(self, name: str) -> list[str]:
+        return [str(one) for one in self.store.table(name).file_uris()]
+
+    @cached_property
+    def _database(self) -> FileDatabase:
+        from perfuse.query import FileDatabase, quoted
+
+        files = self.files()
+        if self.store.is_remote:
+            from perfuse.fleet.remote import cached
+
+            files = cached(files, self.store.options)
+        statements = []
+        for name, table in TABLES.items():
+            # Partition columns are not in the files: those of `recordings` are joined where they are needed.
+            columns = [one for one in table.columns if not (table.partitioned and one.name in ("day", "service"))]
+            if files[name]:
+                listed = ", ".join(map(quoted, files[name]))
+                names = ", ".join(f'"{one.name}"' for one in columns)
+                source = (
+                    f"SELECT {names} FROM read_parquet([{listed}], hive_partitioning = false, union_by_name = false)"
+                )
+            else:
+                nulls = ", ".join(f'NULL::{SQL_TYPES[one.kind]} AS "{one.name}"' for one in columns)
+                source = f"SELECT {nulls} WHERE false"
+            statements.append(f"CREATE VIEW all_{name} AS {source}")
+        statements += [
+            "CREATE TABLE live_recordings AS SELECT * FROM all_recordings QUALIFY row_number() OVER "
+            "(PARTITION BY recording_id ORDER BY state = 'failed', added_ns DESC, attempt_id) = 1",
+            "CREATE VIEW recordings AS SELECT * FROM live_recordings WHERE state <> 'failed'",
+            "CREATE VIEW quarantine AS SELECT * FROM live_recordings WHERE state = 'failed'",
+        ]
+        statements += [
+            f"CREATE VIEW {name} AS SELECT * FROM all_{name} AS t SEMI JOIN"
+            " (SELECT recording_id, attempt_id FROM live_recordings WHERE state <> 'failed') AS r"
+            " ON t.recording_id = r.recording_id AND t.attempt_id = r.attempt_id"
+            for name in OF_RECORDINGS
+        ]
+        for name in DICTIONARIES:
+            key, *others = TABLES[name].names
+            values = ", ".join(f"min({other}) AS {other}" for other in others)
+            statements.append(f"CREATE VIEW {name} AS SELECT {key}, {values} FROM all_{name} GROUP BY {key}")
+        columns_of = {name: TABLES.get(name, TABLES["recordings"]).names for name in VIEWS}
+        return FileDatabase(statements, [one for some in files.values() for one in some], columns_of)
+
+
+def open(uri: str | os.PathLike[str], *, store_options: Mapping[str, str] | None = None) -> Fleet:
+    """Opens a dataset of recordings, or the place of one that `Fleet.add` will create.
+
+    Args:
+        uri: Its folder, or a URL such as `s3://bucket/prefix`.
+        store_options: Options of the object store, as Delta names them; credentials come from the environment.
+    """
+    return Fleet(uri, store_options)

@@ -1,0 +1,172 @@
+"""The Delta tables of a dataset: opening, appending, and the one commit that makes recordings part of it.
+
+Rows of all other tables are appended first, with the identity of the attempt that wrote them. The row in `recordings`,
+appended last, names the attempt that counts. Appends to `recordings` carry one application transaction: of two that
+were made on the same version, Delta refuses the second, which then looks at what the first one added.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from perfuse.errors import PerfuseError, UsageError
+from perfuse.fleet.extra import required
+from perfuse.fleet.inputs import is_url
+from perfuse.fleet.layout import DESCRIPTION, LAYOUT, TABLES, FleetTable, check_layout
+
+_TRANSACTION = "perfuse-fleet"
+
+
+class DatasetError(PerfuseError):
+    """A dataset that cannot be read or written."""
+
+
+class Refused(Exception):  # noqa: N818 - not an error: another driver was first
+    """Another driver has added recordings since this one read the table."""
+
+
+class Store:
+    """The Delta tables of a dataset.
+
+    Attributes:
+        uri: Its folder or prefix, without a slash at the end.
+        options: Options of the object store; credentials come from the environment where they are not here.
+    """
+
+    def __init__(self, uri: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> None:
+        self.uri = os.fspath(uri).rstrip("/") or "/"
+        self.options = dict(options or {})
+        self._tables: dict[str, Any] = {}
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is in an object store."""
+        return is_url(self.uri) and not self.uri.startswith("file://")
+
+    def exists(self) -> bool:
+        """Whether there is a dataset."""
+        if not self.is_remote and not Path(self.uri.removeprefix("file://"), "recordings", "_delta_log").is_dir():
+            return False
+        delta = required("deltalake")
+        return bool(delta.DeltaTable.is_deltatable(self._uri_of("recordings"), storage_options=self.options or None))
+
+    def create(self) -> None:
+        """Creates the tables that are missing."""
+        delta = required("deltalake")
+        from deltalake.exceptions import DeltaError
+
+        if not self.is_remote:
+            Path(self.uri.removeprefix("file://")).mkdir(parents=True, exist_ok=True)
+        for table in TABLES.values():
+            try:
+                delta.DeltaTable.create(
+                    self._uri_of(table.name),
+                    schema=table.schema(),
+                    mode="ignore",
+                    partition_by=["day", "service"] if table.partitioned else None,
+                    description=f"{DESCRIPTION}{LAYOUT}",
+                    # Data files of appends stay small: statistics of hashes and texts are not used.
+                    configuration=None if table.name == "recordings" else {"delta.dataSkippingNumIndexedCols": "0"},
+                    storage_options=self.options or None,
+                )
+            except (DeltaError, OSError):
+                # Another driver created it at the same time.
+                if not delta.DeltaTable.is_deltatable(self._uri_of(table.name), storage_options=self.options or None):
+                    raise
+
+    def table(self, name: str, *, refresh: bool = False) -> Any:
+        """A table as `deltalake.DeltaTable`; the handle is kept, since opening reads the whole log.
+
+        Raises:
+            UsageError: There is no dataset, or it is of a newer layout.
+        """
+        delta = required("deltalake")
+        known = self._tables.get(name)
+        if known is None:
+            from deltalake.exceptions import DeltaError, TableNotFoundError
+
+            try:
+                known = delta.DeltaTable(self._uri_of(name), storage_options=self.options or None)
+            except (DeltaError, OSError) as error:
+                if not isinstance(error, TableNotFoundError):
+                    raise DatasetError(f"cannot read {self._uri_of(name)}: {first_line(error)}") from error
+                raise UsageError(
+                    f"no dataset in {self.uri}", path=self.uri, hint=f"perfuse fleet add {self.uri} FILE... creates it"
+                ) from error
+            check_layout(known.metadata().description, self._uri_of(name))
+            self._tables[name] = known
+        elif refresh:
+            known.update_incremental()
+        return known
+
+    def append(self, name: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Appends rows to a table other than `recordings`."""
+        if rows:
+            self._write(TABLES[name], rows)
+
+    def append_recordings(self, rows: Sequence[Sequence[Any]]) -> None:
+        """Appends rows to `recordings`, on the version that was read last.
+
+        Raises:
+            Refused: Another driver has appended rows since.
+        """
+        delta = required("deltalake")
+        from deltalake.exceptions import CommitFailedError
+
+        table = self.table("recordings")
+        version = (table.transaction_version(_TRANSACTION) or 0) + 1
+        properties = delta.CommitProperties(app_transactions=[delta.Transaction(_TRANSACTION, version)])
+        try:
+            self._write(TABLES["recordings"], rows, properties)
+        except CommitFailedError as error:
+            self._tables.pop("recordings", None)
+            raise Refused from error
+
+    def replace(self, name: str, rows: Sequence[Sequence[Any]]) -> bool:
+        """Replaces all rows of a dictionary; False where others have appended to it since it was read."""
+        delta = required("deltalake")
+        from deltalake.exceptions import CommitFailedError
+
+        try:
+            delta.write_deltalake(
+                self.table(name),
+                TABLES[name].arrow(rows),
+                mode="overwrite",
+                writer_properties=writer_properties(),
+                commit_properties=delta.CommitProperties(max_commit_retries=0),
+            )
+        except CommitFailedError:
+            self._tables.pop(name, None)
+            return False
+        return True
+
+    def forget(self) -> None:
+        """Closes the handles: the next use reads the logs anew."""
+        self._tables.clear()
+
+    def _write(self, table: FleetTable, rows: Sequence[Sequence[Any]], properties: Any = None) -> None:
+        delta = required("deltalake")
+        delta.write_deltalake(
+            self.table(table.name),
+            table.arrow(rows),
+            mode="append",
+            writer_properties=writer_properties(),
+            commit_properties=properties,
+        )
+
+    def _uri_of(self, name: str) -> str:
+        return f"{self.uri}/{name}"
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of a message that may have many."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+def writer_properties() -> Any:
+    """How Parquet files are written."""
+    return required("deltalake").WriterProperties(compression="ZSTD", compression_level=3)

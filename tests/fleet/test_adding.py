@@ -1,0 +1,107 @@
+"""Adding recordings: each once, whatever it is called; those that cannot be read stop nothing."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import perfuse
+from fleet.generated import Written, write_collapsed, write_fleet
+from fleet.tables import contents
+from perfuse.errors import UsageError
+from perfuse.fleet import Fleet, Inline, Pool
+from perfuse.fleet.inputs import inputs_of
+
+
+@pytest.fixture
+def few(tmp_path: Path) -> Written:
+    """Three small recordings."""
+    return write_fleet(tmp_path / "few", ["1"], hosts=["a"], runs=3, samples=300)
+
+
+def test_a_second_add_changes_nothing(few: Written, tmp_path: Path) -> None:
+    fleet = Fleet(tmp_path / "dataset")
+    assert fleet.add(few.paths).num_added == 3
+    before = contents(fleet)
+    again = fleet.add(few.paths)
+    assert (again.num_added, again.kept) == (0, 3)
+    assert contents(fleet) == before
+
+
+def test_a_copy_under_another_name_counts_once(few: Written, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.collapsed"
+    shutil.copy(few.paths[0], copy)
+    fleet = Fleet(tmp_path / "dataset")
+    result = fleet.add([*few.paths, copy])
+    assert (result.num_added, result.kept) == (3, 1)
+    assert fleet.add([copy]).kept == 1
+
+
+def test_what_cannot_be_read_is_in_quarantine(few: Written, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.data"
+    bad.write_bytes(b"PERFILE2" + bytes(20))
+    missing = tmp_path / "missing.data"
+    fleet = Fleet(tmp_path / "dataset")
+    result = fleet.add([bad, *few.paths, missing])
+    assert result.num_added == 3
+    assert [text for text, *_ in result.failed] == [str(bad), str(missing)]
+    rows = fleet.rows("SELECT title, error_code FROM quarantine ORDER BY title")
+    assert [row[0] for row in rows] == [str(bad), str(missing)]
+    assert fleet.add([bad]).kept == 1
+    write_collapsed(missing, {"main;late": 7})
+    assert fleet.add([missing], retry_failed=True).num_added == 1
+
+
+def test_a_second_attempt_can_succeed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What failed for another reason than its content, such as a disk that did not answer."""
+    path = write_collapsed(tmp_path / "a.collapsed", {"main;f": 3})
+    fleet = Fleet(tmp_path / "dataset")
+
+    def fails(*_files: str, **_options: object) -> None:
+        raise OSError("the disk does not answer")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(perfuse, "fuse", fails)
+        assert [error for *_, error in fleet.add([path]).failed] == ["the disk does not answer"]
+    assert fleet.add([path]).kept == 1
+    assert fleet.add([path], retry_failed=True).num_added == 1
+    assert fleet.rows("SELECT count(*) FROM quarantine") == [(0,)]
+    assert fleet.rows("SELECT sum(weight)::BIGINT FROM event_totals") == [(3,)]
+
+
+@pytest.mark.parametrize("engine", [Inline, lambda: Pool(2)], ids=["inline", "pool"])
+def test_engines_make_the_same_dataset(few: Written, tmp_path: Path, engine: object) -> None:
+    assert callable(engine)
+    fleets = [Fleet(tmp_path / name) for name in ("plain", "other")]
+    fleets[0].add(few.paths)
+    used = engine()
+    try:
+        assert fleets[1].add(few.paths, engine=used).num_added == 3
+    finally:
+        used.close()
+    assert contents(fleets[0]) == contents(fleets[1])
+
+
+def test_labels_come_from_options_and_paths(few: Written, tmp_path: Path) -> None:
+    fleet = Fleet(tmp_path / "dataset")
+    fleet.add(few.paths, labels={"host": "z", "team": "x"}, labels_from=r"(?P<build>\d+)/(?P<host>\w+)/\d+\.c")
+    assert fleet.rows("SELECT DISTINCT build, host, json_extract_string(labels, '$.team') FROM recordings") == [
+        ("1", "z", "x")
+    ]
+
+
+def test_inputs_are_grouped(tmp_path: Path) -> None:
+    """A directory with one recording and its dumps is one input; several recordings are one each."""
+    for name in ("run1/perf.data", "run1/jit-7.dump", "run2/a.collapsed", "run2/b.collapsed", "notes.md"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"main;f 1\n")
+    (tmp_path / "run1" / "perf.data").write_bytes(b"PERFILE2")
+    found = [tuple(Path(file).name for file in one.files) for one in inputs_of([str(tmp_path)])]
+    assert found == [("perf.data", "jit-7.dump"), ("a.collapsed",), ("b.collapsed",)]
+    assert [one.text for one in inputs_of(["x.data+jit.dump", "s3://bucket/a.data"])] == [
+        "x.data+jit.dump",
+        "s3://bucket/a.data",
+    ]
+    with pytest.raises(UsageError, match="no file matches"):
+        inputs_of([str(tmp_path / "*.none")])

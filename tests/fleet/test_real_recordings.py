@@ -1,0 +1,93 @@
+"""Recordings of real programs: their sums, compared with what other programs read of the same files."""
+
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from fleet.generated import Written
+from perfuse.fleet import Fleet
+from perfuse.fleet.questions import call_percentiles, heap_growth
+from perfuse.fleet.selecting import Recordings
+
+ALL = Recordings()
+NAMES = ("node24", "node20", "wasmtime50")
+WITH_PERIODS = ("node24", "wasmtime50")
+
+
+@pytest.fixture(scope="module")
+def real(jitdump_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+    """A dataset of three pairs of perf.data and dump."""
+    folder = jitdump_corpus / "produced"
+    fleet = Fleet(tmp_path_factory.mktemp("real") / "dataset")
+    pairs = [f"{folder / name}.perf.data+{folder / name}.dump" for name in NAMES]
+    assert fleet.add(pairs).num_added == len(NAMES)
+    return fleet
+
+
+def _script(path: Path, field: str, cache: Path) -> list[int]:
+    """A field of each sample, as `perf script` prints it."""
+    command = ["perf", "--buildid-dir", str(cache), "script", "-i", str(path), "-F", field]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
+    return [int(line) for line in done.stdout.split()]
+
+
+def test_samples_and_weights_are_those_of_perf(real: Fleet, jitdump_corpus: Path, tmp_path: Path) -> None:
+    """`perf script` prints the period of each sample, where the recording has periods."""
+    rows = real.rows(
+        "SELECT json_extract_string(inputs, '$[0].path'), num_samples, weight FROM recordings"
+        " JOIN event_totals USING (recording_id)"
+    )
+    found = {Path(path).name: (number, weight) for path, number, weight in rows}
+    for name in NAMES:
+        path = jitdump_corpus / "produced" / f"{name}.perf.data"
+        assert found[path.name][0] == len(_script(path, "tid", tmp_path)), name
+        if name in WITH_PERIODS:
+            assert found[path.name][1] == sum(_script(path, "period", tmp_path)), name
+
+
+def test_own_weights_add_up_to_the_whole(real: Fleet) -> None:
+    rows = real.rows(
+        "SELECT e.weight, e.num_samples, sum(f.self)::BIGINT, sum(f.self_samples)::BIGINT FROM event_totals AS e"
+        " JOIN function_totals AS f USING (recording_id, event) GROUP BY ALL"
+    )
+    assert len(rows) == len(NAMES)
+    assert all((weight, number) == (own, samples) for weight, number, own, samples in rows)
+
+
+def test_another_engine_reads_the_same(fleet: Fleet, written: Written) -> None:
+    """Polars, on the files that are part of the dataset, with the join that the page describes."""
+    polars = pytest.importorskip("polars")
+    tables = {name: polars.read_parquet(paths) for name, paths in fleet.files().items() if paths}
+    counted = tables["recordings"].filter(polars.col("state") != "failed").select("recording_id", "attempt_id")
+    rows = (
+        tables["function_totals"]
+        .join(counted, on=["recording_id", "attempt_id"])
+        .group_by("function_hash")
+        .agg(polars.col("self").sum())
+        .join(tables["functions"].unique("function_hash"), on="function_hash")
+    )
+    expected: Counter[str] = Counter()
+    for one in written.stacks.values():
+        for stack, number in one.items():
+            expected[stack.split(";")[-1]] += number
+    found = dict(zip(rows["name"].to_list(), rows["self"].to_list(), strict=True))
+    assert {name: number for name, number in found.items() if number} == dict(expected)
+
+
+def test_calls_and_heaps_are_stored(xray_corpus: Path, mono_corpus: Path, tmp_path: Path) -> None:
+    """The numbers of calls are those that llvm-xray counts; the last snapshot is the one that is reported."""
+    log = xray_corpus / "fdr" / "lua-small-v5.xray"
+    fleet = Fleet(tmp_path / "dataset")
+    result = fleet.add([log, mono_corpus / "v17" / "heapshot.mlpd"], labels={"host": "h"})
+    assert result.num_added == 2
+    ((events, calls),) = fleet.rows(
+        "SELECT (SELECT weight FROM event_totals WHERE event = 'calls'), sum(calls)::BIGINT FROM call_stats"
+    )
+    assert events == calls
+    rows = call_percentiles(fleet, ALL, None, "host")
+    assert sum(one.calls for one in rows) == calls
+    assert all(one.median is None or one.max is None or one.median <= one.max for one in rows)
+    every, *types = heap_growth(fleet, ALL, None)
+    assert every.days[0][1] == sum(one.days[0][1] for one in types)
