@@ -3,10 +3,12 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from viewer import TIMEOUT_MS, Viewed, served
 
 from perfuse.flame_graph import FlameGraph
 
@@ -60,6 +62,55 @@ def show(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         return page
 
     yield show
+    for context in contexts:
+        context.close()
+    assert problems == []
+
+
+@pytest.fixture(scope="session")
+def addresses() -> Iterator[Callable[[tuple[Path, ...]], str]]:
+    """Addresses of servers, one for each set of files; they end with the tests."""
+    known: dict[tuple[Path, ...], str] = {}
+    with ExitStack() as running:
+
+        def address(files: tuple[Path, ...]) -> str:
+            if files not in known:
+                known[files] = running.enter_context(served(files))
+            return known[files]
+
+        yield address
+
+
+@pytest.fixture
+def view(browser: Any, addresses: Callable[[tuple[Path, ...]], str]) -> Iterator[Callable[..., Viewed]]:
+    """Shows recordings in the viewer; at the end checks that the page reported no errors and asked nobody else."""
+    problems: list[str] = []
+    contexts = []
+
+    def view(files: tuple[Path, ...], *, theme: str = "light", size: tuple[int, int] = (1280, 800)) -> Viewed:
+        address = addresses(files)
+        origin = address.split("#")[0]
+        context = browser.new_context(
+            viewport={"width": size[0], "height": size[1]},
+            color_scheme=theme,
+            reduced_motion="reduce",
+            accept_downloads=True,
+        )
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: problems.append(message.text))
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
+        page.on(
+            "request",
+            lambda request: problems.append(request.url) if not request.url.startswith((origin, "blob:")) else None,
+        )
+        page.goto(address)
+        page.wait_for_selector("html[data-ready]", timeout=TIMEOUT_MS)
+        return Viewed(page, address)
+
+    yield view
     for context in contexts:
         context.close()
     assert problems == []

@@ -13,13 +13,19 @@ export class Controls {
         button.addEventListener("click", () => change({ [name]: button.dataset[name] }));
       }
     }
-    byId("by-weight").textContent = profile.unit === "ns" ? "Time" : profile.unit[0].toUpperCase() + profile.unit.slice(1);
-    byId("widths").hidden = !profile.counted;
-    this.fillThreads();
     byId("thread").addEventListener("change", ({ target }) => change({ thread: target.value ? Number(target.value) : null }));
     byId("merge-tiers").addEventListener("change", ({ target }) => change({ mergeTiers: target.checked, focus: null }));
     byId("merge-recursion").addEventListener("change", ({ target }) => change({ mergeRecursion: target.checked }));
     byId("search").addEventListener("input", ({ target }) => change({ search: target.value }));
+    this.fill();
+  }
+
+  /** Fills what depends on the profile. */
+  fill() {
+    const { profile } = this;
+    byId("by-weight").textContent = profile.unit === "ns" ? "Time" : profile.unit[0].toUpperCase() + profile.unit.slice(1);
+    byId("widths").hidden = !profile.counted;
+    this.fillThreads();
     this.fillLegend();
   }
 

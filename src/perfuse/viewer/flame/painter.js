@@ -55,7 +55,7 @@ export class Painter {
 
   topOf(depth) {
     const row = this.upwards ? this.rows.length - 1 - depth : depth;
-    return this.offset + row * ROW - this.pane.scrollTop;
+    return this.offset + row * ROW - (this.scrolled ?? this.pane.scrollTop);
   }
 
   paint() {
@@ -65,8 +65,21 @@ export class Painter {
     if (this.canvas.width !== wide || this.canvas.height !== high) Object.assign(this.canvas, { width: wide, height: high });
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
-    const { context, palette } = this;
+    const { context } = this;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.paintRows(context, width, height);
+  }
+
+  /** Draws all rows, as a picture that is saved has them, to another context. */
+  paintAll(context, width, height) {
+    const { context: own } = this;
+    Object.assign(this, { context, scrolled: 0 });
+    this.paintRows(context, width, height);
+    Object.assign(this, { context: own, scrolled: undefined });
+  }
+
+  paintRows(context, width, height) {
+    const { palette } = this;
     context.fillStyle = palette.page;
     context.fillRect(0, 0, width, height);
     context.font = FONT;

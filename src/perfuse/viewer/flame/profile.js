@@ -1,6 +1,7 @@
 // The data of the page: what the exporter packed, as typed arrays.
 
-import { countText, visible, weightText } from "./format.js";
+import { countText, weightText } from "./format.js";
+import { formsOf, readSymbols } from "./symbols.js";
 
 /** Unpacks base64 of deflated bytes. */
 export async function unpack(text) {
@@ -54,26 +55,13 @@ export class Profile {
   }
 
   readSymbols() {
-    const { group_id, name, short_name, line, ...texts } = this.symbols;
-    const origins = this.origins.map((origin) => origin.name);
-    const text = (column) => column.ids.map((id) => (id < 0 ? null : visible(column.texts[id])));
-    this.names = name.map(visible);
-    this.shortNames = short_name.map((short, symbol) => (short === null ? this.names[symbol] : visible(short)));
-    this.group = Uint32Array.from(group_id);
-    this.line = line;
-    for (const column of ["module", "tier", "path", "unnamed_because"]) this[column] = text(texts[column]);
-    const originOfText = texts.origin.texts.map((origin) => Math.max(0, origins.indexOf(origin)));
-    this.originOf = Uint8Array.from(texts.origin.ids, (id) => originOfText[id]);
-    this.shadeOf = Uint8Array.from(this.names, shade);
+    Object.assign(this, readSymbols(this.symbols, this.origins));
     delete this.symbols;
   }
 
   /** A symbol's name and its shorter forms, the longest first: without arguments, then without qualifiers. */
   namesOf(symbol) {
-    const [full, short] = [this.names[symbol], this.shortNames[symbol]];
-    if (short === full) return [full];
-    const last = short.slice(Math.max(short.lastIndexOf("::") + 2, short.lastIndexOf(".") + 1));
-    return last && last !== short ? [full, short, last] : [full, short];
+    return formsOf(this.names[symbol], this.shortNames[symbol]);
   }
 
   /** Path and line of a symbol's source; undefined where unknown. */
@@ -86,10 +74,4 @@ export class Profile {
   inThread(node, thread) {
     return thread === null || this.thread[node] === thread;
   }
-}
-
-function shade(name) {
-  let hash = 0;
-  for (let i = 0; i < name.length; i++) hash = (Math.imul(hash, 31) + name.charCodeAt(i)) | 0;
-  return (hash >>> 7) % 3;
 }

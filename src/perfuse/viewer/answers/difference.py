@@ -1,0 +1,87 @@
+"""Two selections compared, function by function."""
+
+from typing import TYPE_CHECKING, Any
+
+from perfuse.viewer.answers.functions import weights_of
+from perfuse.viewer.answers.parameters import Parameters, page_of
+from perfuse.viewer.answers.selected import Selected, selected
+
+if TYPE_CHECKING:
+    from perfuse.analysis.weights import FunctionWeight
+    from perfuse.viewer.session import Session
+
+SORTS = ("change", "a", "b", "name")
+
+
+class _OfOther(Parameters):
+    """The parameters of the other selection: those that start with `other.`."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self._inner = parameters
+
+    def text(self, name: str) -> str | None:
+        """The value of `other.NAME`; event and filters are those of both."""
+        return self._inner.text(name if name in ("event", "filters") else f"other.{name}")
+
+
+def difference(session: "Session", parameters: Parameters) -> dict[str, Any]:
+    """Weights of functions in a selection (`a`) and in another (`b`): in units, and as shares of each whole."""
+    a, b = (selected(session, one, takes_filters=True) for one in (parameters, _OfOther(parameters)))
+    sort = parameters.choice("sort", SORTS)
+    weight = parameters.choice("weight", ("self", "total"))
+    whole_a, of_a = _weights(a, weight)
+    whole_b, of_b = _weights(b, weight)
+    rows = []
+    for key in {**of_a, **of_b}:
+        one = of_a.get(key) or of_b[key]
+        in_a, in_b = (_weight(of.get(key), weight) for of in (of_a, of_b))
+        shares = in_a / whole_a if whole_a else 0.0, in_b / whole_b if whole_b else 0.0
+        if in_a or in_b:
+            rows.append(
+                {
+                    "name": one.name,
+                    "module": one.module,
+                    "path": one.path,
+                    "line": one.line,
+                    "origin": one.origin,
+                    "a": in_a,
+                    "b": in_b,
+                    "a_share": shares[0],
+                    "b_share": shares[1],
+                    "delta_share": shares[1] - shares[0],
+                }
+            )
+    keys = {
+        "change": lambda row: (-abs(row["delta_share"]), row["name"]),
+        "a": lambda row: (-row["a"], row["name"]),
+        "b": lambda row: (-row["b"], row["name"]),
+        "name": lambda row: row["name"],
+    }
+    rows.sort(key=keys[sort])
+    found = weights_of(a) or weights_of(b)
+    event = session.events()[0] if found is None else found.event
+    command = {"command": None, "command_note": "commands compare recordings; this compares parts of one"}
+    page = list(page_of(rows, parameters))
+    return {
+        "a": {"total": whole_a},
+        "b": {"total": whole_b},
+        "num": len(rows),
+        "rows": page,
+        "unit": event.unit,
+        "event": event.name,
+        **command,
+    }
+
+
+def _weights(part: Selected, _weight: str) -> "tuple[int, dict[Any, FunctionWeight]]":
+    found = weights_of(part)
+    if found is None:
+        return 0, {}
+    rows = found.functions()
+    return found.event.weight, {(row.name, row.module, row.path, row.line, row.kind): row for row in rows}
+
+
+def _weight(row: "FunctionWeight | None", weight: str) -> int:
+    if row is None:
+        return 0
+    return row.self_weight if weight == "self" else row.total_weight

@@ -1,0 +1,68 @@
+// One object or type of a snapshot: its facts, who refers to it, what it refers to, and the path from a root.
+
+import { visible, weightText } from "../flame/format.js";
+import { facts, h, note } from "../widgets/dom.js";
+import { PagedGrid } from "../widgets/paged_grid.js";
+
+/** The right side of the heap explorer. */
+export class Inspector {
+  constructor(host, app) {
+    Object.assign(this, { host, app });
+  }
+
+  async show(snapshot, { object, type, typename }) {
+    const key = JSON.stringify([snapshot, object, type]);
+    if (key === this.shown) return;
+    this.shown = key;
+    if (object) return this.showObject(snapshot, object);
+    if (type !== undefined) return this.showInstances(snapshot, type, typename);
+    this.host.replaceChildren(note("Choose a type or an object.", "Here are then its objects, who refers to it, what it refers to, and the path that keeps it alive."));
+  }
+
+  async showInstances(snapshot, type, name) {
+    const table = h("div.grid-host");
+    const paths = h("div.paths");
+    this.host.replaceChildren(h("h2", {}, visible(name ?? `type ${type}`)), paths, table);
+    const bytes = (key, label) => ({ key, label, number: true, width: "7rem", value: (row) => row[key], text: (row) => (row[key] === null || row[key] === undefined ? "" : weightText(row[key], "bytes")) });
+    const grid = new PagedGrid(table, {
+      label: "Objects of the type", empty: "No objects.",
+      columns: [bytes("retained_bytes", "Retained"), bytes("bytes", "Size"), { key: "address", label: "Address", text: ({ address }) => address }],
+      ask: ({ offset, limit }) => this.app.server.json("heap/instances", { snapshot, type_id: type, offset, limit }, { latest: offset ? undefined : "instances" }),
+      onOpen: ({ address }) => this.app.change({ object: address }),
+    });
+    await grid.reload();
+    await this.showPaths(snapshot, type, paths);
+  }
+
+  /** Why objects of the type are alive: paths from roots, merged by type. */
+  async showPaths(snapshot, type, host) {
+    if (!this.app.overview.has.heap_paths) return;
+    const answer = await this.app.server.json("heap/paths", { snapshot, type_id: type }, { latest: "paths" });
+    const rows = answer.nodes.slice(0, 40).map(({ depth, type: name, root, objects, bytes }) => {
+      const line = h("li", {}, root ? h("em", {}, `${visible(root)} `) : "", visible(name ?? ""), h("small", {}, ` ${objects.toLocaleString("en-US")} · ${weightText(bytes, "bytes")}`));
+      line.style.paddingLeft = `${depth * 0.8}rem`;
+      return line;
+    });
+    if (rows.length) host.replaceChildren(h("h3", {}, "Paths from roots"), h("ul", { "aria-label": "Paths from roots, merged by type" }, rows));
+  }
+
+  async showObject(snapshot, address) {
+    const answer = await this.app.server.json("heap/object", { snapshot, address }, { latest: "object" });
+    const { object, root, path } = answer;
+    const link = (each) => h("button.link", { title: each.address, onclick: () => this.app.change({ object: each.address }) }, visible(each.type ?? each.address));
+    const references = (title, rows, num) => [
+      h("h3", {}, `${title} (${Number(num ?? rows?.length ?? 0).toLocaleString("en-US")})`),
+      rows?.length ? h("ul.references", { "aria-label": title }, rows.map((each) => h("li", {}, link(each), h("small", {}, ` ${each.address}${each.field_offset === null || each.field_offset === undefined ? "" : ` at offset ${each.field_offset}`}`)))) : h("p.note", {}, "none"),
+      num > (rows?.length ?? 0) ? h("p.more", {}, `and ${(num - rows.length).toLocaleString("en-US")} more`) : "",
+    ];
+    const rootText = root ? visible(root.text ?? root.kind ?? "") : "";
+    this.host.replaceChildren(
+      h("h2", {}, visible(object.type ?? "object")),
+      facts([["address", object.address], ["size", weightText(object.bytes, "bytes")], ["retained", object.retained_bytes === null || object.retained_bytes === undefined ? "" : weightText(object.retained_bytes, "bytes")], ["generation", object.generation === undefined ? "" : String(object.generation ?? "")], ["root", rootText]]),
+      h("h3", {}, "Path from a root"),
+      path?.length ? h("ol.path", { "aria-label": "Path from a root" }, rootText ? h("li", {}, h("em", {}, rootText)) : "", path.map((each) => h("li", {}, link(each), h("small", {}, ` ${weightText(each.retained_bytes ?? each.bytes ?? 0, "bytes")}`)))) : h("p.note", {}, "No root reaches it: it is garbage that was not collected yet."),
+      ...references("Refers to", answer.refers_to, answer.num_refers_to), ...references("Referred to by", answer.referred_by, answer.num_referred_by),
+    );
+    this.app.announce(`${object.type} ${object.address}`);
+  }
+}

@@ -1,0 +1,133 @@
+// The tab "Heap": what was alive at a snapshot, what holds it, and how it grew.
+
+import { momentText } from "../data/times.js";
+import { visible, weightText } from "../flame/format.js";
+import { choice, h, note, toggles } from "../widgets/dom.js";
+import { PagedGrid } from "../widgets/paged_grid.js";
+import { Dominators } from "./dominators.js";
+import { Inspector } from "./inspector.js";
+import { Sites } from "./sites.js";
+import { tableOf } from "../widgets/table_picture.js";
+
+const WAIT_MS = 150;
+const PARTS = [["types", "Types"], ["dominators", "Dominators"], ["growth", "Growth"], ["sites", "Allocation sites"]];
+
+export const bytes = (key, label, title) => ({ key, label, title, number: true, width: "7rem", value: (row) => row[key], text: (row) => (row[key] === null || row[key] === undefined ? "" : weightText(row[key], "bytes")) });
+export const count = (key, label, title) => ({ key, label, title, number: true, width: "6.5rem", value: (row) => row[key], text: (row) => (row[key] === null || row[key] === undefined ? "" : row[key].toLocaleString("en-US")) });
+const signed = (column) => ({ ...column, text: (row) => (row[column.key] ? `${row[column.key] > 0 ? "+" : "−"}${column.text({ [column.key]: Math.abs(row[column.key]) })}` : "") });
+export const typeColumn = (extra = {}) => ({ key: "name", label: "Type", text: (row) => visible(row.type ?? ""), value: (row) => row.type, ...extra });
+
+/** The heap explorer. */
+export class HeapView {
+  constructor(app, host) {
+    Object.assign(this, { app, host });
+    this.keys = [["↑ ↓", "walk over the rows"], ["→ ←", "open and close"], ["Enter", "look at the row"], ["/", "search types"]];
+    this.bar = h("div.bar");
+    this.facts = h("p.where");
+    this.left = h("div.grid-host");
+    this.right = h("div.inspector", { "aria-label": "Object" });
+    host.replaceChildren(this.bar, this.facts, h("div.heap-panes", {}, this.left, this.right));
+    this.inspector = new Inspector(this.right, app);
+    this.search = h("input", { type: "search", placeholder: "Search types ( / )", "aria-label": "Search types", spellcheck: false, oninput: () => this.searchSoon() });
+  }
+
+  searchSoon() {
+    clearTimeout(this.typing);
+    this.typing = setTimeout(() => this.app.change({ q: this.search.value }), WAIT_MS);
+  }
+
+  get snapshots() {
+    return this.app.overview.snapshots;
+  }
+
+  async update(state) {
+    const shot = this.snapshots.find(({ snapshot }) => String(snapshot) === state.snapshot) ?? this.snapshots.at(-1);
+    if (!shot) return this.left.replaceChildren(note("The recording has no heap snapshot."));
+    const part = PARTS.some(([name]) => name === state.heap) ? state.heap : "types";
+    const since = this.snapshots.some(({ snapshot }) => String(snapshot) === state.since) ? state.since : undefined;
+    Object.assign(this, { snapshot: shot.snapshot, part, since });
+    if (document.activeElement !== this.search) this.search.value = state.q ?? "";
+    this.showControls(shot);
+    const key = JSON.stringify([this.snapshot, part, since, part === "types" ? state.q : ""]);
+    if (key !== this.shown) {
+      await this[part]();
+      this.shown = key;
+    }
+    await this.inspector.show(this.snapshot, state);
+  }
+
+  showControls(shot) {
+    const { app } = this;
+    const label = ({ snapshot, ts_ns: time, objects, bytes: size }, nth) => [String(snapshot), `${nth + 1} of ${this.snapshots.length}${time === null || time === undefined ? "" : ` at ${momentText(time, 1e6)}`}: ${weightText(objects, "objects")}, ${weightText(size, "bytes")}`];
+    const earlier = this.snapshots.slice(0, this.snapshots.indexOf(shot));
+    this.bar.replaceChildren(
+      choice("Snapshot", this.snapshots.map(label), String(shot.snapshot), (snapshot) => app.change({ snapshot, object: null, since: null })),
+      earlier.length ? choice("Growth since", [["", "–"], ...earlier.map(label)], this.since ?? "", (since) => app.change({ since: since || null })) : "",
+      toggles("Part", PARTS.filter(([name]) => name !== "growth" || earlier.length), this.part, (heap) => app.change({ heap })), h("span.room"), this.part === "types" ? this.search : "",
+    );
+  }
+
+  async types() {
+    const { app, snapshot, since } = this;
+    const sorted = (column) => ({ ...column, sort: "server" });
+    const columns = [
+      { ...sorted(bytes("retained_bytes", "Retained", "What would be freed with all objects of the type")), key: "retained", share: (row) => row.retained_bytes / (this.totals?.bytes || Infinity) },
+      { ...sorted(bytes("bytes", "Size", "Sum of their own sizes")), key: "size" }, { ...sorted(count("objects", "Objects")), key: "count" },
+      ...(since === undefined ? [] : [{ ...sorted(signed(bytes("delta_bytes", "Growth"))), key: "growth" }, signed(count("delta_objects", "New objects"))]),
+      typeColumn({ sort: "server", hint: (row) => (row.unreachable ? `${row.unreachable.toLocaleString("en-US")} unreachable` : "") }),
+    ];
+    this.grid = new PagedGrid(this.left, {
+      label: "Types", columns, sort: "retained", empty: "No type matches.",
+      ask: (page) => app.server.json("heap/types", { snapshot, since, q: app.state.q, ...page }, { latest: page.offset ? undefined : "heap" }),
+      onAnswer: ({ totals, command, num }) => {
+        Object.assign(this, { totals, command });
+        const parts = [`${Number(num).toLocaleString("en-US")} types`];
+        if (totals?.objects !== undefined) parts.push(weightText(totals.objects, "objects"), weightText(totals.bytes, "bytes"));
+        this.facts.textContent = parts.join(" · ");
+      },
+      onSelect: (row) => app.change({ type: row.type_id, typename: row.type, object: null }),
+      onOpen: (row) => row.largest_address && app.change({ object: row.largest_address }),
+    });
+    await this.grid.reload();
+  }
+
+  async dominators() {
+    this.facts.textContent = "Each object with what only it keeps alive. Click a box to go into it.";
+    this.dominated ??= new Dominators(h("div"), this.app);
+    this.left.replaceChildren(this.dominated.host);
+    this.grid = this.dominated.grid;
+    await this.dominated.show(this.snapshot);
+    this.grid = this.dominated.grid;
+    this.command = this.dominated.command;
+  }
+
+  async growth() {
+    const since = this.since ?? String(this.snapshots[0].snapshot);
+    const answer = await this.app.server.json("heap/growth", { snapshot: this.snapshot, since, limit: 500 }, { latest: "heap" });
+    this.command = answer.command;
+    const nth = this.snapshots.findIndex(({ snapshot }) => String(snapshot) === since);
+    this.facts.textContent = `What changed since snapshot ${nth + 1}.`;
+    const { Grid } = await import("../widgets/grid.js");
+    this.grid = new Grid(this.left, {
+      label: "Growth", empty: "Nothing changed.",
+      columns: [{ ...signed(bytes("delta_bytes", "Size")), sort: true }, { ...signed(bytes("delta_retained_bytes", "Retained")), sort: true }, { ...signed(count("delta_objects", "Objects")), sort: true }, { ...count("new_objects", "New objects"), sort: true }, { ...bytes("new_bytes", "New size"), sort: true }, typeColumn({ sort: true })],
+    });
+    this.grid.show(answer.rows);
+  }
+
+  async sites() {
+    this.facts.textContent = "Where the objects that are alive were allocated.";
+    this.grid = await new Sites(this.left, this.app).show(this.snapshot);
+  }
+
+  key(event) {
+    if (event.key !== "/" || this.part !== "types") return false;
+    this.search.focus();
+    return true;
+  }
+
+  save() {
+    const pictured = this.part === "dominators" ? this.dominated?.pictures() : {};
+    return { ...pictured, table: this.grid && tableOf(this.grid), csv: () => this.grid?.csv() ?? "", command: this.command };
+  }
+}

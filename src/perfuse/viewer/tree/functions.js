@@ -1,0 +1,115 @@
+// The tab "Functions": a row for each function of the selection.
+
+import { fileName, shareText, visible, weightText } from "../flame/format.js";
+import { Palette } from "../flame/palette.js";
+import { lengthText } from "../data/times.js";
+import { h } from "../widgets/dom.js";
+import { PagedGrid } from "../widgets/paged_grid.js";
+import { tableOf } from "../widgets/table_picture.js";
+
+const WAIT_MS = 150;
+
+/** Functions of the selection, sorted and searched by the server. */
+export class FunctionsView {
+  constructor(app, host) {
+    Object.assign(this, { app, host });
+    this.keys = [["/", "search names"], ["↑ ↓", "walk over the rows"], ["Enter", "callers and callees of the row"]];
+    this.palette = new Palette({ origins: app.overview.origins, shades: app.overview.shades });
+    this.origins = new Map(app.overview.origins.map(({ name }, at) => [name, at]));
+    this.search = h("input", { type: "search", placeholder: "Search ( / )", "aria-label": "Search functions", spellcheck: false, autocomplete: "off", oninput: () => this.searchSoon() });
+    this.totals = h("output.where");
+    const table = h("div.grid-host");
+    host.replaceChildren(h("div.bar", {}, this.totals, h("span.room"), this.search), table);
+    this.grid = new PagedGrid(table, {
+      label: "Functions", columns: [], sort: this.ofCalls ? "self_ns" : "self", empty: "No function matches.",
+      ask: (page) => this.ask(page),
+      onAnswer: (answer) => this.answered(answer),
+      onOpen: (row) => app.change({ tab: "callers", function: row.name }),
+    });
+  }
+
+  searchSoon() {
+    clearTimeout(this.typing);
+    this.typing = setTimeout(() => this.app.change({ q: this.search.value }), WAIT_MS);
+  }
+
+  /** Whether the rows have the statistics of calls; sums by function otherwise. */
+  get ofCalls() {
+    const { overview, state } = this.app;
+    return overview.has.calls && !state.filters?.length && [undefined, "wall-time"].includes(state.event ?? overview.events[0]?.name);
+  }
+
+  ask({ sort, ...page }) {
+    const { app, ofCalls } = this;
+    // What is sorted by may be a column of the other kind of answer.
+    const known = ofCalls === /_ns$|^num_/.test(sort) || sort === "name";
+    const parameters = { ...(ofCalls ? app.unfiltered() : app.selection()), q: app.state.q, sort: known ? sort : ofCalls ? "self_ns" : "self", ...page };
+    return app.server.json(ofCalls ? "calls" : "functions", parameters, { latest: page.offset ? undefined : "functions" });
+  }
+
+  async update(state) {
+    if (document.activeElement !== this.search) this.search.value = state.q ?? "";
+    const key = this.app.selectionKey() + (state.q ?? "");
+    if (key === this.shown) return;
+    const sort = this.ofCalls ? "self_ns" : "self";
+    if (/_ns$/.test(this.grid.order.column) !== this.ofCalls && ["self", "self_ns"].includes(this.grid.order.column)) this.grid.setOrder(sort, true);
+    if (this.ofCalls) {
+      const { parent, totalWeight } = await this.app.trees.get();
+      this.wholeOfCalls = totalWeight.reduce((sum, weight, node) => (parent[node] < 0 ? sum + weight : sum), 0);
+    }
+    await this.grid.reload();
+    this.shown = key;
+  }
+
+  answered({ unit, whole, num, event, command, totals }) {
+    Object.assign(this, { unit, whole: whole ?? this.wholeOfCalls, command, event });
+    const parts = [whole === undefined || whole === null ? "" : weightText(whole, unit), event, totals && weightText(totals.num_calls, "calls"), weightText(num, num === 1 ? "function" : "functions")];
+    this.totals.textContent = parts.filter(Boolean).join(" · ");
+    const layout = JSON.stringify([event, this.ofCalls]);
+    if (layout === this.layout) return;
+    this.layout = layout;
+    this.grid.setColumns(this.columns(this.ofCalls));
+  }
+
+  columns(ofCalls) {
+    const part = (key, label, title) => ({
+      key, label, title, number: true, sort: "server", width: "10rem", share: (row) => row[key] / this.whole, value: (row) => row[key],
+      text: (row) => (row[key] ? `${weightText(row[key], this.unit)}  ${shareText(row[key], this.whole)}` : "–"),
+    });
+    const time = (key, label) => ({ key, label, number: true, sort: "server", width: "5.6rem", text: (row) => (row[key] === null || row[key] === undefined ? "" : lengthText(row[key])), value: (row) => row[key] });
+    const count = (key, label) => ({ key, label, number: true, sort: "server", width: "6rem", text: (row) => Number(row[key] ?? 0).toLocaleString("en-US"), value: (row) => row[key] });
+    const isSum = this.app.overview.events.find(({ name }) => name === this.event)?.is_sum;
+    const ofTime = [count("num_calls", "Calls"), time("min_ns", "Shortest"), time("median_ns", "Median"), time("p90_ns", "90 %"), time("p99_ns", "99 %"), time("max_ns", "Longest")];
+    const statistics = ofCalls ? ofTime : isSum ? [] : [count("samples", "Samples")];
+    const suffix = ofCalls ? "_ns" : "";
+    return [
+      part(`self${suffix}`, "Self", "What ran in the function itself"), part(`total${suffix}`, "Total", "What ran in it or below it"), ...statistics,
+      {
+        key: "name", label: "Function", sort: "server", text: (row) => visible(row.name ?? ""), value: (row) => row.name,
+        swatch: (row) => (row.origin ? this.palette.ofOrigin(this.origins.get(row.origin) ?? this.palette.fills.length - 1) : null),
+        hint: (row) => visible([tiersText(row.tiers), row.path ? fileName(row.path) + (row.line ? `:${row.line}` : "") : row.module && fileName(row.module)].filter(Boolean).join(" · ")),
+        full: (row) => visible([row.name, row.path && `${row.path}${row.line ? `:${row.line}` : ""}`, row.module].filter(Boolean).join("\n")),
+      },
+    ];
+  }
+
+  key(event) {
+    if (event.key !== "/") return false;
+    this.search.focus();
+    this.search.select();
+    return true;
+  }
+
+  /** The function that other views are asked for. */
+  get chosenFunction() {
+    return this.grid.rows[this.grid.selected]?.name;
+  }
+
+  save() {
+    return { table: tableOf(this.grid), csv: () => this.grid.csv(), command: this.command };
+  }
+}
+
+function tiersText(tiers) {
+  return Array.isArray(tiers) ? tiers.join(", ") : (tiers ?? "");
+}

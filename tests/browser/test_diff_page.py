@@ -1,0 +1,136 @@
+"""The page of a difference, in a real browser."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfuse.cli import run
+
+ROW = 20
+BASE = {"main;parse": 3000, "main;shade": 1000, "main;emit": 600, "main;emit;old": 400}
+NEW = {"main;parse": 3000, "main;shade": 1500, "main;emit": 600, "main;added": 300}
+
+
+@pytest.fixture
+def page(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Shows the difference of the two, five runs a side with a noise of some samples."""
+    problems: list[str] = []
+    contexts = []
+
+    def show(num_runs: int = 5, name: str = "diff.html") -> Any:
+        sides = []
+        for side, weights in (("a", BASE), ("b", NEW)):
+            for number in range(num_runs):
+                path = tmp_path / f"{side}{number}.folded"
+                rows = (
+                    f"{stack} {count + (7 * number + len(stack)) % 11}\n"
+                    for stack, count in ({**weights, '"</script>;x': 5}).items()
+                )
+                path.write_text("".join(rows), encoding="utf-8")
+                sides.append(str(path))
+        sides.insert(num_runs, "--")
+        out = tmp_path / name
+        assert run(["diff", *sides, "-o", str(out)]) == 0
+        context = browser.new_context(viewport={"width": 1200, "height": 800})
+        contexts.append(context)
+        shown = context.new_page()
+        shown.on("console", lambda message: problems.append(message.text))
+        shown.on("pageerror", lambda error: problems.append(str(error)))
+        shown.on("request", lambda one: problems.append(one.url) if not one.url.startswith(out.as_uri()) else None)
+        shown.goto(out.as_uri())
+        shown.wait_for_selector("html[data-ready]", timeout=20_000)
+        return shown
+
+    yield show
+    for context in contexts:
+        context.close()
+    assert problems == []
+
+
+def colour(page: Any, x: float, row: int) -> list[int]:
+    """Red, green and blue of a pixel of a box."""
+    found: list[int] = page.evaluate(
+        """([x, y]) => {
+            const canvas = document.querySelector("#graph canvas");
+            const ratio = canvas.width / canvas.clientWidth;
+            const copy = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+            copy.drawImage(canvas, x * ratio, y * ratio, 1, 1, 0, 0, 1, 1);
+            return [...copy.getImageData(0, 0, 1, 1).data].slice(0, 3);
+        }""",
+        [x, row * ROW + 3],
+    )
+    return found
+
+
+def boxes(page: Any) -> dict[str, tuple[float, str]]:
+    """Names on the canvas are not text: the first place of each box, found by the tooltip along each row."""
+    found = page.evaluate(
+        """(row) => {
+            const [graph, tooltip] = [document.querySelector("#graph"), document.querySelector("#tooltip")];
+            const area = graph.getBoundingClientRect();
+            const found = {};
+            for (let depth = 0; depth < 3; depth++) {
+                for (let x = 4; x < area.width - 2; x += 6) {
+                    const at = { clientX: area.left + x, clientY: area.top + (depth + 0.5) * row };
+                    graph.dispatchEvent(new MouseEvent("mousemove", at));
+                    const name = tooltip.querySelector("strong")?.textContent;
+                    if (!tooltip.hidden && !(name in found)) found[name] = [x, tooltip.innerText];
+                }
+            }
+            return found;
+        }""",
+        ROW,
+    )
+    return {name: (x, text) for name, (x, text) in found.items()}
+
+
+def test_both_sides_are_shown_and_proven_changes_have_colours(page: Callable[..., Any]) -> None:
+    shown = page()
+    found = boxes(shown)
+    assert found.keys() >= {"main", "parse", "shade", "emit", "old", "added"}
+    assert "removed: only in base" in found["old"][1]
+    assert "added: only in new" in found["added"][1]
+    # The noise of five runs is 10, 6, 2, 9 and 5 samples.
+    for fact in ("1,006 samples > 1,506 samples", "+500 (+49.7%)", "self changed"):
+        assert fact in found["shade"][1], found["shade"][1]
+    red, _, blue = colour(shown, found["shade"][0], 1)
+    assert red > blue + 40
+    grey = colour(shown, found["parse"][0], 1)
+    assert max(grey) - min(grey) < 12
+    red, _, blue = colour(shown, found["emit"][0], 1)
+    assert blue > red + 40
+
+
+def test_views_and_table(page: Callable[..., Any]) -> None:
+    shown = page()
+    rows = shown.locator("#functions tbody tr").all_inner_texts()
+    assert [row.split("\t")[1:] for row in rows[:3]] == [["changed", "shade"], ["gone", "old"], ["new", "added"]]
+    shown.click("[data-width=gone]")
+    assert boxes(shown).keys() == {"main", "emit", "old"}
+    shown.click("[data-width=new]")
+    assert "old" not in boxes(shown)
+    shown.click("[data-width=base]")
+    assert "added" not in boxes(shown)
+    shown.click("[data-number=share]")
+    assert "points" in boxes(shown)["shade"][1]
+    shown.click("[data-width=both]")
+    shown.fill("#search", "shade")
+    assert shown.locator("#matched").inner_text() == "20.0% > 27.7%"
+    shown.keyboard.press("Escape")
+    assert shown.locator("#matched").inner_text() == ""
+
+
+def test_zoom(page: Callable[..., Any]) -> None:
+    shown = page()
+    x, _ = boxes(shown)["emit"]
+    shown.click("#graph", position={"x": x, "y": ROW + 8})
+    assert shown.locator("#crumbs button").all_inner_texts() == ["all", "main", "emit"]
+    assert set(boxes(shown)) == {"main", "emit", "old"}
+    shown.locator("#crumbs button", has_text="all").click()
+    assert "shade" in boxes(shown)
+
+
+def test_one_run_states_that_nothing_is_proven(page: Callable[..., Any]) -> None:
+    assert "one run proves nothing" in page(num_runs=1).locator("#legend").inner_text()

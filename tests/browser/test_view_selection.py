@@ -1,0 +1,132 @@
+"""The viewer: what is selected is in the address, in every view, and equals what the command line reports."""
+
+import pytest
+from viewer import POSTCARDS, SERVER, reported
+
+
+def shares(report):
+    whole = report["events"][0]["weight"]
+    return {
+        (row["name"], f"{100 * row['self_weight'] / whole:.1f}%")
+        for row in report["top_self"]
+        if row["self_weight"] > 0.01 * whole
+    }
+
+
+def functions(viewed):
+    """Name and share of self of the functions with more than 1 %."""
+    rows = [(row[-1], row[0].split()[-1]) for row in viewed.rows("Functions") if row[0][0].isdigit()]
+    return {(name, share) for name, share in rows if float(share.rstrip("%")) > 1}
+
+
+def test_functions_equal_the_report(view):
+    viewed = view(POSTCARDS)
+    viewed.show("functions")
+    expected = shares(reported(POSTCARDS))
+    assert len(expected) > 5
+    assert functions(viewed) == expected
+
+
+def test_a_range_is_the_option_between(view):
+    viewed = view(POSTCARDS)
+    span = reported(POSTCARDS)["duration_ns"]
+    first, end = span // 4 // 10**6 * 10**6, span // 2 // 10**6 * 10**6
+    viewed.show("functions", range=f"{first}-{end}")
+    assert functions(viewed) == shares(reported(POSTCARDS, "--between", f"{first / 1e9}..{end / 1e9}"))
+    assert viewed.page.locator("#selection .chip").first.inner_text().startswith(f"{first / 1e6:.0f}")
+
+
+def test_flame_graph_tree_and_callers_show_the_same_selection(view):
+    viewed = view(POSTCARDS)
+    report = reported(POSTCARDS, "--between", "0.1..0.3")
+    event = report["events"][0]
+    state = {"range": "100000000-300000000"}
+    viewed.show("flame", **state)
+    viewed.page.locator("#functions tbody tr").first.wait_for()
+    top = report["top_self"][0]
+    first = viewed.page.locator("#functions tbody tr").first
+    assert first.locator("td").first.inner_text() == f"{100 * top['self_weight'] / event['weight']:.1f}%"
+    viewed.show("tree", **state)
+    assert viewed.page.locator("#view-tree .where").inner_text().startswith(f"{event['samples']:,} samples · ")
+    assert viewed.rows("Call tree")[0][2:] == [f"{event['samples']:,}", "all"]
+    viewed.show("callers", **state)
+    picked = viewed.rows("Functions of the selection")
+    assert picked[0][0] == f"{100 * top['self_weight'] / event['weight']:.1f}%"
+
+
+def test_one_thread(view):
+    viewed = view(POSTCARDS)
+    chooser = viewed.page.get_by_label("Thread", exact=True)
+    labels = chooser.locator("option").all_inner_texts()
+    chooser.select_option(index=1)
+    viewed.show("tree", threads=viewed.state()["threads"])
+    name = labels[1].rsplit(" ", 1)[0]
+    tid = labels[1].rsplit("/", 1)[1]
+    report = reported(POSTCARDS, "--thread", tid)
+    assert viewed.rows("Call tree")[0][2] == f"{report['events'][0]['samples']:,}", name
+
+
+def test_back_and_forward_go_over_selections(view):
+    viewed = view(POSTCARDS)
+    page = viewed.page
+    viewed.show("functions")
+    page.keyboard.press("g")
+    page.keyboard.type("0.1s - 0.2s")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#selection .chip button")
+    viewed.settled("functions")
+    assert viewed.state() == {"tab": "functions", "range": "100000000-200000000"}
+    narrow = functions(viewed)
+    page.keyboard.press("[")
+    page.wait_for_selector("#selection .chip.all")
+    viewed.settled("functions")
+    assert functions(viewed) == shares(reported(POSTCARDS)) != narrow
+    page.keyboard.press("]")
+    page.wait_for_selector("#selection .chip button")
+    viewed.settled("functions")
+    assert functions(viewed) == narrow
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#selection .chip.all")
+    assert "range" not in viewed.state()
+
+
+def test_the_difference_of_two_times(view):
+    viewed = view(POSTCARDS)
+    viewed.show("flame", range="300000000-500000000", base="0-100000000")
+    rows = viewed.rows("Changes by function")
+    later = reported(POSTCARDS, "--between", "0.3..0.5")
+    earlier = reported(POSTCARDS, "--between", "0..0.1")
+
+    def share(report, name):
+        weights = [row["self_weight"] for row in report["top_self"] if row["name"] == name]
+        return sum(weights) / report["events"][0]["weight"]
+
+    name = max(later["top_self"], key=lambda row: row["self_weight"])["name"]
+    change, base, selected, _ = next(row for row in rows if row[3] == name)
+    assert float(base.rstrip("%")) == pytest.approx(100 * share(earlier, name), abs=0.06)
+    assert float(selected.rstrip("%")) == pytest.approx(100 * share(later, name), abs=0.06)
+    assert float(change.replace("\N{MINUS SIGN}", "-").rstrip("%")) == pytest.approx(
+        100 * (share(later, name) - share(earlier, name)), abs=0.06
+    )
+
+
+def test_a_difference_is_drawn_where_boxes_are_too_narrow_to_be_drawn_one_by_one(view):
+    for width in (700, 1000, 1280):
+        viewed = view(POSTCARDS, size=(width, 560))
+        viewed.show("flame", range="800000000-1400000000", base="0-300000000")
+        assert viewed.page.locator(".failure").count() == 0
+        drawn = viewed.page.locator(".difference canvas").evaluate(
+            """canvas => new Set(canvas.getContext("2d").getImageData(0, 30, canvas.width, 1).data).size"""
+        )
+        assert drawn > 3
+
+
+def test_calls_equal_the_report(view):
+    viewed = view(SERVER)
+    report = reported(SERVER)
+    viewed.show("functions")
+    rows = viewed.rows("Functions")
+    assert [row[-1] for row in rows] == [row["name"] for row in report["functions"]]
+    longest = max(report["functions"], key=lambda row: row["max_ns"])
+    viewed.show("calls")
+    assert viewed.rows("Slowest calls")[0][-1] == longest["name"]
