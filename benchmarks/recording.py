@@ -40,7 +40,7 @@ def _record(node: Path, directory: Path, num_functions: int, perf_data: Path) ->
     many_functions.write(script, num_functions)
     print(f"recording {num_functions:,} functions in {directory}", file=sys.stderr)
     unfinished = perf_data.with_suffix(".unfinished")
-    perf = ["perf", "record", "-q", "-e", "cpu-clock", "-k", "mono", "-g", "-o", unfinished.name, "--"]
+    perf = ["perf", "record", "-qN", "-e", "cpu-clock", "-k", "mono", "-g", "-o", unfinished.name, "--"]
     flags = ["--perf-prof", "--always-sparkplug", "--stack-size=4000"]
     subprocess.run([*perf, node, *flags, script.name, "40"], cwd=directory, check=True, stdout=subprocess.DEVNULL)
     unfinished.rename(perf_data)

@@ -1,0 +1,79 @@
+"""Runs `perfuse record`, and reads what it wrote."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PROGRAMS = Path(__file__).parent / "programs"
+HOT, WARM = "inner_hot", "outer_warm"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run of `perfuse record`."""
+
+    done: subprocess.CompletedProcess[str]
+    directory: Path
+
+    @property
+    def note(self) -> dict[str, Any]:
+        """What it noted."""
+        found: dict[str, Any] = json.loads((self.directory / "record.json").read_text(encoding="ascii"))
+        return found
+
+    def share(self, *names: str) -> float:
+        """The share of samples with a function of one of these names on the stack, by `perfuse report`."""
+        report = self.report()
+        total = sum(event["weight"] for event in report["events"])
+        rows = [row for row in report["top_total"] if any(name in row["name"] for name in names)]
+        return max((row["total_weight"] for row in rows), default=0) / total
+
+    def report(self, *options: str) -> dict[str, Any]:
+        """The report on the directory."""
+        command = [sys.executable, "-m", "perfuse", "report", str(self.directory), "--json", "--limit", "0", *options]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode in (0, 1), done.stderr
+        report: dict[str, Any] = json.loads(done.stdout)
+        return report
+
+
+def default_signals() -> None:
+    """For a child process: the tests themselves may run where signals are ignored."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def record(
+    command: Sequence[str | Path],
+    directory: Path,
+    *options: str,
+    environment: Mapping[str, str] | None = None,
+) -> Run:
+    """Records a command that is run in a directory of its own; the recording is in `run` there."""
+    words = [sys.executable, "-m", "perfuse", "record", "-o", "run", "--no-report", *options]
+    done = subprocess.run(
+        [*words, *(["--", *map(str, command)] if command else [])],
+        cwd=directory,
+        env={**os.environ, "NO_COLOR": "1", **(environment or {})},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        preexec_fn=default_signals,
+    )
+    return Run(done, directory / "run")
+
+
+def names_in(directory: Path) -> set[str]:
+    """The names in a directory, and those of recordings in /tmp."""
+    own = {path.name for path in directory.iterdir()}
+    return own | {path.name for pattern in ("perf*.map", "jit-*") for path in Path("/tmp").glob(pattern)}

