@@ -12,10 +12,26 @@ Every other public name is imported on first use, so this module depends on no m
 calls `perfuse.fuse`. `__init__.pyi` declares the names to type checkers.
 """
 
+import sys
 from typing import Any
 
+if "t" in sys.abiflags:
+    raise ImportError(
+        "perfuse does not support free-threaded CPython (3.13t, 3.14t): its core needs the interpreter's lock;"
+        " use the ordinary build of this version"
+    )
+
 from perfuse._core import __version__
-from perfuse.errors import ExportError, InternalError, PerfuseError, QueryError, UnreadableInput, UsageError
+from perfuse.errors import (
+    ExportError,
+    InternalError,
+    OutOfMemory,
+    PerfuseError,
+    QueryError,
+    RecordingError,
+    UnreadableInput,
+    UsageError,
+)
 
 _HOMES = {
     "Clock": "perfuse.clock",
@@ -24,6 +40,7 @@ _HOMES = {
     "Join": "perfuse.profile",
     "Profile": "perfuse.profile",
     "Record": "perfuse.records",
+    "RecordedRun": "perfuse.capture.recorded_run",
     "Recording": "perfuse.recording",
     "RepairResult": "perfuse.repairing",
     "Rule": "perfuse.diagnostics",
@@ -33,6 +50,7 @@ _HOMES = {
     "explain": "perfuse.diagnostics",
     "fuse": "perfuse.fusing",
     "open": "perfuse.recording",
+    "record": "perfuse.capture.recorded_run",
     "repair": "perfuse.repairing",
     "rules": "perfuse.diagnostics",
 }
@@ -44,11 +62,14 @@ __all__ = [
     "Hex",
     "InternalError",
     "Join",
+    "OutOfMemory",
     "PerfuseError",
     "Profile",
     "QueryError",
     "Record",
+    "RecordedRun",
     "Recording",
+    "RecordingError",
     "RepairResult",
     "Rule",
     "Summary",
@@ -58,10 +79,12 @@ __all__ = [
     "__version__",
     "check",
     "explain",
+    "fleet",
     "fuse",
     "jitdump",
     "mono",
     "open",
+    "record",
     "repair",
     "rules",
     "sframe",
@@ -72,6 +95,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     import importlib
 
+    if name == "fleet":
+        return importlib.import_module("perfuse.fleet")
     if name in ("jitdump", "mono", "sframe", "xray"):
         return importlib.import_module(f"perfuse.formats.{name}")
     if name not in _HOMES:

@@ -1,9 +1,20 @@
 """The public names of the package, for type checkers; `__init__.py` imports them on first use."""
 
+from perfuse import fleet
 from perfuse._core import __version__
+from perfuse.capture.recorded_run import RecordedRun, record
 from perfuse.clock import Clock
 from perfuse.diagnostics import Diagnostic, Rule, explain, rules
-from perfuse.errors import ExportError, InternalError, PerfuseError, QueryError, UnreadableInput, UsageError
+from perfuse.errors import (
+    ExportError,
+    InternalError,
+    OutOfMemory,
+    PerfuseError,
+    QueryError,
+    RecordingError,
+    UnreadableInput,
+    UsageError,
+)
 from perfuse.formats import jitdump, mono, sframe, xray
 from perfuse.fusing import fuse
 from perfuse.profile import Join, Profile
@@ -20,11 +31,14 @@ __all__ = [
     "Hex",
     "InternalError",
     "Join",
+    "OutOfMemory",
     "PerfuseError",
     "Profile",
     "QueryError",
     "Record",
+    "RecordedRun",
     "Recording",
+    "RecordingError",
     "RepairResult",
     "Rule",
     "Summary",
@@ -34,10 +48,12 @@ __all__ = [
     "__version__",
     "check",
     "explain",
+    "fleet",
     "fuse",
     "jitdump",
     "mono",
     "open",
+    "record",
     "repair",
     "rules",
     "sframe",

@@ -14,6 +14,7 @@ __all__ = [
     "InstrumentationMap",
     "JitdumpEncoder",
     "MonoLogWriter",
+    "NativeModule",
     "Placed",
     "Profile",
     "RecordIterator",
@@ -21,6 +22,8 @@ __all__ = [
     "SFrameSection",
     "SFrameText",
     "ScannedTable",
+    "StackTransform",
+    "Timeline",
     "XRayLogWriter",
     "__version__",
     "alignments",
@@ -29,26 +32,42 @@ __all__ = [
     "call_statistics",
     "call_tree",
     "code_pids",
+    "code_rows",
+    "code_samples",
+    "code_targets",
+    "code_targets_at",
     "compress_zstd",
     "convert_mono",
     "convert_xray",
     "count_rows",
     "diagnostics_table",
     "directory_format",
+    "disassemble",
     "elf_dependencies",
+    "exit_when_out_of_memory",
     "formats",
     "handle_sums",
     "heap_sums",
     "inject_images",
+    "instruction_set",
+    "memory_limit",
     "mono_kinds",
     "mono_unsupported_items",
     "object_origins",
+    "placements",
     "read_early",
     "row_counts",
     "rules",
     "sampled_events",
+    "saved_facts",
+    "saved_member",
+    "saved_members",
+    "saved_profile",
+    "saved_recording",
+    "saved_table",
     "selected_rows",
     "selected_samples",
+    "set_memory_limit",
     "sframe_at",
     "sframe_coverage",
     "sframe_find",
@@ -59,12 +78,15 @@ __all__ = [
     "sframe_unwind",
     "sniff",
     "tables",
-    "take_cut",
     "take_panic",
+    "take_stop",
+    "take_unreadable",
     "write_arrow",
+    "write_copy_of",
     "write_images",
     "write_perfetto_stacks",
     "write_pprof",
+    "write_table",
     "write_xray",
 ]
 
@@ -95,7 +117,7 @@ class _Format(TypedDict):
     name: str
     title: str
     about: str
-    role: Literal["samples", "code_dump", "call_trace", "runtime_log", "unwind_tables"]
+    role: Literal["samples", "code_dump", "call_trace", "runtime_log", "unwind_tables", "saved_profile"]
     report: str
     clock: _ClockPolicy
     process_field: str | None
@@ -140,8 +162,12 @@ def directory_format(path: str | PathLike[str]) -> str | None: ...
 def elf_dependencies(path: str | PathLike[str]) -> tuple[str | None, list[str], list[str]] | None: ...
 def sniff(head: bytes) -> list[tuple[str, Literal["likely", "certain"]]]: ...
 def read_early(path: str) -> None: ...
-def take_cut() -> UnreadableInput | None: ...
+def take_unreadable() -> UnreadableInput | None: ...
 def take_panic() -> tuple[str, str | None] | None: ...
+def take_stop() -> BaseException | None: ...
+def exit_when_out_of_memory() -> None: ...
+def set_memory_limit(limit: int | None = None) -> None: ...
+def memory_limit() -> int: ...
 def diagnostics_table(
     rows: Sequence[tuple[str, str, str, int | None, int | None, str, int]], paths: Sequence[str]
 ) -> ArrowStream: ...
@@ -156,7 +182,35 @@ def call_tree(
     event: str | None = None,
     time_ns: tuple[int, int] | None = None,
     min_share: float = 0.0,
+    by_line: bool = False,
+    counted_event: str | None = None,
 ) -> CallTree: ...
+def code_rows(profile: Profile, table: str, code_objects: Sequence[int]) -> ArrowStream: ...
+def code_samples(
+    tables: Mapping[str, Any],
+    code_objects: Sequence[int],
+    ranges: Sequence[tuple[int, int, int]],
+    *,
+    starts: Sequence[int] | None = None,
+    threads: Sequence[int] | None = None,
+    processes: Sequence[int] | None = None,
+    event: str | None = None,
+    time_ns: tuple[int, int] | None = None,
+) -> tuple[
+    list[tuple[int | None, int, int, int, int, int, int]],
+    list[tuple[int | None, int, int, int | None, int | None, int]],
+    list[tuple[int | None, int, int]],
+]: ...
+def code_targets(
+    profile: Profile, process_id: int, at_ns: int, addresses: Sequence[int]
+) -> list[tuple[int | None, str | None, int, str | None] | None]: ...
+def code_targets_at(
+    profile: Profile, queries: Sequence[tuple[int, int, int]]
+) -> list[tuple[int | None, str | None, int, str | None] | None]: ...
+def disassemble(
+    code: bytes, address: int, machine: int, intel: bool
+) -> list[tuple[int, int, str, str, int | None, int | None]]: ...
+def instruction_set(machine: int) -> str: ...
 def sampled_events(samples: Any) -> list[tuple[str, str, int, int, int, int]]: ...
 def allocation_sums(
     profile: Profile,
@@ -228,6 +282,7 @@ def write_pprof(
 
 @final
 class ArrowStream:
+    def collected(self) -> ArrowStream: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
@@ -237,11 +292,25 @@ class ScannedTable:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
+class StackTransform:
+    def __new__(cls, tables: Mapping[str, Any]) -> Self: ...
+    def copy(self) -> StackTransform: ...
+    def symbols(self) -> ArrowStream: ...
+    def apply(self, step: str, symbols: Sequence[bool]) -> int: ...
+    def apply_to_stack(self, keep: bool, stack_id: int) -> int: ...
+    def collapse_recursion(self) -> int: ...
+    def collapse(self, groups: Sequence[int | None], names: Sequence[str]) -> int: ...
+    def table(self, name: str, appended: bool = False) -> ArrowStream: ...
+    def samples(self, samples: Any, appended: bool = False) -> ArrowStream: ...
+
+@final
 class Recording:
     @staticmethod
-    def open(path: str) -> Recording: ...
+    def open(path: str, max_unpacked: int | None = None) -> Recording: ...
     @staticmethod
-    def from_bytes(path: str, data: bytes) -> Recording: ...
+    def from_bytes(path: str, data: bytes, max_unpacked: int | None = None) -> Recording: ...
+    @staticmethod
+    def from_stream(path: str, stream: Any, max_unpacked: int | None = None) -> Recording: ...
     @property
     def format(self) -> str: ...
     @property
@@ -287,6 +356,8 @@ class Profile:
         debug_info: bool,
         recorded_on: tuple[str, str] | None = None,
         maps: Sequence[tuple[int, str | PathLike[str]]] | None = None,
+        follow: str = "all",
+        max_unpacked: int | None = None,
     ) -> Self: ...
     def table(
         self,
@@ -299,6 +370,23 @@ class Profile:
     def naming_findings(self) -> list[tuple[str, str, str, int | None, int]]: ...
     def trace_span(self) -> tuple[int, int] | None: ...
     def first_uses(self, samples: int, code: int) -> list[tuple[int, int]]: ...
+
+_RowRange: TypeAlias = tuple[int, int]
+_SavedFacts: TypeAlias = tuple[list[_RowRange] | None, list[tuple[_RowRange, _RowRange]]]
+
+def saved_members(saved: Recording) -> list[tuple[str, int]]: ...
+def saved_member(saved: Recording, name: str) -> bytes: ...
+def saved_table(saved: Recording, name: str) -> ArrowStream | None: ...
+def saved_recording(
+    saved: Recording, member: str, path: str, size: int, code: Sequence[int] | None = None
+) -> Recording: ...
+def saved_profile(saved: Recording, placed: Sequence[Placed], facts: _SavedFacts) -> Profile: ...
+def saved_facts(profile: Profile) -> _SavedFacts: ...
+def placements(profile: Profile) -> list[tuple[_ClockRow, int | None]]: ...
+def write_table(out: int | IO[bytes], table: str, stream: Any) -> int: ...
+def write_copy_of(
+    recording: Recording, out: int | IO[bytes], code: tuple[bool, Sequence[int]] | None = None
+) -> None: ...
 
 @final
 class InstrumentationMap:
@@ -354,7 +442,14 @@ class HeapSnapshot:
     def object(self, address: int) -> ArrowStream: ...
     def below(self, address: int | None = None, limit: int | None = None) -> ArrowStream: ...
     def rest(self, limit: int | None = None) -> ArrowStream: ...
+    def of_type(self, type_id: int | None, limit: int | None = None) -> ArrowStream: ...
+    def references(
+        self, address: int, to: bool, limit: int
+    ) -> tuple[int, list[tuple[int, int | None, int, int | None]]]: ...
     def path(self, address: int) -> ArrowStream: ...
+    def held_objects(
+        self, types: Sequence[int | None]
+    ) -> list[tuple[list[int | None], int | None, int, int, int, int]]: ...
     def root(self, address: int) -> tuple[str, str | None, int | None, int | None, int | None] | None: ...
     def duplicates(self, least_references: int) -> ArrowStream: ...
     def sites(self) -> ArrowStream: ...
@@ -423,6 +518,77 @@ class CallTrace:
         self, out: int | IO[bytes], *, clock: int | None = None, progress: Callable[[str, float], None] | None = None
     ) -> None: ...
 
+_Place: TypeAlias = tuple[int, int, int]
+_SliceRow: TypeAlias = tuple[int, int, int, int, int, int]
+_TotalRow: TypeAlias = tuple[int, int, int, _Place]
+
+@final
+class Timeline:
+    def __new__(
+        cls,
+        profile: Profile,
+        *,
+        event: str | None,
+        zero_ns: int,
+        max_slices: int,
+        threads: Sequence[int] | None = None,
+        time_ns: tuple[int, int] | None = None,
+        num_events: int | None = None,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> Self: ...
+    @property
+    def num_bytes(self) -> int: ...
+    def tracks(self) -> list[tuple[str, bool, int, list[int], tuple[int, int] | None, int]]: ...
+    def symbols(self) -> ArrowStream: ...
+    def labels(self) -> list[tuple[str, int | None, str | None, str]]: ...
+    def tiles(self, rows: Sequence[tuple[int, int]], k: int, first: int, last: int) -> dict[str, bytes] | None: ...
+    def slice(self, place: _Place) -> _SliceRow | None: ...
+    def parents(self, place: _Place) -> list[_SliceRow]: ...
+    def children(self, place: _Place) -> tuple[list[_TotalRow], int]: ...
+    def neighbour(self, place: _Place, is_next: bool, same_symbol: bool) -> _SliceRow | None: ...
+    def longest(
+        self,
+        *,
+        time_ns: tuple[int, int],
+        threads: Sequence[int] | None = None,
+        symbol: int | None = None,
+        limit: int = 20,
+    ) -> list[_SliceRow]: ...
+    def totals(self, *, time_ns: tuple[int, int], threads: Sequence[int] | None = None) -> list[_TotalRow]: ...
+    def heat(
+        self,
+        *,
+        rows: str,
+        of_calls: bool,
+        time_ns: tuple[int, int],
+        column_ns: int,
+        num_columns: int,
+        num_rows: int,
+        threads: Sequence[int],
+        tiers: Sequence[str] | None = None,
+    ) -> tuple[list[str], bytes] | None: ...
+    def heat_of_durations(
+        self,
+        *,
+        symbol: int | None,
+        time_ns: tuple[int, int],
+        column_ns: int,
+        num_columns: int,
+        threads: Sequence[int] | None = None,
+    ) -> tuple[int, bytes] | None: ...
+
+@final
+class NativeModule:
+    def __new__(cls, profile: Profile, path: str, build_id: str | None) -> Self: ...
+    @property
+    def file(self) -> str | None: ...
+    @property
+    def debug_file(self) -> str | None: ...
+    def function_code(self, address: int) -> tuple[int, bytes, int]: ...
+    def frames(
+        self, addresses: Sequence[int]
+    ) -> list[tuple[list[tuple[str, str | None, int | None, int | None]], int | None]]: ...
+
 @final
 class CallTree:
     @property
@@ -434,6 +600,9 @@ class CallTree:
     def symbols(self) -> ArrowStream: ...
     def to_bytes(self) -> bytes: ...
     def weights(self, by: str) -> ArrowStream: ...
+    def num_functions(self) -> int: ...
+    def heaviest_functions(self, order: str, limit: int | None = None) -> ArrowStream: ...
+    def group_weights(self, by_module: bool) -> ArrowStream: ...
     def collapsed(
         self, names: Sequence[str], roots: Mapping[int, str | None], counted: Literal["samples", "events"]
     ) -> bytes: ...

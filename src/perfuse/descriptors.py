@@ -7,16 +7,18 @@ from typing import Literal
 
 from perfuse import _core
 
-Role = Literal["samples", "code_dump", "call_trace", "runtime_log", "unwind_tables"]
+Role = Literal["samples", "code_dump", "call_trace", "runtime_log", "unwind_tables", "saved_profile"]
 """What a recording contributes to a profile.
 
 `samples`: call chains or stacks with weights. `code_dump`: the code that a process generated, which names functions in
 samples. `call_trace`: calls, one by one or summed up. `runtime_log`: events of a managed runtime. `unwind_tables`: how
-stacks are unwound, and nothing about what ran.
+stacks are unwound, and nothing about what ran. `saved_profile`: a whole profile, with which nothing is joined.
 """
 
 COMPRESSED = (".gz", ".zst")
 """Suffixes of compressed files, which are read as what they contain, and written as such."""
+UNPACKED = (*COMPRESSED, ".xz")
+"""Suffixes of compressed files that are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class Format:
 
     def names_file(self, name: str) -> bool:
         """Whether a file of this name, compressed or not, is taken for one of the format."""
-        for suffix in COMPRESSED:
+        for suffix in UNPACKED:
             name = name.removesuffix(suffix)
         return any(_matches(name, pattern) for pattern in self.patterns)
 

@@ -2,7 +2,6 @@
 
 import importlib
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 
 from perfuse import _core
@@ -137,6 +136,8 @@ def explain(code: str) -> Rule:
         UsageError: There is none; the hint names similar codes.
     """
     if code.upper() not in _declarations():
+        from difflib import get_close_matches
+
         near = get_close_matches(code.upper(), _declarations(), n=3)
         hint = f"did you mean {', '.join(near)}?" if near else "`perfuse explain` alone lists all codes"
         raise UsageError(f"no rule has the code {code}", hint=hint)

@@ -50,6 +50,32 @@ class ExportError(PerfuseError):
     """An output that cannot be written, or for which the profile has no data."""
 
 
+class RecordingError(PerfuseError):
+    """A program that cannot be recorded on this machine; it was not run."""
+
+
+class OutOfMemory(PerfuseError):  # noqa: N818 - the name that databases have for it
+    """A call would have used more memory than the limit of the process (`memory=`, `--memory`).
+
+    Attributes:
+        limit_bytes: The limit.
+        used_bytes: Memory in use when the call was stopped.
+    """
+
+    def __init__(self, message: str = "", *, limit_bytes: int = 0, used_bytes: int = 0) -> None:
+        import resource
+
+        limited = f"{used_bytes / 1e6:,.0f} MB are in use, the limit is {limit_bytes / 1e6:,.0f} MB"
+        if used_bytes <= limit_bytes and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+            limited = f"{used_bytes / 1e6:,.0f} MB are in use, and the address space is limited (`ulimit -v`)"
+        super().__init__(
+            message or f"not enough memory: {limited}",
+            hint="give it more (--memory 8GB, memory=), or select less: --between, --thread, one section",
+        )
+        self.limit_bytes = limit_bytes
+        self.used_bytes = used_bytes
+
+
 class InternalError(PerfuseError):
     """A defect of perfuse: its compiled core panicked.
 
@@ -69,19 +95,23 @@ class InternalError(PerfuseError):
         self.location = location
 
 
-def core_error(error: Exception) -> PerfuseError | None:
+def core_error(error: Exception) -> BaseException | None:
     """Why the core failed while an Arrow library or DuckDB pulled batches of it; None where it did not.
 
     An error there reaches Python as an exception of that library, `error`. Each is returned once.
     """
     from perfuse import _core
 
+    if any(why in str(error) for why in ("interrupted", "memory is at its limit")):
+        stopped = _core.take_stop()
+        if stopped is not None:
+            return stopped
     panic = _core.take_panic()
     if panic is not None:
         return InternalError(panic[0], location=panic[1])
-    cut = _core.take_cut()
+    unreadable = _core.take_unreadable()
     # One that another query left is not the cause of this error.
-    return cut if cut is not None and str(cut) in str(error) else None
+    return unreadable if unreadable is not None and str(unreadable) in str(error) else None
 
 
 _MOST_NAMES = 60

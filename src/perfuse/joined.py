@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 from perfuse.diagnostics import Diagnostic, diagnostic
-from perfuse.joins import Join
+from perfuse.joins import Join, Unwinding
 from perfuse.recording import Recording
 from perfuse.table import Columns
 
@@ -30,6 +31,11 @@ class JoinedProfile(Protocol):
     @property
     def joins(self) -> Sequence[Join]:
         """How each dump was joined with the samples."""
+        ...
+
+    @property
+    def unwinding(self) -> Unwinding | None:
+        """Totals of unwound stacks; None where there were none to unwind."""
         ...
 
     def has(self, table: str) -> bool:
@@ -63,6 +69,24 @@ def unverified_programs(profile: JoinedProfile) -> list[Diagnostic]:
     if others:
         more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
         found.append(diagnostic("FU014", recording, f"no build ids: {', '.join(others[:_SHOWN])}{more}"))
+    return found
+
+
+def incomplete_stacks(profile: JoinedProfile) -> list[Diagnostic]:
+    """A diagnostic for stacks that could not be unwound to their ends."""
+    unwinding = profile.unwinding
+    if unwinding is None:
+        return []
+    found, total = [], f"of {unwinding.num_stacks:,} stacks"
+    stops = dict(unwinding.stops)
+    stops.pop("outermost", 0)
+    path = next(recording.path for recording in profile.recordings if recording.role == "samples")
+    if cut := stops.pop("cut", 0):
+        message = f"{cut:,} {total} end where the copy of {unwinding.cut_bytes or 0:,} bytes ends"
+        found.append(replace(diagnostic("FU009", path, message), count=cut))
+    if lost := sum(stops.values()):
+        why = ", ".join(f"{count:,} {stop.replace('_', ' ')}" for stop, count in stops.items())
+        found.append(replace(diagnostic("FU010", path, f"{lost:,} {total} are incomplete: {why}"), count=lost))
     return found
 
 

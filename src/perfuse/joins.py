@@ -10,8 +10,8 @@ class Join:
     Attributes:
         path: The dump or log.
         pid: Process of the samples that wrote it; None where none did.
-        found_by: `marker` (the process mapped the file), `header_pid`, `only_one` (one dump, one process with generated
-            code) or `unmatched`.
+        found_by: `note` (of `perfuse record`), `marker` (the process mapped the file), `header_pid`, `only_one` (one
+            dump, one process with generated code) or `unmatched`.
         alignment: How its times were put on the samples' clock, as in column `clocks.alignment`.
         offset_ns: Nanoseconds that were added to its times.
         uncertainty_ns: How far off that may be; None where it is exact or unknown.

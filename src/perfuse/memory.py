@@ -1,8 +1,11 @@
 """Sizes of memory, as text and of this process."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from perfuse import _core
 from perfuse.errors import UsageError
 
 _UNITS = {"": 1, "B": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
@@ -23,6 +26,39 @@ def memory_bytes(size: int | str) -> int:
     if match is None or unit is None:
         raise UsageError(f"{size!r} is not a size of memory", hint="write it as 800MB, 4GB or 1.5GiB")
     return round(float(match[1]) * unit)
+
+
+requested_limit: int | None = None
+"""The limit of this process's memory in bytes, where one was requested."""
+
+
+def limit_memory(size: int | str | None) -> None:
+    """Limits the memory of this process, for the calls that follow; None leaves the limit as it is.
+
+    Raises:
+        UsageError: It is not a size, or 0.
+    """
+    if size is None:
+        return
+    global requested_limit  # noqa: PLW0603 - memory is that of the process
+    limit = memory_bytes(size)
+    if not 0 < limit < 2**63:
+        raise UsageError(f"{size!r} is not a limit of memory", hint="write it as 800MB, 4GB or 1.5GiB")
+    requested_limit = limit
+    _core.set_memory_limit(limit)
+
+
+@contextmanager
+def limited_memory(size: int | str) -> Iterator[None]:
+    """Limits the memory of this process in a block, as `limit_memory` does."""
+    global requested_limit  # noqa: PLW0603 - memory is that of the process
+    before = requested_limit
+    limit_memory(size)
+    try:
+        yield
+    finally:
+        requested_limit = before
+        _core.set_memory_limit(before)
 
 
 def resident_bytes() -> int:

@@ -8,9 +8,7 @@ import errno
 import gc
 import gzip
 import os
-import secrets
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +22,8 @@ from perfuse.descriptors import COMPRESSED
 from perfuse.errors import UsageError
 from perfuse.file_kinds import kind_of
 from perfuse.recording import input_at
+from perfuse.temporary import temporary_directory, temporary_file
+from perfuse.terminal_output import standard_output
 
 _COPY_BYTES = 1 << 20
 _any_kind: ContextVar[bool] = ContextVar("any_kind", default=False)
@@ -81,7 +81,7 @@ def output_file(path: Path) -> Iterator[IO[bytes]]:
         with path.open("wb") as out:
             yield out
         return
-    with _renamed_file(path) as unfinished, unfinished.open("xb") as file, _compressed(file, path) as out:
+    with _renamed_file(path) as unfinished, unfinished.open("wb") as file, _compressed(file, path) as out:
         yield out
 
 
@@ -93,19 +93,19 @@ def output_path(path: Path) -> Iterator[Path]:
     """
     if str(path) != "-" and not _is_special(path) and path.suffix.lower() not in COMPRESSED:
         with _renamed_file(path) as unfinished:
-            unfinished.touch()
             yield unfinished
         return
     if str(path) != "-":
         check_target(path)
-    with tempfile.TemporaryDirectory() as directory:
-        unfinished = Path(directory, "output")
+    with temporary_directory() as directory:
+        unfinished = directory / "output"
         unfinished.touch()
         yield unfinished
         with unfinished.open("rb") as content:
             if str(path) == "-":
-                shutil.copyfileobj(content, sys.stdout.buffer, _COPY_BYTES)
-                sys.stdout.buffer.flush()
+                out = standard_output()
+                shutil.copyfileobj(content, out, _COPY_BYTES)
+                out.flush()
             else:
                 with output_file(path) as out:
                     shutil.copyfileobj(content, out, _COPY_BYTES)
@@ -116,28 +116,25 @@ def output_files(path: Path) -> Iterator[Path]:
     """An empty directory; its files move to the directory of `path` when the block ends, the one named `path` last."""
     check_target(path)
     path = path.resolve()
-    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as name:
-        yield Path(name)
-        files = file_names(Path(name), last=path.name)
-        _check_all({path.with_name(file): Path(name, file) for file in files})
+    with temporary_directory(path) as unfinished:
+        yield unfinished
+        files = file_names(unfinished, last=path.name)
+        _check_all({path.with_name(file): unfinished / file for file in files})
         for file in files:
-            Path(name, file).replace(path.with_name(file))
+            (unfinished / file).replace(path.with_name(file))
 
 
 @contextmanager
 def output_directory(path: Path) -> Iterator[Path]:
     """An empty directory; its files move to directory `path` when the block ends."""
     path = path.resolve()
-    unfinished = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    try:
+    with temporary_directory(path) as unfinished:
         yield unfinished
         path.mkdir(exist_ok=True)
         files = file_names(unfinished)
-        _check_all({path / file: Path(unfinished, file) for file in files})
+        _check_all({path / file: unfinished / file for file in files})
         for file in files:
-            Path(unfinished, file).replace(path / file)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+            (unfinished / file).replace(path / file)
 
 
 @contextmanager
@@ -182,19 +179,15 @@ def _check_kind(path: Path, unfinished: Path) -> None:
 
 @contextmanager
 def _renamed_file(path: Path) -> Iterator[Path]:
-    """A new path beside `path`; the file there is renamed to `path` when the block ends."""
+    """A new file beside `path`, which is renamed to `path` when the block ends."""
     check_target(path)
     path = path.resolve()
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
+    with temporary_file(path) as unfinished:
         yield unfinished
         _check_kind(path, unfinished)
         if path.exists():
             shutil.copymode(path, unfinished)
         unfinished.replace(path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
 
 
 @contextmanager

@@ -2,21 +2,26 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Self, cast
 
 from perfuse import _core
+from perfuse.archive.savable import SavableProfile
 from perfuse.diagnostics import Diagnostic, diagnostic
-from perfuse.errors import UsageError, nearest_hint
-from perfuse.joined import unseen_dumps, unverified_programs
+from perfuse.errors import UsageError
+from perfuse.joined import incomplete_stacks, unseen_dumps, unverified_programs
 from perfuse.joins import Join, Unwinding
-from perfuse.selection import Selection
-from perfuse.table import Table, Tables, names
+from perfuse.name_pattern import handle_key
+from perfuse.page_view import Viewable
+from perfuse.selection import Selection, ThreadKey, near_threads
+from perfuse.stack_filter import FILTERED_TABLES, DuringKind, FilteredStacks, StackFilter, Step
+from perfuse.table import ClosedObject, Table, Tables, names, with_bytes
 
 if TYPE_CHECKING:
     from perfuse._core import ArrowStream, CallStatistics
     from perfuse.analysis.allocations import Allocations
+    from perfuse.analysis.annotation import Annotation
     from perfuse.analysis.exceptions import Exceptions
     from perfuse.analysis.gc import GcActivity, Pause
     from perfuse.analysis.heap import Heap
@@ -30,7 +35,7 @@ if TYPE_CHECKING:
     from perfuse.recording import Recording
 
 
-class Profile:
+class Profile(SavableProfile, Viewable):
     """Recordings joined on one clock; `perfuse.fuse` makes it. Tables are built when first used.
 
     Attributes:
@@ -38,6 +43,7 @@ class Profile:
         joins: How each dump was joined with the samples.
         title: What was recorded: a command line, or file names.
         selection: The selected threads and time.
+        stack_filter: The filter of its stacks.
     """
 
     def __init__(
@@ -49,6 +55,8 @@ class Profile:
         found: Sequence[Diagnostic],
         title: str,
         selection: Selection | None = None,
+        stack_filter: StackFilter | None = None,
+        owned: Sequence["Recording"] = (),
     ) -> None:
         self.recordings = tuple(recordings)
         self.joins = tuple(joins)
@@ -56,12 +64,16 @@ class Profile:
         self._fusion = fusion
         self._found = tuple(found)
         self.selection = selection or Selection()
+        self.stack_filter = stack_filter or StackFilter()
+        self._owned = tuple(owned)
 
     @cached_property
     def tables(self) -> Tables:
         """All common tables."""
         built_here = {"samples", "diagnostics"} if self.selection.condition is not None else {"diagnostics"}
-        return Tables(self._build, names(), {name: self._fusion.table for name in names() if name not in built_here})
+        built_here |= set(FILTERED_TABLES) if self.stack_filter else set()
+        scans = {name: self._fusion.table for name in names() if name not in built_here}
+        return Tables(self._build, names(), scans, partial(with_bytes, self._fusion))  # relations may outlive this one
 
     def sql(
         self,
@@ -106,24 +118,8 @@ class Profile:
             replace(diagnostic(code, path, message, offset), count=count)
             for path, code, message, offset, count in self._fusion.naming_findings()
         ]
-        joined = (*self._incomplete_stacks(), *unverified_programs(self), *unseen_dumps(self))
+        joined = (*incomplete_stacks(self), *unverified_programs(self), *unseen_dumps(self))
         return (*self._found, *naming, *joined, *checked)
-
-    def _incomplete_stacks(self) -> list[Diagnostic]:
-        """A diagnostic for stacks that could not be unwound to their ends."""
-        if self.unwinding is None:
-            return []
-        found, total = [], f"of {self.unwinding.num_stacks:,} stacks"
-        stops = dict(self.unwinding.stops)
-        stops.pop("outermost", 0)
-        path = next(recording.path for recording in self.recordings if recording.role == "samples")
-        if cut := stops.pop("cut", 0):
-            message = f"{cut:,} {total} end where the copy of {self.unwinding.cut_bytes or 0:,} bytes ends"
-            found.append(replace(diagnostic("FU009", path, message), count=cut))
-        if lost := sum(stops.values()):
-            why = ", ".join(f"{count:,} {stop.replace('_', ' ')}" for stop, count in stops.items())
-            found.append(replace(diagnostic("FU010", path, f"{lost:,} {total} are incomplete: {why}"), count=lost))
-        return found
 
     @property
     def has_samples(self) -> bool:
@@ -283,26 +279,96 @@ class Profile:
         start, end = zero + round(start_s * 1e9), zero + round(end_s * 1e9)
         return self._selected(replace(self.selection, start_ns=start, end_ns=end))
 
+    def between_calls(self, first: str | None, last: str | None) -> "Profile":
+        """The time from the begin of the first call of a function to that of the first call of another after it.
+
+        Args:
+            first: The function at which the time starts, as in `only`; None for the start of the recording.
+            last: The function at which it ends; None for the end of the recording.
+
+        Raises:
+            UsageError: No call was recorded, no function matches, or the last is not called after the first.
+        """
+        from perfuse.analysis.call_times import time_between
+
+        start, end = time_between(self._whole(), first, last)
+        return self._selected(replace(self.selection, start_ns=start, end_ns=end))
+
     def thread(self, thread: str | int) -> "Profile":
-        """The samples and calls of one thread, by thread id or name.
+        """The samples and calls of one thread, by thread id, name, or handle such as `t3`.
 
         Raises:
             UsageError: There is no such thread; the hint has similar names, or all of them.
         """
         selected = self._selected(replace(self.selection, thread=thread))
+        if not selected._threads and isinstance(thread, str) and (key := handle_key(thread, "t")) is not None:
+            selected = self._selected(replace(self.selection, thread=ThreadKey(key)))
         if not selected._threads:
-            raise UsageError(f"no thread {thread!r}", hint=self._thread_hint(thread))
+            raise UsageError(f"no thread {thread!r}", hint=near_threads(self._whole().tables["threads"], thread))
         return selected
 
-    def _thread_hint(self, thread: str | int) -> str:
-        """The threads there are: those with similar names, or all."""
-        from perfuse.table import Columns
+    def only(self, pattern: str) -> "Profile":
+        """Only samples with a matching function on their stack.
 
-        rows = list(Columns(self._whole().tables["threads"]).tuples("tid", "thread_id", "name"))
-        if isinstance(thread, str) and (names := list(dict.fromkeys(row[-1] for row in rows if row[-1]))):
-            return nearest_hint(thread, names)
-        ids = dict.fromkeys(str(tid if tid is not None else key) for tid, key, _ in rows)
-        return nearest_hint(str(thread), ids) if ids else "no thread was recorded"
+        Patterns of this and the following methods are names of functions, parts of them, globs, `/regex/`, handles
+        (`f12`), and `module:libc*`, `path:*/lib/*`, `tier:turbofan`. Each sees the stacks that those before have made.
+
+        Raises:
+            UsageError: The pattern matches nothing, or is invalid; so with the following methods.
+        """
+        return self._with_step("only", pattern)
+
+    def drop(self, pattern: str) -> "Profile":
+        """Without the samples that have a matching function on their stack."""
+        return self._with_step("drop", pattern)
+
+    def hide(self, pattern: str) -> "Profile":
+        """Without the frames of matching functions: what was measured in them is their caller's.
+
+        A sample that consists of such frames only is dropped.
+        """
+        return self._with_step("hide", pattern)
+
+    def root(self, pattern: str) -> "Profile":
+        """Stacks that begin at the outermost matching function; samples without one are dropped."""
+        return self._with_step("root", pattern)
+
+    def leaf(self, pattern: str) -> "Profile":
+        """Stacks that end at the outermost matching function: what it called is its own."""
+        return self._with_step("leaf", pattern)
+
+    def collapse_recursion(self) -> "Profile":
+        """Stacks with each function once: what lies between two calls of it is left out."""
+        return self._with_step("collapse-recursion")
+
+    def collapse_module(self, pattern: str) -> "Profile":
+        """Stacks in which consecutive frames of a matching module are one frame with the module's name."""
+        return self._with_step("collapse-module", pattern)
+
+    def tier(self, tier: str) -> "Profile":
+        """Only samples taken in code of a tier; of a kind such as `native`, for code without tiers."""
+        return self._with_step("tier", tier)
+
+    def jit_only(self) -> "Profile":
+        """Only JIT-compiled frames: what was measured in others is their caller's; samples without any are dropped."""
+        return self._with_step("jit-only")
+
+    def during(self, kind: DuringKind, pattern: str) -> "Profile":
+        """Only samples taken while a matching slice of their thread was open.
+
+        Args:
+            kind: `slice` for all time ranges, calls too; `marker` for those that are not calls.
+            pattern: Their name, or the name of the called function.
+        """
+        found = self.filtered(self.stack_filter.with_during(kind, pattern))
+        found.tables["samples"].to_arrow()
+        return found
+
+    def filtered(self, stack_filter: StackFilter) -> "Profile":
+        """The profile with a filter of its stacks, in place of the one that it has."""
+        found = self._selected(self.selection)
+        found.stack_filter = stack_filter
+        return found
 
     def flame(self, *, inverted: bool = False, event: str | None = None) -> "FlameGraph":
         """The flame graph of the samples; without samples, of the recorded calls, else of the allocations.
@@ -317,6 +383,24 @@ class Profile:
         from perfuse.flame_graph import FlameGraph
 
         return FlameGraph.of(self, inverted=inverted, event=event)
+
+    def annotate(
+        self, function: str, *, tier: str | None = None, event: str | None = None, intel: bool = False
+    ) -> "Annotation":
+        """The machine code of a function with its samples: each compilation, instruction by instruction.
+
+        Args:
+            function: A name, a part of one, a glob, `/regex/`, a handle (`f12`, `c34`), or an address.
+            tier: Only compilations of this tier.
+            event: Name of an event; by default the one with the most samples.
+            intel: Whether x86 instructions are written in Intel's syntax.
+
+        Raises:
+            UsageError: No function, or several, are meant; or its code is not available.
+        """
+        from perfuse.analysis.annotation import Annotation
+
+        return Annotation(self, function, tier=tier, event=event, intel=intel)
 
     @property
     def has_heap_snapshots(self) -> bool:
@@ -403,10 +487,21 @@ class Profile:
             ExportError: The profile has no data for it, or it cannot be written.
         """
         from perfuse.exporters import export
+        from perfuse.exporters.filtered import refuse_filters
 
+        if self.stack_filter:
+            refuse_filters(self.has_traces, to, path)
         return export(self, path, to=to, progress=progress, **options)
 
+    def _with_step(self, step: Step, pattern: str | None = None) -> "Profile":
+        found = self.filtered(self.stack_filter.with_step(step, pattern))
+        stacks = self._filtered_stacks if self.stack_filter else StackFilter().apply(*self._stacks_to_filter())
+        found.__dict__["_filtered_stacks"] = stacks.then(found.stack_filter.steps[-1])
+        return found
+
     def _build(self, name: str) -> "ArrowStream":
+        if self.stack_filter and name in FILTERED_TABLES:
+            return self._filtered_stacks.table(name)
         if name == "samples" and self.selection.condition is not None:
             whole = self._whole()
             if self.has_traces or self.has("allocations"):
@@ -423,6 +518,20 @@ class Profile:
         return stream
 
     @cached_property
+    def _filtered_stacks(self) -> FilteredStacks:
+        return self.stack_filter.apply(*self._stacks_to_filter())
+
+    def _stacks_to_filter(self) -> tuple[Mapping[str, Any], bool]:
+        """The tables that steps of the filter are applied to; whether rows of other tables refer to their stacks."""
+        whole = self.filtered(StackFilter())
+        tables = dict(whole.tables)
+        if self.stack_filter.during:
+            from perfuse.analysis.durations import samples_during
+
+            tables["samples"] = samples_during(whole, self.stack_filter.during)
+        return tables, any(map(self.has, ("allocations", "lock_events", "exceptions", "gc_handles")))
+
+    @cached_property
     def _database(self) -> "Database":
         from perfuse.query import Database
 
@@ -430,24 +539,49 @@ class Profile:
 
     def _selection_arguments(self) -> dict[str, Any]:
         """The selection as arguments of the core."""
+        if self.stack_filter:
+            hint = "--between and --thread select those; --tree, --by and --stacks show what a filter selects"
+            raise UsageError("filters of stacks do not select single calls, allocations or handles", hint=hint)
         return {"threads": self._threads, "time_ns": self.selection.time_ns}
 
     @cached_property
     def _threads(self) -> list[int] | None:
-        return None if self.selection.thread is None else self.selection.keys(self._whole().tables["threads"])
+        return None if not self.selection.selects_threads else self.selection.keys(self._whole().tables["threads"])
 
     def _whole(self) -> "Profile":
-        return self if self.selection == Selection() else self._selected(Selection())
+        is_whole = self.selection == Selection() and not self.stack_filter
+        return self if is_whole else self._selected(Selection()).filtered(StackFilter())
 
-    def _selected(self, selection: Selection) -> "Profile":
-        return Profile(
-            self.recordings,
-            self._fusion,
-            joins=self.joins,
-            found=self._found,
-            title=self.title,
-            selection=selection,
-        )
+    def _selected(self, selection: Selection) -> Self:
+        return type(self)(self.recordings, self._fusion, **{**self._options, "selection": selection})
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        """Keyword arguments that make the same profile of the same recordings, without owning them."""
+        names = ("joins", "title", "selection", "stack_filter")
+        return {"found": self._found} | {name: getattr(self, name) for name in names}
+
+    def close(self) -> None:
+        """Releases files, mappings and memory. What was taken from the profile stays valid: tables, results, reports.
+
+        Recordings that `perfuse.fuse` opened are closed, too. Selections of the profile (`between`, `thread`) keep what
+        they need until they are closed.
+        """
+        if isinstance(self._fusion, ClosedObject):
+            return
+        self.tables.close()
+        closed = ClosedObject(f"the profile {self.title}")
+        self.__dict__.pop("_database", None)
+        self.tables = cast(Tables, closed)
+        self._fusion = cast("_core.Profile", closed)
+        for recording in self._owned:
+            recording.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         return f"<perfuse profile {self.title}: {', '.join(r.path for r in self.recordings)}>"

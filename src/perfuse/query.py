@@ -4,13 +4,9 @@ Queries read the tables and what they are given; they reach no file, no extensio
 allowed. Works with DuckDB 1.5 and 2.0: `fetchall()` only, Arrow through the PyCapsule interface, no pyarrow.
 """
 
-import atexit
-import errno
 import itertools
 import os
 import re
-import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,8 +17,12 @@ from weakref import WeakSet
 
 import duckdb
 
+from perfuse import _core
+from perfuse import memory as process_memory
 from perfuse.errors import QueryError, UsageError, core_error, nearest_hint
-from perfuse.memory import memory_bytes, resident_bytes
+from perfuse.memory import limit_memory, memory_bytes, resident_bytes
+from perfuse.table import ON_REQUEST
+from perfuse.temporary import process_directory
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -78,6 +78,7 @@ class Database:
         self._roots: dict[bool, DuckDBPyConnection] = {}
         """The connections that were opened first: without access to files, and with."""
         self._threads = threading.local()
+        self._lock = threading.Lock()
 
     def sql(
         self,
@@ -89,14 +90,20 @@ class Database:
         allow_files: bool = False,
     ) -> DuckDBRelation:
         """A DuckDB relation; nothing runs before it is fetched or written. The arguments are those of `Profile.sql`."""
-        session = self._session(allow_files, of_its_own=bool(frames))
+        if memory is not None:
+            available_bytes(memory_bytes(memory))
+            limit_memory(memory)
         words = set(re.findall(r"\w+", query.lower()))
+        names = _names(query)
+        # Tables with bytes are built for this query alone.
+        with_bytes = any(table in words and not names.isdisjoint(columns) for table, columns in ON_REQUEST.items())
+        session = self._session(allow_files, of_its_own=bool(frames) or with_bytes)
         for name, frame in (frames or {}).items():
             if name.lower() in self._tables:
                 raise UsageError(f"{name} is a common table", hint="give the frame another name")
             session.connection.register(name, _registrable(frame))
         for name in words & set(self._tables) - session.registered:
-            session.connection.register(name, self._tables[name].scanned())
+            session.connection.register(name, self._tables[name].scanned(names))
             session.registered.add(name)
         if memory is not None:
             self._limit_memory(session.connection, memory_bytes(memory))
@@ -104,6 +111,10 @@ class Database:
             if not allow_files:
                 _check_statements(session.connection, query)
             return session.connection.sql(query, params=parameters)
+
+    def interrupter(self) -> Callable[[], None]:
+        """A function that stops, from any thread, the query that the calling thread runs without access to files."""
+        return self._session(False, of_its_own=False).connection.interrupt
 
     def _hint(self, message: str, query: str) -> str | None:
         """Names of common tables and their columns that are similar to one that DuckDB does not find."""
@@ -136,10 +147,10 @@ class Database:
 
         A connection runs one query at a time, and the threads of a process share none.
         """
-        root = self._roots.get(allow_files)
-        if root is None:
-            # Of two threads that open one at the same time, both use that of the first.
-            root = self._roots.setdefault(allow_files, self._open(allow_files))
+        with self._lock:
+            root = self._roots.get(allow_files)
+            if root is None:
+                root = self._roots[allow_files] = self._open(allow_files)
         if of_its_own:
             return _Session(root.cursor())
         sessions: dict[bool, _Session] = self._threads.__dict__.setdefault("sessions", {})
@@ -150,9 +161,15 @@ class Database:
     def _open(self, allow_files: bool) -> "DuckDBPyConnection":
         connection = _connect()
         connection.execute("SET enable_progress_bar = false")
-        # DuckDB's default is a directory in the current one. DuckDB creates it when it first needs it.
-        spilled = Path(tempfile.gettempdir()) / f"{_temporary_prefix()}{next(_NUMBERS)}"
+        # DuckDB's default is a directory in the current one.
+        # DuckDB creates it when it first needs it, and removes it with the database.
+        spilled = process_directory() / f"query-{next(_NUMBERS)}"
         connection.execute(f"SET temp_directory = {_quoted(str(spilled))}")
+        if process_memory.requested_limit is not None:
+            self._limit_memory(connection, process_memory.requested_limit)
+        else:
+            available = max(round(_core.memory_limit() * SHARE) - resident_bytes() - SCAN_BYTES, LEAST_BYTES)
+            connection.execute(f"SET memory_limit = '{available}B'")
         connection.execute("SET python_enable_replacements = false")
         if not allow_files:
             connection.execute("SET allow_persistent_secrets = false")
@@ -161,15 +178,7 @@ class Database:
 
     def _limit_memory(self, connection: "DuckDBPyConnection", limit: int) -> None:
         """Limits DuckDB to what the rest of the process leaves."""
-        others = resident_bytes() + SCAN_BYTES
-        available = round(limit * SHARE) - others
-        if available < LEAST_BYTES:
-            least = -(-round((others + LEAST_BYTES) / SHARE) // 10**7) * 10**7
-            raise UsageError(
-                f"a memory limit of {limit:,} bytes is too small",
-                hint=f"this query needs at least {least // 10**6} MB",
-            )
-        connection.execute(f"SET memory_limit = '{available}B'")
+        connection.execute(f"SET memory_limit = '{available_bytes(limit)}B'")
 
     @classmethod
     def end_threads(cls) -> None:
@@ -188,6 +197,79 @@ class Database:
             cursor = connection.cursor()
             for statement in statements:
                 cursor.execute(statement).fetchall()
+
+
+def available_bytes(limit: int) -> int:
+    """What the rest of the process leaves of its limit.
+
+    Raises:
+        UsageError: That is less than any query needs.
+    """
+    others = resident_bytes() + SCAN_BYTES
+    available = round(limit * SHARE) - others
+    if available < LEAST_BYTES:
+        least = -(-round((others + LEAST_BYTES) / SHARE) // 10**7) * 10**7
+        raise UsageError(
+            f"a memory limit of {limit:,} bytes is too small", hint=f"this query needs at least {least // 10**6} MB"
+        )
+    return available
+
+
+class FileDatabase(Database):
+    """An in-memory database with views over Parquet files, and no access to other files.
+
+    Args:
+        statements: What creates the views, in DuckDB's dialect.
+        files: The files that views read.
+        columns: Names of the columns of each view, for hints.
+    """
+
+    def __init__(self, statements: Sequence[str], files: Sequence[str], columns: "Mapping[str, Sequence[str]]") -> None:
+        super().__init__({})
+        self._statements = tuple(statements)
+        self._files = tuple(files)
+        self._columns = columns
+
+    def execute(self, query: str, parameters: "Parameters | None" = None) -> list[tuple[Any, ...]]:
+        """The rows of a query."""
+        with query_errors(lambda message: self._hint(message, query)):
+            return self.sql(query, parameters=parameters).fetchall()
+
+    def _open(self, allow_files: bool) -> "DuckDBPyConnection":
+        connection = super()._open(True)
+        with query_errors():
+            for statement in self._statements:
+                connection.execute(statement)
+            if not allow_files:
+                connection.execute(f"SET allowed_paths = [{', '.join(map(_quoted, self._files))}]")
+                connection.execute("SET allow_persistent_secrets = false")
+                connection.execute("SET enable_external_access = false")
+        return connection
+
+    def _hint(self, message: str, query: str) -> str | None:
+        if missing := _NO_TABLE.search(message):
+            return _ALLOW_FILES if "/" in missing[1] else nearest_hint(missing[1], self._columns)
+        if missing := _NO_COLUMN.search(message):
+            words = set(re.findall(r"\w+", query.lower()))
+            named = [names for view, names in self._columns.items() if view in words]
+            return nearest_hint(missing[1], dict.fromkeys(name for names in named for name in names))
+        return None
+
+
+def _names(query: str) -> set[str]:
+    """The names and keywords of a query in lower case, without the words of its texts and comments."""
+    try:
+        text = query.encode()
+    except UnicodeEncodeError:
+        raise QueryError("the query is not valid Unicode", hint="write it in UTF-8") from None
+    tokens = duckdb.tokenize(query)
+    ends = [*(offset for offset, _ in tokens[1:]), len(text)]
+    kept = (
+        text[offset:end].decode()
+        for (offset, kind), end in zip(tokens, ends, strict=True)
+        if kind not in (duckdb.token_type.comment, duckdb.token_type.string_const)
+    )
+    return set(re.findall(r"\w+", " ".join(kept).lower()))
 
 
 @dataclass
@@ -230,8 +312,6 @@ def writable_directory(relation: DuckDBRelation) -> Path:
     [(directory,)] = setting.fetchall()
     path = Path(directory)
     path.mkdir(mode=0o700, exist_ok=True)
-    if path.is_symlink() or path.stat().st_uid != os.geteuid():
-        raise PermissionError(errno.EPERM, "the directory belongs to another user", str(path))
     return path
 
 
@@ -251,7 +331,7 @@ os.register_at_fork(
 
 
 _NUMBERS = itertools.count()
-"""Numbers of the databases of this process. A result may use a database longer than its profile exists."""
+"""Numbers of the databases of this process."""
 
 SCAN_BYTES = 128 << 20
 """Memory of the batches of tables that are being scanned."""
@@ -263,16 +343,9 @@ SHARE = 0.85
 """The share of a limit that is given away: DuckDB does not count everything that it allocates."""
 
 
-def _temporary_prefix() -> str:
-    """The start of the names of this process's temporary directories."""
-    return f"perfuse-query-{os.getpid()}-"
-
-
-@atexit.register
-def _remove_temporary_files() -> None:
-    """Removes what DuckDB removes only where a process ends by destroying its objects."""
-    for directory in Path(tempfile.gettempdir()).glob(f"{_temporary_prefix()}*"):
-        shutil.rmtree(directory, ignore_errors=True)
+def quoted(text: str) -> str:
+    """A text as a literal of SQL."""
+    return _quoted(text)
 
 
 def _quoted(text: str) -> str:

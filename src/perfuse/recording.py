@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from os import PathLike, fspath
 from stat import S_ISREG
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal, Self, cast
 from weakref import WeakKeyDictionary
 
 import perfuse
 from perfuse import _core
 from perfuse.errors import UnreadableInput, UsageError
-from perfuse.table import Tables
+from perfuse.table import ClosedObject, Tables
+from perfuse.unpacking import allowed_bytes, unpacking_at_most
 
 if TYPE_CHECKING:
     from perfuse._core import ArrowStream
@@ -98,7 +99,12 @@ class Recording:
         """Header facts and counts, from one pass over the record headers that is made once."""
         from perfuse.summary import Summary
 
-        return Summary(**self._core.summary())
+        summary = Summary(**self._core.summary())
+        if self.role != "saved_profile":
+            return summary
+        from perfuse.archive.manifest import MANIFEST, summary_of
+
+        return summary_of(self.path, _core.saved_member(self._core, MANIFEST), summary)
 
     @cached_property
     def clock(self) -> "Clock":
@@ -252,26 +258,59 @@ class Recording:
         return [as_note(one) for one in found]
 
     def _table(self, name: str) -> "ArrowStream":
-        stream = self._core.table(name)
+        saved = self._core if self.role == "saved_profile" else None
+        stream = self._core.table(name) if saved is None else _core.saved_table(saved, name)
         if stream is None:
             raise KeyError(name)
         return stream
 
+    def close(self) -> None:
+        """Releases the file, its mapping and the memory of what was read. What was taken from it stays valid.
+
+        A profile of the recording keeps them until it is closed, too.
+        """
+        if isinstance(self._core, ClosedObject):
+            return
+        self.tables.close()
+        self._core = cast("_core.Recording", ClosedObject(f"the recording {self.path}"))
+        _inputs.pop(self, None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        self.close()
+
     def __repr__(self) -> str:
+        if isinstance(self._core, ClosedObject):
+            return f"<perfuse recording {self.path}: closed>"
         return f"<perfuse recording {self.path}: {self.format}, {self.size_bytes:,} bytes>"
 
 
-def open(source: Input, *, strict: bool = False) -> Recording:
-    """Opens a file of any format; its content decides which. `.gz` and `.zst` are read through.
+def open(
+    source: Input, *, strict: bool = False, max_unpacked: int | str | None = None, memory: int | str | None = None
+) -> Recording:
+    """Opens a file of any format; its content decides which. `.gz`, `.zst` and `.xz` are read through.
 
     Args:
         source: Path, `-` for standard input, bytes, or a binary file object.
         strict: Refuse a file with any finding of `check`.
+        max_unpacked: Most bytes that a compressed file, or a pipe, may become, also as text such as `4GB`. By default
+            250 times the compressed size, at least 256 MiB and at most 64 GiB.
+        memory: Limit of the memory of this process, as for `perfuse.fuse`.
 
     Raises:
-        UnreadableInput: It cannot be read, is of no known format, or `strict` found a departure.
+        UnreadableInput: It cannot be read, is of no known format, unpacks to more than is allowed, or `strict` found a
+            departure. A device cannot be read, nor a named pipe that nobody writes to.
+        OutOfMemory: A call would use more memory than the limit.
+        UsageError: `max_unpacked` or `memory` is not a size.
     """
-    recording = _open(source)
+    if memory is not None:
+        from perfuse.memory import limit_memory
+
+        limit_memory(memory)
+    with unpacking_at_most(max_unpacked):
+        recording = _open(source)
     if strict:
         finding = next((d for d in recording.check(limit=1) if d.is_finding), None)
         if finding is not None:
@@ -298,9 +337,9 @@ def _record_range(
     return offsets is not None, min(first, 2**63), None if end is None else min(end, 2**63)
 
 
-def check(source: Input, *, limit: int = 1000) -> list["Diagnostic"]:
-    """Every departure of a file from its specification."""
-    return open(source).check(limit)
+def check(source: Input, *, limit: int = 1000, max_unpacked: int | str | None = None) -> list["Diagnostic"]:
+    """Every departure of a file from its specification; `max_unpacked` as in `open`."""
+    return open(source, max_unpacked=max_unpacked).check(limit)
 
 
 def input_at(path: str | PathLike[str]) -> str | None:
@@ -313,19 +352,27 @@ def input_at(path: str | PathLike[str]) -> str | None:
 
 
 def _open(source: Input) -> Recording:
+    limit = allowed_bytes()
     if isinstance(source, bytes | bytearray | memoryview):
-        return Recording(_core.Recording.from_bytes("<bytes>", bytes(source)), "<bytes>")
+        return Recording(_core.Recording.from_bytes("<bytes>", bytes(source), limit), "<bytes>")
     if isinstance(source, str | PathLike):
         path = fspath(source)
         if path == "-":
             import sys
 
-            return Recording(_core.Recording.from_bytes("-", sys.stdin.buffer.read()), "-")
+            return Recording(_core.Recording.from_stream("-", sys.stdin.buffer, limit), "-")
         status = _status(path)
-        return Recording(_core.Recording.open(path), path, status)
+        if status is None:
+            from perfuse.streams import kind_of_stream, opened_stream
+
+            kind = kind_of_stream(path)
+            if kind is not None:
+                with opened_stream(path, kind) as stream:
+                    return Recording(_core.Recording.from_stream(path, stream, limit), path)
+        return Recording(_core.Recording.open(path, limit), path, status)
     if isinstance(source, io.IOBase) or hasattr(source, "read"):
         path = str(getattr(source, "name", "<file>"))
-        return Recording(_core.Recording.from_bytes(path, source.read()), path)
+        return Recording(_core.Recording.from_stream(path, source, limit), path)
     raise TypeError(f"cannot open a {type(source).__name__}")
 
 

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
+from typing import Any
 
 from perfuse.diagnostics import Diagnostic, from_core
-from perfuse.errors import ExportError
+from perfuse.errors import ExportError, UnreadableInput
 from perfuse.output_file import output_path
-from perfuse.recording import Input, open
+from perfuse.recording import Input, Recording, open
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,24 +65,29 @@ class RepairResult:
     differences: list[KindDifference]
 
 
-def repair(source: Input, output: str | PathLike[str], *, strict: bool = False) -> RepairResult:
+def repair(
+    source: Input, output: str | PathLike[str], *, strict: bool = False, max_unpacked: int | str | None = None
+) -> RepairResult:
     """Writes the longest valid file that can be recovered; the input is never written to.
+
+    Without a change the file is copied, and a repair of a repaired file changes nothing.
 
     Args:
         source: The damaged file.
         output: File to write; it appears under its name only when it is complete. `-` for standard output.
         strict: Raise on the first violation of the specification instead of repairing.
+        max_unpacked: Most bytes that a compressed file may become, as in `open`.
 
     Raises:
         UnreadableInput: The header cannot be read, or `strict` found a violation.
-        ExportError: The output cannot be written.
+        ExportError: The output cannot be written, or the file cannot be repaired.
     """
-    recording = open(source, strict=strict)
+    recording = open(source, strict=strict, max_unpacked=max_unpacked)
     target = fspath(output)
     try:
         with output_path(Path(target)) as path:
-            changes, lost, rewritten = recording._core.repair(str(path))
-            repaired = open(path)
+            changes, lost, rewritten = _write(recording, path)
+            repaired = _repaired(recording, path)
             before, after = recording.summary.records, repaired.summary.records
             remaining = [replace(one, path=target) for one in repaired.check() if one.is_loss]
     except OSError as error:
@@ -94,6 +100,27 @@ def repair(source: Input, output: str | PathLike[str], *, strict: bool = False) 
         sum(after.values()),
         _differences(before, after, dict(rewritten)),
     )
+
+
+def _write(recording: Recording, path: Path) -> tuple[list[tuple[str, str, int]], list[Any], list[tuple[str, str]]]:
+    """Writes the repaired file. An error without a number is not one of the system: the file cannot be repaired."""
+    try:
+        return recording._core.repair(str(path))
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise ExportError(f"cannot repair {recording.path}: {error}", path=recording.path) from error
+
+
+def _repaired(recording: Recording, path: Path) -> Recording:
+    """The written file, whose name is a temporary one."""
+    try:
+        return open(path)
+    except UnreadableInput as error:
+        reason = str(error).replace(str(path), "the repaired file")
+        raise ExportError(
+            f"cannot repair {recording.path}: {reason}; nothing was written", path=recording.path
+        ) from error
 
 
 def _differences(before: Mapping[str, int], after: Mapping[str, int], reasons: dict[str, str]) -> list[KindDifference]:

@@ -5,6 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 
+class ThreadKey(int):
+    """A key of table `threads`, where a number would be the system's thread id."""
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
     """The selected threads and time of a profile's samples, calls and events.
@@ -13,11 +17,18 @@ class Selection:
         start_ns: First time; None without a limit.
         end_ns: First time after the selection; None without a limit.
         thread: Thread id or name; None for all threads.
+        thread_ids: Keys of threads; None for all threads. Where both are given, threads that both select.
     """
 
     start_ns: int | None = None
     end_ns: int | None = None
     thread: str | int | None = None
+    thread_ids: tuple[int, ...] | None = None
+
+    @property
+    def selects_threads(self) -> bool:
+        """Whether only some threads are selected."""
+        return self.thread is not None or self.thread_ids is not None
 
     @property
     def condition(self) -> str | None:
@@ -41,19 +52,31 @@ class Selection:
 
         A number is the system's thread id; for threads that have none, the key, or the recorder's own id.
         """
-        if self.thread is None:
+        if not self.selects_threads:
             return None
+        conditions = [] if self.thread is None else [self._thread_condition]
+        if self.thread_ids is not None:
+            conditions.append(f"thread_id IN ({', '.join(map(str, self.thread_ids)) or 'NULL'})")
+        return f"SELECT thread_id FROM threads WHERE {' AND '.join(conditions)}"
+
+    @property
+    def _thread_condition(self) -> str:
+        if isinstance(self.thread, ThreadKey):
+            return f"thread_id = {int(self.thread)}"
         name = str(self.thread).replace("'", "''")
         number = f"tid = {self.thread} OR (tid IS NULL AND {self.thread} IN (thread_id, native_id))"
-        condition = number if isinstance(self.thread, int) else f"name = '{name}'"
-        return f"SELECT thread_id FROM threads WHERE {condition}"
+        return f"({number})" if isinstance(self.thread, int) else f"name = '{name}'"
 
     def has_thread(self, thread_id: int, tid: int | None, native_id: int | None, name: str | None) -> bool:
         """Whether a thread, a row of table `threads`, is selected."""
+        if self.thread_ids is not None and thread_id not in self.thread_ids:
+            return False
         if self.thread is None:
             return True
         if isinstance(self.thread, str):
             return name == self.thread
+        if isinstance(self.thread, ThreadKey):
+            return thread_id == self.thread
         return self.thread in ((thread_id, native_id) if tid is None else (tid,))
 
     def keys(self, threads: Any) -> list[int]:
@@ -87,3 +110,15 @@ class Selection:
             return None
         first, last = -(2**63), 2**63 - 1
         return first if self.start_ns is None else self.start_ns, last if self.end_ns is None else self.end_ns
+
+
+def near_threads(threads: Any, thread: str | int) -> str:
+    """A hint for a thread that does not exist: those of table `threads` with similar names, or all."""
+    from perfuse.errors import nearest_hint
+    from perfuse.table import Columns
+
+    rows = list(Columns(threads).tuples("tid", "thread_id", "name"))
+    if isinstance(thread, str) and (names := list(dict.fromkeys(row[-1] for row in rows if row[-1]))):
+        return nearest_hint(thread, names)
+    ids = dict.fromkeys(str(tid if tid is not None else key) for tid, key, _ in rows)
+    return nearest_hint(str(thread), ids) if ids else "no thread was recorded"

@@ -3,11 +3,10 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
 from perfuse import _core
-from perfuse.errors import UsageError, core_error, nearest_hint
+from perfuse.errors import UsageError, core_error, nearest_hint, require_known
 
 if TYPE_CHECKING:
     from arro3.core import RecordBatchReader
@@ -19,15 +18,49 @@ if TYPE_CHECKING:
 Scan = Callable[[str], Any]
 """Builds the stream of the table with that name; called for each scan of the table by a database."""
 
-SUM_EVENTS = ("wall-time", "calls", "allocated-bytes", "allocations", "samples")
-"""Events of table `samples` whose rows are sums over a stack in a thread, without a point in time: recorded calls,
-allocations, and samples that a file of collapsed stacks counts."""
+OFF_CPU_EVENTS = ("off-cpu", "offcpu-time")
+"""Events whose weights are times off the processor: between context switches, and as a BPF program measured them."""
+
+SUM_EVENTS = ("wall-time", "calls", "allocated-bytes", "allocations", "samples", *OFF_CPU_EVENTS)
+"""Events of table `samples` whose rows are not samples but durations or sums: recorded calls, allocations, samples that
+a file of collapsed stacks counts, and times off the processor."""
+
+
+ON_REQUEST: Mapping[str, tuple[str, ...]] = {"code_objects": ("code",)}
+"""Columns of raw bytes by table: they are null unless a query or `columns=` names them."""
 
 
 @cache
 def names() -> tuple[str, ...]:
     """Names of all common tables, in the order the documentation lists them."""
     return tuple(table["name"] for table in _core.tables())
+
+
+def _closed() -> "ArrowStream":
+    raise UsageError("the recording or profile of this table is closed", hint="take what you need of it before")
+
+
+def collected(stream: Any) -> Any:
+    """A stream with all of its batches computed: without the interpreter's lock, and stopped by signals."""
+    return stream.collected() if isinstance(stream, _core.ArrowStream) else stream
+
+
+class ClosedObject:
+    """Stands in the place of an object of the core that was released: whatever is asked of it raises `UsageError`."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise UsageError(f"{self._what} is closed", hint="take what you need of it before")
+
+    def __getitem__(self, key: object) -> Any:
+        return self.__getattr__(str(key))
+
+    def __iter__(self) -> Any:
+        return self.__getattr__("iterator")
 
 
 class Table:
@@ -37,44 +70,83 @@ class Table:
     `pyarrow.table(table)`, `duckdb.sql("... FROM table")`.
     """
 
-    def __init__(self, name: str, build: Callable[[], "ArrowStream"], scan: Scan | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        build: Callable[[], "ArrowStream"],
+        scan: Scan | None = None,
+        build_whole: Callable[[str], "ArrowStream"] | None = None,
+    ) -> None:
         self.name = name
         self._build = build
         self._scan = scan
+        self._build_whole = build_whole
         self._arrow: ArrowTable | None = None
 
-    def to_arrow(self) -> "ArrowTable":
-        """The whole table, as an `arro3.core.Table`."""
+    def to_arrow(self, columns: Sequence[str] | None = None) -> "ArrowTable":
+        """The whole table, as an `arro3.core.Table`; with `columns` only these, including those of `ON_REQUEST`.
+
+        Raises:
+            UsageError: The table has no such column.
+        """
+        if columns is not None:
+            return self.stream(columns).read_all()
         if self._arrow is None:
-            # Before the import, because the core may work on the table while Arrow is loaded.
             built = self._build()
             from arro3.core import Table as ArrowTable
 
             try:
-                self._arrow = ArrowTable.from_arrow(built)
+                self._arrow = ArrowTable.from_arrow(collected(built))
             except Exception as error:
                 raise core_error(error) or error from error
         return self._arrow
 
-    def stream(self) -> "RecordBatchReader":
-        """The table in record batches, built as they are read and not cached: for tables larger than memory."""
-        built = self._build()
+    def stream(self, columns: Sequence[str] | None = None) -> "RecordBatchReader":
+        """The table in record batches, built as they are read and not cached: for tables larger than memory.
+
+        Args:
+            columns: Only these columns, including those of `ON_REQUEST`; by default all others.
+
+        Raises:
+            UsageError: The table has no such column.
+        """
+        for column in columns or ():
+            require_known(column, self.columns, f"column of {self.name}")
+        whole = self._build_whole if columns is not None and self._is_requested(columns) else None
+        built = self._build() if whole is None else whole(self.name)
         from arro3.core import RecordBatchReader
 
-        return RecordBatchReader.from_arrow(built)
+        reader = RecordBatchReader.from_arrow(built)
+        if columns is None:
+            return reader
+        names = list(columns)
+        schema = RecordBatchReader.from_batches(reader.schema, []).read_all().select(names).schema
+        return RecordBatchReader.from_batches(schema, (batch.select(names) for batch in reader))
 
-    def scanned(self) -> "ArrowTable | _core.ScannedTable":
+    def _is_requested(self, columns: Iterable[str]) -> bool:
+        return not set(ON_REQUEST.get(self.name, ())).isdisjoint(columns)
+
+    def scanned(self, words: Iterable[str] = ()) -> "ArrowTable | _core.ScannedTable":
         """The table for a database that scans it any number of times: a large one is built again for each scan.
 
         The first build starts at once, so that its errors are raised here.
+
+        Args:
+            words: Words of the query; columns of `ON_REQUEST` are filled if they are among them.
         """
-        scan = self._scan
-        if self._arrow is not None or scan is None:
-            return self.to_arrow()
+        scan = self._build_whole if self._is_requested(words) else None
+        if scan is None:
+            scan = self._scan
+            if self._arrow is not None or scan is None:
+                return self.to_arrow()
         # The database may not refer to this table, nor to the profile, which owns the database.
-        first = iter([scan(self.name)])
-        name = self.name
-        return _core.ScannedTable(name, lambda: next(first, None) or scan(name))
+        name, build = self.name, scan
+        first = iter([build(name)])
+        return _core.ScannedTable(name, lambda: next(first, None) or build(name))
+
+    def close(self) -> None:
+        """Lets go of what the table is built from; it stays valid if it was built."""
+        self._build, self._scan, self._build_whole = _closed, None, None
 
     def to_pandas(self) -> Any:
         """The table as a `pandas.DataFrame` (extra `perfuse[pandas]`)."""
@@ -122,10 +194,14 @@ class Tables(Mapping[str, Table]):
         build: Callable[[str], "ArrowStream"],
         available: tuple[str, ...],
         scans: Mapping[str, Scan] | None = None,
+        build_whole: Callable[[str], "ArrowStream"] | None = None,
     ) -> None:
         self._available = available
         scans = scans or {}
-        self._tables = {name: Table(name, lambda name=name: build(name), scans.get(name)) for name in available}  # type: ignore[misc]
+        self._tables = {
+            name: Table(name, lambda name=name: build(name), scans.get(name), build_whole)  # type: ignore[misc]
+            for name in available
+        }
 
     def __getitem__(self, name: str) -> Table:
         if name not in self._tables:
@@ -140,6 +216,27 @@ class Tables(Mapping[str, Table]):
 
     def __len__(self) -> int:
         return len(self._available)
+
+    def refuse(self, name: str, refusal: Callable[[], None], *, whole_only: bool = False) -> None:
+        """Makes a table, or only its columns of `ON_REQUEST`, call a function that raises, before it is built."""
+        before = self._tables[name]
+
+        def build() -> "ArrowStream":
+            refusal()
+            return before._build()
+
+        def build_whole(_name: str) -> "ArrowStream":
+            return build()
+
+        if whole_only:
+            before._build_whole = build_whole
+        else:
+            self._tables[name] = Table(name, build)
+
+    def close(self) -> None:
+        """Lets go of what tables are built from. Those that were built stay valid."""
+        for table in self._tables.values():
+            table.close()
 
     def __repr__(self) -> str:
         return f"<perfuse tables: {', '.join(self._available)}>"
@@ -169,7 +266,7 @@ class Columns:
     def __init__(self, stream: Any) -> None:
         from arro3.core import Table
 
-        self._table = Table.from_arrow(stream)
+        self._table = Table.from_arrow(collected(stream))
         self._lists: dict[str, list[Any]] = {}
         self._num_reads: Counter[str] = Counter()
 
@@ -217,4 +314,16 @@ class Columns:
 
 def smallest_rows(rows: Iterable[int], limit: int | None, key: Callable[[int], Any]) -> list[int]:
     """The `limit` rows with the smallest keys, sorted by key; None for all."""
-    return sorted(rows, key=key) if limit is None else nsmallest(limit, rows, key=key)
+    if limit is None:
+        return sorted(rows, key=key)
+    from heapq import nsmallest
+
+    return nsmallest(limit, rows, key=key)
+
+
+def with_bytes(fusion: _core.Profile, name: str) -> "ArrowStream":
+    """A common table with its columns of raw bytes."""
+    stream = fusion.table(name, True)
+    if stream is None:
+        raise KeyError(name)
+    return stream

@@ -9,7 +9,7 @@ from typing import Any
 
 from perfuse.errors import UsageError
 
-_UNITS = {
+UNITS = {
     "": 1.0,
     "B": 1.0,
     "KB": 1e3,
@@ -25,6 +25,8 @@ _UNITS = {
     "s": 1e9,
     "%": 1.0,
 }
+"""Factors of the units that numbers may have."""
+
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -95,10 +97,10 @@ def parse(text: str) -> Assertion:
     if match is None:
         raise UsageError(f"{text!r} is not an assertion", field="assert", hint=f"write {GRAMMAR}")
     unit = match["unit"]
-    if unit not in _UNITS:
-        units = ", ".join(name for name in _UNITS if name)
+    if unit not in UNITS:
+        units = ", ".join(name for name in UNITS if name)
         raise UsageError(f"{unit!r} in {text!r} is not a unit", field="assert", hint=f"units are {units}")
-    limit = float(match["number"].replace(",", "").replace("_", "")) * _UNITS[unit]
+    limit = float(match["number"].replace(",", "").replace("_", "")) * UNITS[unit]
     return Assertion(text, match["fact"], match["comparison"], limit)
 
 

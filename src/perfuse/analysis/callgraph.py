@@ -1,14 +1,14 @@
-"""The call graph of traced calls: edges, stacks and the call tree."""
+"""The call graph of traced calls: edges and stacks."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
 from perfuse.analysis.functions import Function, ThreadIds
-from perfuse.analysis.latency import CallAccount, Latency, latencies_of, matcher, sort_key
+from perfuse.analysis.latency import CallAccount, Latency, latencies_of, sort_key
 from perfuse.errors import UsageError
+from perfuse.name_pattern import matcher
 from perfuse.table import Columns, smallest_rows
 
 StackOrder = Literal["self", "total", "count"]
@@ -41,17 +41,6 @@ class CallStack:
     """
 
     functions: tuple[Function, ...]
-    num_calls: int
-    total_ns: int
-    self_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class TreeNode:
-    """A node of the call tree; `depth` is 0 at its roots."""
-
-    function: Function
-    depth: int
     num_calls: int
     total_ns: int
     self_ns: int
@@ -141,28 +130,6 @@ class CallPaths:
             CallStack(self._functions(row), nodes.num_calls[row], nodes.total_ns[row], nodes.self_ns[row])
             for row in selected
         ]
-
-    def tree(self, *, min_share: float = 0.01, max_depth: int | None = None) -> Iterator[TreeNode]:
-        """The call tree in preorder, the longest calls first.
-
-        Args:
-            min_share: Nodes with less than this share (0 to 1) of the whole time are left out.
-            max_depth: Nodes below this depth are left out.
-        """
-        nodes = self._nodes
-        least = min_share * self.whole_ns
-        children: dict[int, list[int]] = defaultdict(list)
-        for row, total in enumerate(nodes.total_ns):
-            if total >= least:
-                children[nodes.parents[row]].append(row)
-        open_rows = [(row, 0) for row in sorted(children[-1], key=lambda row: nodes.total_ns[row])]
-        while open_rows:
-            row, depth = open_rows.pop()
-            function = self._names.function(nodes.functions[row])
-            yield TreeNode(function, depth, nodes.num_calls[row], nodes.total_ns[row], nodes.self_ns[row])
-            if max_depth is None or depth < max_depth:
-                below = sorted(children[row], key=lambda row: nodes.total_ns[row])
-                open_rows += [(child, depth + 1) for child in below]
 
     def _functions(self, row: int) -> tuple[Function, ...]:
         functions = []

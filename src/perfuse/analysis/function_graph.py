@@ -8,13 +8,18 @@ from perfuse.analysis.callgraph import CallGraph
 from perfuse.analysis.function_matching import FunctionIdentity
 from perfuse.analysis.latency import CallAccount, Latency
 from perfuse.analysis.profiles import SampleProfile
-from perfuse.analysis.sampled import SampleFilter, call_tree, select_event
+from perfuse.analysis.sampled import Event, SampleFilter, call_tree, select_event
+from perfuse.analysis.time_bins import binned_tree
 from perfuse.table import Columns
 
 Statistic = Literal["count", "self", "sum", "total", "min", "median", "p90", "p99", "max"]
 STATISTICS: tuple[str, ...] = get_args(Statistic)
 SAMPLE_STATISTICS: tuple[str, ...] = ("count", "self", "total")
 """The statistics that samples have: they have no durations of single calls."""
+
+Grouping = Literal["function", "module", "tier", "type"]
+"""What frames are grouped by; `type` is that of allocated objects, or of those on the heap."""
+GROUPINGS: tuple[str, ...] = get_args(Grouping)
 
 StatisticValues = Mapping[str, int | None]
 """Numbers by statistic: `count` is calls, or samples with the function on their stack; all others are in the unit."""
@@ -31,6 +36,9 @@ class GraphFunction:
         line: Line in it, from 1.
         values: Its numbers.
         identity: What it is recognised by in another recording.
+        num_self: Number of samples or calls that `self` is made of.
+        num_total: Number of those that `total` is made of.
+        bins: Weight of `self` and `total` in equal parts of the recorded time; empty where that was not asked for.
     """
 
     name: str
@@ -39,11 +47,35 @@ class GraphFunction:
     line: int | None
     values: StatisticValues
     identity: FunctionIdentity
+    num_self: int = 0
+    num_total: int = 0
+    bins: Mapping[str, list[int]] = field(default_factory=dict)
 
     @property
     def column(self) -> int | None:
         """Column at which it is declared, from 1."""
         return self.identity.column
+
+
+@dataclass(frozen=True, slots=True)
+class StackNodes:
+    """The call tree of samples; nodes are in preorder, and columns of equal length describe them.
+
+    Attributes:
+        parents: Number of the caller's node; -1 for outermost ones.
+        functions: Key of the function.
+        self_weights: Weight of the samples with exactly this stack.
+        self_samples: Number of these samples.
+        total_weights: Weight of the samples whose stack starts with this one.
+        total_samples: Number of these samples.
+    """
+
+    parents: list[int]
+    functions: list[int]
+    self_weights: list[int]
+    self_samples: list[int]
+    total_weights: list[int]
+    total_samples: list[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +93,9 @@ class FunctionGraph:
         functions: By a key that is valid in this graph only, in the order in which the recording numbers them.
         edges: Numbers of the calls of one function by another, by the keys of caller and callee.
         unsampled: Functions that the recording declares and that have no numbers.
+        nodes: The call tree; None where that was not asked for.
+        span_ns: First and last time of the samples or calls; None where they have none.
+        is_selection: Whether a filter of stacks was applied: then nothing may be left.
     """
 
     title: str
@@ -73,21 +108,54 @@ class FunctionGraph:
     functions: dict[int, GraphFunction]
     edges: dict[tuple[int, int], StatisticValues] = field(default_factory=dict)
     unsampled: tuple[FunctionIdentity, ...] = ()
+    nodes: StackNodes | None = None
+    span_ns: tuple[int, int] | None = None
+    is_selection: bool = False
 
 
-def function_graph(profile: Any, event: str | None = None, *, edges: bool = False) -> FunctionGraph:
-    """The graph of traced calls where the profile has any, else of samples.
+def function_graph(
+    profile: Any,
+    event: str | None = None,
+    *,
+    edges: bool = False,
+    by: Grouping = "function",
+    nodes: bool = False,
+    bins: bool = False,
+) -> FunctionGraph:
+    """The graph of traced calls where the profile has any and no filter of stacks, else of samples.
 
     Args:
         profile: The profile.
         event: Use the samples of this event instead.
         edges: Whether to include calls of one function by another.
+        by: What frames are grouped by; by other than functions, recorded calls are compared by their times.
+        nodes: Whether to include the call tree, which for calls is that of their times.
+        bins: Whether to include weights in equal parts of the recorded time, where samples have times.
 
     Raises:
         UsageError: The profile has no such event.
     """
-    return (
-        _graph_of_calls(profile, edges) if profile.has_traces and event is None else _graph_of_samples(profile, event)
+    traced = getattr(profile, "has_traces", False) and event is None
+    # Filters of stacks select no single calls, whose times are sums by stack, too.
+    if traced and by == "function" and not nodes and not getattr(profile, "stack_filter", None):
+        return _graph_of_calls(profile, edges)
+    return _graph_of_samples(profile, "wall-time" if traced else event, by, nodes, bins)
+
+
+def empty_graph(title: str, event: Event) -> FunctionGraph:
+    """The graph of a recording of which a filter of stacks leaves nothing."""
+    columns: tuple[list[int], ...] = ([], [], [], [], [], [])
+    return FunctionGraph(
+        title,
+        "samples",
+        event.name,
+        event.unit,
+        SAMPLE_STATISTICS,
+        0,
+        0,
+        {},
+        nodes=StackNodes(*columns),
+        is_selection=True,
     )
 
 
@@ -101,7 +169,8 @@ def _graph_of_calls(profile: Any, edges: bool) -> FunctionGraph:
         values = _values_of_calls(one.latency)
         named = (function.name, function.module, function.path, function.line)
         identity = FunctionIdentity(*named, native_id=function.native_id)
-        functions[function.function_id] = GraphFunction(*named, values, identity)
+        num_calls = one.latency.num_calls
+        functions[function.function_id] = GraphFunction(*named, values, identity, num_calls, num_calls)
     calls = CallGraph(account).edges() if edges else []
     return FunctionGraph(
         profile.title,
@@ -118,18 +187,34 @@ def _graph_of_calls(profile: Any, edges: bool) -> FunctionGraph:
             for one in calls
             if one.caller is not None
         },
+        span_ns=profile.span_ns,
     )
 
 
-def _graph_of_samples(profile: Any, event: str | None) -> FunctionGraph:
+_COUNTED_BY = {"allocated-bytes": "allocations", "wall-time": "calls"}
+"""Events that count what the sums of other events are made of."""
+
+
+def _graph_of_samples(profile: Any, event: str | None, by: Grouping, nodes: bool, bins: bool) -> FunctionGraph:
     selected = select_event(profile, event)
-    graph = _SampleGraph(profile, SampleFilter(event=selected.name))
+    graph = _SampleGraph(profile, SampleFilter(event=selected.name), by)
+    counted = {}
+    if selected.name in _COUNTED_BY:
+        counted = _SampleGraph(profile, SampleFilter(event=_COUNTED_BY[selected.name]), by).functions
+    in_time = _binned(profile, selected, by) if bins and selected.last_ns > selected.first_ns else {}
     functions = {}
     for key, weight in graph.functions.items():
         name, module, path, line, column, is_declaration = graph.symbols[key]
         declared = FunctionIdentity(name, module, path, line, column)
         identity = declared if is_declaration else FunctionIdentity(name, module)
-        functions[key] = GraphFunction(name, module, path, line, _values_of_samples(weight), identity)
+        numbers = (weight.self_samples, weight.total_samples)
+        if selected.unit == "samples" or selected.name in _COUNTED_BY.values():
+            numbers = (weight.self_weight, weight.total_weight)
+        elif key in counted:
+            numbers = (counted[key].self_weight, counted[key].total_weight)
+        # A row of sums is many allocations or calls.
+        values = {**_values_of_samples(weight), "count": numbers[1]}
+        functions[key] = GraphFunction(name, module, path, line, values, identity, *numbers, in_time.get(key, {}))
     edges = {ends: _values_of_samples(weight) for ends, weight in graph.edges.items()}
     return FunctionGraph(
         profile.title,
@@ -137,12 +222,57 @@ def _graph_of_samples(profile: Any, event: str | None) -> FunctionGraph:
         selected.name,
         selected.unit,
         SAMPLE_STATISTICS,
-        selected.num_samples,
+        sum(one.num_self for one in functions.values()) if selected.is_sum else selected.num_samples,
         graph.total_weight,
         functions,
         edges,
-        _unsampled(profile, {one.identity for one in functions.values()}),
+        _unsampled(profile, {one.identity for one in functions.values()}) if by == "function" else (),
+        graph.nodes if nodes else None,
+        (selected.first_ns, selected.last_ns) if selected.last_ns > selected.first_ns else None,
     )
+
+
+def _binned(profile: Any, event: Event, by: Grouping) -> dict[int, dict[str, list[int]]]:
+    """Weights of each function in equal parts of the recorded time."""
+    tree = binned_tree(profile, event)
+    symbols, nodes = Columns(tree.symbols()), Columns(tree.nodes())
+    groups, _ = _grouped(symbols, by)
+    found: dict[int, dict[str, list[int]]] = {}
+    bins = nodes["thread_id"]
+    num_bins = max(bins, default=0) + 1
+    for place, (function, _, row, is_first, _) in enumerate(_iterate_nodes(nodes, groups)):
+        sums = found.setdefault(function, {"self": [0] * num_bins, "total": [0] * num_bins})
+        sums["self"][bins[place]] += row[0]
+        if is_first:
+            sums["total"][bins[place]] += row[1]
+    return found
+
+
+_Named = tuple[str, str | None, str | None, int | None, int | None, bool]
+"""Name, module, path, line, column, and whether the last three are of a declaration."""
+
+_UNGROUPED = -1
+"""The group of frames that are of none."""
+
+
+def _grouped(symbols: Columns, by: Grouping) -> tuple[list[int], dict[int, _Named]]:
+    """The group of each symbol, and what each group is called."""
+    if by == "function":
+        names = ("group_id", "name", "module", "path", "line", "column", "is_declaration")
+        named: dict[int, _Named] = {}
+        for group, *rest in symbols.take(range(len(symbols)), names):
+            named.setdefault(group, (rest[0], rest[1], rest[2], rest[3], rest[4], rest[5]))
+        return symbols["group_id"], named
+    numbers: dict[str, int] = {}
+    groups = []
+    for name, module, tier, kind in symbols.tuples("name", "module", "tier", "kind"):
+        if by == "type":
+            # The retained sizes of a heap have no frames but types, and are not called one.
+            text = name if kind == "type" else None
+        else:
+            text = (module or f"[{kind}]") if by == "module" else (tier or kind)
+        groups.append(_UNGROUPED if text is None else numbers.setdefault(text, len(numbers)))
+    return groups, {number: (text, None, None, None, None, False) for text, number in numbers.items()}
 
 
 def _unsampled(profile: SampleProfile, sampled: set[FunctionIdentity]) -> tuple[FunctionIdentity, ...]:
@@ -175,24 +305,38 @@ class _SampleGraph:
         functions: Weights by function, a `group_id` of the symbols.
         edges: Weights by caller and callee.
         symbols: Name, module, path, line and column of each function, and whether they are of its declaration.
+        nodes: The call tree.
         total_weight: Weight of all samples.
     """
 
-    def __init__(self, profile: SampleProfile, selection: SampleFilter) -> None:
+    def __init__(self, profile: SampleProfile, selection: SampleFilter, by: Grouping = "function") -> None:
         tree = call_tree(profile, selection)
         symbols, nodes = Columns(tree.symbols()), Columns(tree.nodes())
-        self.symbols: dict[int, tuple[str, str | None, str | None, int | None, int | None, bool]] = {}
-        names = ("group_id", "name", "module", "path", "line", "column", "is_declaration")
-        for group, *rest in symbols.take(range(len(symbols)), names):
-            self.symbols.setdefault(group, tuple(rest))
+        groups, self.symbols = _grouped(symbols, by)
         self.functions: dict[int, _SampleWeight] = {}
         self.edges: dict[tuple[int, int], _SampleWeight] = {}
         self.total_weight = tree.total_weight
-        groups = symbols["group_id"]
         for function, caller, row, is_first, is_first_edge in _iterate_nodes(nodes, groups):
             _add(self.functions.setdefault(function, _SampleWeight()), row, is_first)
             if caller is not None:
                 _add(self.edges.setdefault((caller, function), _SampleWeight()), row, is_first_edge)
+        self.functions.pop(_UNGROUPED, None)
+        self.edges = {ends: weight for ends, weight in self.edges.items() if _UNGROUPED not in ends}
+        self._columns, self._groups = nodes, groups
+
+    @property
+    def nodes(self) -> StackNodes:
+        """The call tree."""
+        columns = self._columns
+        numbers = {node: number for number, node in enumerate(columns["node_id"])}
+        return StackNodes(
+            [numbers.get(parent, -1) for parent in columns["parent_node_id"]],
+            [self._groups[symbol] for symbol in columns["symbol_id"]],
+            columns["self_weight"],
+            columns["self_samples"],
+            columns["total_weight"],
+            columns["total_samples"],
+        )
 
 
 _WeightRow = tuple[int, int, int, int]

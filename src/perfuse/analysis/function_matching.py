@@ -5,15 +5,18 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Literal
 
-Evidence = Literal["name", "line", "native_id", "file", "module", "normal_name"]
+Evidence = Literal["identity", "name", "line", "native_id", "file", "module", "normal_name", "group"]
 """What two functions have in common:
 
+- `identity`: all that is known, in runs of one build
 - `name`: name, module and path; `line`: these, line and column; `native_id`: name, module and the file's own number
 - `file`: name, module and file name; `module`: name and file name, but not the module
 - `normal_name`: the name without the numbers that a runtime gives out anew
+- `group`: name, module and path, which several functions share: their sums are compared
 """
 
 _NO_NAMES = frozenset({"(anonymous)", "anonymous", "<lambda>", "operator()"})
@@ -25,16 +28,48 @@ _GENERIC_NAMES = _NO_NAMES | {"main", "_start", "run", "init", "call", "apply"}
 _LEAST_IN_COMMON = 0.8
 """Share of the functions between two anchors that have to be in both files for their lines to be compared."""
 
-_GIVEN_OUT_ANEW = re.compile(
-    r"""
-    \.(?:constprop|isra|lto_priv|llvm|__uniq)\.\d+  # clones of GCC and Clang
-    | ::h[0-9a-f]{16}$                              # Rust
-    | (?<=\$\$Lambda)[$+/]?(?:0x[0-9a-f]+|\d+)?(?:/(?:0x)?[0-9a-f]+)?  # HotSpot: lambdas and hidden classes
-    | [/+]0x[0-9a-f]{8,}
-    | (?<=Accessor)\d+ | (?<=\$Proxy)\d+
-    """,
-    re.VERBOSE,
+_GIVEN_OUT_ANEW: tuple[tuple[str, str], ...] = (
+    (r"\$\$Lambda[$+/.]?(?:0x[0-9a-f]+|\d+)?(?:/(?:0x)?[0-9a-f]+)?", "$$Lambda"),  # HotSpot
+    (r"LambdaForm\$(D?MH|VH)[^.]*", r"LambdaForm$\1"),
+    (r"[/+]0x[0-9a-f]{8,}", ""),  # hidden classes
+    (r"(?<=Accessor)\d+|(?<=\$Proxy)\d+", ""),
+    (r"\.(?:constprop|isra|lto_priv|llvm|__uniq)\.\d+", ""),  # clones of GCC and Clang; .cold and .part are other code
+    (r"::h[0-9a-f]{16}$", ""),  # Rust
+    (r"(?<=\w)\[[0-9a-f]{8,16}\]", ""),  # crates of Rust's v0 names
+    (r"^(julia|japi1|jlsys|jfptr)_(.+)_\d+$", r"\1_\2"),
+    (r"\s*\[(?:Tier0|Tier1|Optimized|PreJIT|QuickJitted|Instrumented|MinOptJitted|Unknown)[^\]]*\]$", ""),  # .NET
+    (r"(?<=<>c__DisplayClass)\d+_\d+", ""),
+    (r"(?<=.)\b0x[0-9a-f]{5,}\b", "0x"),
+    (r"^(TRACE|trace|stub|Stub)[ -]?(?:0x)?[0-9a-f]*\d[0-9a-f]*$", r"\1"),  # traces and stubs by number or address
 )
+"""Parts of names that differ from run to run or from build to build, and what takes their place."""
+
+_MODULE_NUMBERS: tuple[tuple[str, str], ...] = (
+    (r"(\.so)(\.\d+)+$", r"\1"),
+    (r"^perf-\d+\.map$", "perf.map"),
+    (r"^jitted-\d+-\d+\.so$", "jitted.so"),
+    (r"^jit-\d+\.dump$", "jit.dump"),
+)
+
+
+@cache
+def normal_name(name: str) -> str:
+    """A name without what a runtime or a compiler gives out anew in each run or build: numbers, addresses, hashes.
+
+    >>> normal_name("Main$$Lambda$14/0x0000000800c01000.run()")
+    'Main$$Lambda.run()'
+    """
+    for pattern, replacement in _GIVEN_OUT_ANEW:
+        name = re.sub(pattern, replacement, name)
+    return name
+
+
+@cache
+def _module_name(module: str) -> str:
+    name = module.rsplit("/", 1)[-1]
+    for pattern, replacement in _MODULE_NUMBERS:
+        name = re.sub(pattern, replacement, name)
+    return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +94,8 @@ class FunctionIdentity:
 
     @property
     def module_name(self) -> str:
-        """File name of the module, without the version of a shared library."""
-        return re.sub(r"(\.so)(\.\d+)+$", r"\1", (self.module or "").rsplit("/", 1)[-1])
+        """File name of the module, without the version of a shared library or the number of a process."""
+        return _module_name(self.module or "")
 
     @property
     def position(self) -> tuple[int, int]:
@@ -83,26 +118,42 @@ class FunctionMatches:
 
     Attributes:
         pairs: Functions that are the same.
+        groups: Places of functions that share name, module and path on both sides, and that nothing distinguishes.
         undecided: Places in both sequences of functions whose name is left on both sides; nothing distinguishes them.
+            Those of groups are among them.
     """
 
     pairs: list[FunctionMatch]
+    groups: list[tuple[list[int], list[int]]]
     undecided: tuple[frozenset[int], frozenset[int]]
 
 
-def match_functions(a: Sequence[FunctionIdentity], b: Sequence[FunctionIdentity]) -> FunctionMatches:
+def match_functions(
+    a: Sequence[FunctionIdentity], b: Sequence[FunctionIdentity], *, one_build: bool = False
+) -> FunctionMatches:
     """Matches functions by name, module and path where only one function of each side has them; those that share them
     by the line, moved as the lines around it; then by weaker evidence. What is left undecided is not paired.
+
+    Args:
+        a: The functions of one profile.
+        b: Those of the other.
+        one_build: Whether both are runs of one build, in which a line is that of the same function.
     """
     matching = _Matching(a, b)
+    if one_build:
+        matching.by_key("identity", lambda one: one)
+        matching.by_key("identity", lambda one: (normal_name(one.name), one.module_name, one.path, *one.position))
     matching.by_key("name", _named_key)
     matching.by_line(lambda one: one.path)
     matching.by_key("native_id", _native_key)
     matching.by_key("file", _file_key)
     matching.by_line(lambda one: _file_name(one.path))
     matching.by_key("module", lambda one: None if one.name in _GENERIC_NAMES else (one.name, _file_name(one.path)))
-    matching.by_key("normal_name", lambda one: (_GIVEN_OUT_ANEW.sub("", one.name), one.module_name, one.path))
-    return FunctionMatches(matching.pairs, matching.undecided())
+    matching.by_key("normal_name", lambda one: (normal_name(one.name), one.module_name, one.path))
+    # Functions with new hashes are the only neighbours of closures in some languages.
+    matching.by_line(lambda one: one.path)
+    matching.by_line(lambda one: _file_name(one.path))
+    return FunctionMatches(matching.pairs, matching.groups(), matching.undecided())
 
 
 def _named_key(one: FunctionIdentity) -> Hashable | None:
@@ -147,6 +198,11 @@ class _Matching:
         for name in left_a.keys() & left_b.keys():
             self._pair("line", list(self._of_file(left_a[name], left_b[name], anchors[name])))
 
+    def groups(self) -> list[tuple[list[int], list[int]]]:
+        """Functions that are left and share name, module and path with functions that are left on the other side."""
+        a, b = (self._by(lambda one: (normal_name(one.name), one.module_name, one.path), side) for side in (0, 1))
+        return [(a[key], b[key]) for key in a if key in b]
+
     def undecided(self) -> tuple[frozenset[int], frozenset[int]]:
         """Functions that are left and whose name and module are left on the other side, too."""
         a, b = (self._by(lambda one: (one.name, one.module_name), side) for side in (0, 1))
@@ -160,17 +216,22 @@ class _Matching:
             shift = from_b - from_a
             if to_b - to_a != shift:
                 continue
-            at_b = {
-                (self.sides[1][i].name, *self.sides[1][i].position): i for i in b if self._is_in(1, i, from_b, to_b)
-            }
-            at_a = {}
-            for i in a:
-                if self._is_in(0, i, from_a, to_a):
-                    line, column = self.sides[0][i].position
-                    at_a[self.sides[0][i].name, line + shift, column] = i
+            at_a = self._at_lines(0, (i for i in a if self._is_in(0, i, from_a, to_a)), shift)
+            at_b = self._at_lines(1, (i for i in b if self._is_in(1, i, from_b, to_b)), 0)
             common = at_a.keys() & at_b.keys()
             if len(common) >= _LEAST_IN_COMMON * min(len(at_a), len(at_b)):
-                yield from ((at_a[key], at_b[key]) for key in common)
+                # Two of one name at one place are not distinguished by it.
+                unique = (key for key in common if len(at_a[key]) == len(at_b[key]) == 1)
+                yield from ((at_a[key][0], at_b[key][0]) for key in unique)
+
+    def _at_lines(self, side: int, places: Iterable[int], shift: int) -> dict[tuple[str, int, int], list[int]]:
+        """Functions by name, line and column."""
+        found = defaultdict(list)
+        for place in places:
+            one = self.sides[side][place]
+            line, column = one.position
+            found[normal_name(one.name), line + shift, column].append(place)
+        return found
 
     def _is_in(self, side: int, place: int, start: int, end: int) -> bool:
         return start <= self.sides[side][place].position[0] <= end

@@ -12,6 +12,7 @@ from perfuse.analysis.heap_rows import (
     DuplicateObjects,
     HeapClass,
     HeapObject,
+    HeapReference,
     HeapRoot,
     LiveObjectSite,
     PathStep,
@@ -112,6 +113,29 @@ class Heap:
         """
         return self._objects(self._at(address, lambda at: self._core.below(at, limit)))
 
+    def instances(self, type_id: int | None, limit: int | None = 20) -> list[HeapObject]:
+        """The objects of a type, those that retain most first.
+
+        Args:
+            type_id: Key of the type; None for objects without a type.
+            limit: Largest number of rows; None for all.
+        """
+        return self._objects(self._core.of_type(type_id, limit))
+
+    def references(self, address: int, limit: int = 20, *, to: bool = False) -> tuple[int, list[HeapReference]]:
+        """Number of the references that an object has, and the first of them.
+
+        Args:
+            address: The object.
+            limit: Largest number of rows.
+            to: Instead, the references of other objects to it.
+
+        Raises:
+            UsageError: No object is at the address.
+        """
+        num, rows = self._at(address, lambda at: self._core.references(at, to, limit))
+        return num, [HeapReference(at, self._type(key), size, field) for at, key, size, field in rows]
+
     def path_to_root(self, address: int) -> RootPath | None:
         """A shortest path to an object from a root. Of several, the one whose root is most informative: a static field
         before a handle before a stack.
@@ -129,6 +153,18 @@ class Heap:
             return None
         steps = tuple(PathStep(at, self._type(key), size, retained, field) for at, key, size, retained, field in rows)
         return RootPath(self._root(steps[0].address), steps)
+
+    def held_by_types(
+        self, type_ids: list[int | None]
+    ) -> list[tuple[list[str | None], int | None, int, int, int, int]]:
+        """The objects of some types by the types on their shortest paths: `(types, start_address, address, num_objects,
+        size_bytes, retained_bytes)`; `perfuse.analysis.held_objects` describes them."""
+        rows = self._core.held_objects(type_ids)
+        return [([self._type(one) for one in types], *rest) for types, *rest in rows]  # type: ignore[misc]
+
+    def root_of(self, address: int) -> HeapRoot | None:
+        """The most informative root of an object; None where no root refers to it."""
+        return self._root(address)
 
     def unreachable(self, limit: int | None = 20) -> list[HeapObject]:
         """Objects that no root keeps alive and no other such object retains, those that retain most first.

@@ -174,6 +174,23 @@ class PathStep:
 
 
 @dataclass(frozen=True, slots=True)
+class HeapReference:
+    """An object at the other end of a reference.
+
+    Attributes:
+        address: Its address.
+        type: Its type; None where unknown.
+        size_bytes: Its own size.
+        field_offset: Offset of the reference in the object that has it; None where unknown.
+    """
+
+    address: int
+    type: str | None
+    size_bytes: int
+    field_offset: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class RootPath:
     """A shortest path from a root to an object.
 

@@ -1,9 +1,7 @@
 """Durations of calls: exact statistics by function, thread and processor."""
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from fnmatch import translate
 from functools import cached_property
 from typing import Any, get_args
 
@@ -11,6 +9,7 @@ from perfuse.analysis.functions import Function, FunctionNames, ThreadIds
 from perfuse.analysis.orders import ORDERS, Grouping, Order, Rank
 from perfuse.analysis.profiles import CallProfile
 from perfuse.errors import UsageError
+from perfuse.name_pattern import matcher
 from perfuse.table import Columns, smallest_rows
 
 _COLUMN_OF = {"count": "num_calls"}
@@ -268,25 +267,3 @@ def sort_key(columns: Columns, order: str, names: FunctionNames) -> Callable[[in
         return lambda row: (names.name(keys[row]), keys[row], row)
     values = columns[_COLUMN_OF.get(order, f"{order}_ns")]
     return lambda row: (-1 if values[row] is None else -values[row] - 2, row)
-
-
-def matcher(pattern: str) -> Callable[[str], bool]:
-    """A test of names for a pattern: a regular expression between slashes, a glob, or a part of the name.
-
-    >>> [matcher(pattern)("luaV_execute") for pattern in ("lua*", "V_exe", "/^V/")]
-    [True, True, False]
-
-    Raises:
-        UsageError: The regular expression is invalid.
-    """
-    if len(pattern) > 1 and pattern.startswith("/") and pattern.endswith("/"):
-        text = pattern[1:-1]
-    elif any(char in pattern for char in "*?["):
-        text = rf"\A{translate(pattern)}"
-    else:
-        text = re.escape(pattern)
-    try:
-        found = re.compile(text).search
-    except re.error as error:
-        raise UsageError(f"{pattern} is not a valid regular expression: {error}", field="function") from error
-    return lambda name: found(name) is not None

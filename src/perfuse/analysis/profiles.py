@@ -18,6 +18,14 @@ class TableProfile(Protocol):
         ...
 
 
+class SourceProfile(TableProfile, Protocol):
+    """A profile whose code has source files."""
+
+    def saved_sources(self) -> Mapping[str, tuple[str, str]]:
+        """Source texts that were saved with the profile, with the file that each is from, by path."""
+        ...
+
+
 class SampleProfile(TableProfile, Protocol):
     """A profile with samples."""
 

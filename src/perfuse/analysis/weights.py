@@ -1,10 +1,7 @@
 """Weights of samples by function, module, tier, thread and process."""
 
-from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 from perfuse.analysis.profiles import SampleProfile
 from perfuse.analysis.sampled import SampleFilter, call_tree, select_event, task_names
@@ -77,11 +74,7 @@ class UnnamedFrames:
     leaf_samples: int
 
 
-_KEY = ("name", "function_id", "module", "path", "line")
-_GROUPED: dict[str, Callable[[dict[str, Any]], str]] = {
-    "module": lambda row: row["module"] or f"[{row['kind']}]",
-    "tier": lambda row: row["tier"] or row["kind"],
-}
+_FIELDS = tuple(field for field in FunctionWeight.__slots__ if field != "tiers")
 
 
 class Weights:
@@ -108,60 +101,31 @@ class Weights:
             limit: Largest number of rows; None for all.
             order: Sort by self or by total weight.
         """
-        first, second = ("self_weight", "total_weight") if order == "self" else ("total_weight", "self_weight")
+        columns = Columns(self._tree.heaviest_functions(order, limit))
+        rows = columns.tuples("tiers", *_FIELDS)
+        return [FunctionWeight(tiers=tuple(tiers), **dict(zip(_FIELDS, row, strict=True))) for tiers, *row in rows]
 
-        def rank(one: FunctionWeight) -> tuple[Any, ...]:
-            return -getattr(one, first), -getattr(one, second), one.name, one.module or "", one.line or 0
-
-        return sorted(self._functions, key=rank)[:limit]
+    @property
+    def num_functions(self) -> int:
+        """Number of functions, addresses without a name grouped by module and reason."""
+        return self._tree.num_functions()
 
     def groups(self, by: Dimension) -> list[GroupWeight]:
         """Weight by module, tier, thread (`name tid`) or process (`name pid`), the heaviest first."""
-        if by in _GROUPED:
-            return _groups(self._by_tier, _GROUPED[by], lambda row: row["kind"])
+        if by in {"module", "tier"}:
+            groups = Columns(self._tree.group_weights(by == "module"))
+            return [GroupWeight(*row) for row in groups.tuples("name", "kind", "self_weight", "self_samples")]
         names = task_names(self._profile, "threads" if by == "thread" else "processes")
-        return _groups(self._rows("thread"), lambda row: names[row["thread_id"]], lambda _row: "")
+        sums: dict[str, list[int]] = {}
+        rows = Columns(self._tree.weights("thread"))
+        for thread_id, weight, num_samples in rows.tuples("thread_id", "self_weight", "self_samples"):
+            if num_samples:
+                group = sums.setdefault(names[thread_id], [0, 0])
+                group[0] += weight
+                group[1] += num_samples
+        tasks = [GroupWeight(name, "", *sums_of_task) for name, sums_of_task in sums.items()]
+        return sorted(tasks, key=lambda task: (-task.self_weight, task.name))
 
     def unnamed(self) -> list[UnnamedFrames]:
         """Frames without a name, by reason and module; those of the most samples first."""
         return [UnnamedFrames(*row) for row in self._tree.unnamed()]
-
-    @cached_property
-    def _functions(self) -> list[FunctionWeight]:
-        tiers: dict[tuple[Any, ...], dict[str, None]] = defaultdict(dict)
-        for row in self._by_tier:
-            if row["tier"]:
-                tiers[tuple(row[column] for column in _KEY)][row["tier"]] = None
-        return [
-            FunctionWeight(
-                tiers=tuple(tiers[tuple(row[column] for column in _KEY)]),
-                **{column: value for column, value in row.items() if column not in ("tier", "thread_id")},
-            )
-            for row in self._rows("function")
-        ]
-
-    @cached_property
-    def _by_tier(self) -> list[dict[str, Any]]:
-        """A row for each tier of a function."""
-        return self._rows("tiered")
-
-    def _rows(self, by: str) -> list[dict[str, Any]]:
-        """Rows of the core, heaviest first."""
-        return list(Columns(self._tree.weights(by)).rows())
-
-
-def _groups(
-    rows: list[dict[str, Any]], name: Callable[[dict[str, Any]], str], kind: Callable[[dict[str, Any]], str]
-) -> list[GroupWeight]:
-    sums: dict[str, list[int]] = {}
-    kinds: dict[str, str] = {}
-    for row in rows:
-        if row["self_samples"]:
-            group = name(row)
-            # Rows are sorted by weight: the first kind of a group has the most weight.
-            kinds.setdefault(group, kind(row))
-            weights = sums.setdefault(group, [0, 0])
-            weights[0] += row["self_weight"]
-            weights[1] += row["self_samples"]
-    groups = [GroupWeight(group, kinds[group], *weights) for group, weights in sums.items()]
-    return sorted(groups, key=lambda group: (-group.self_weight, group.name))

@@ -13,7 +13,7 @@ from perfuse import _core
 
 __all__ = ["main", "run"]
 
-READING_VERBS = frozenset({"convert", "diff", "flame", "info", "query", "report", "tables"})
+READING_VERBS = frozenset({"convert", "diff", "flame", "info", "query", "report", "tables", "view"})
 """Verbs that read the whole of the files they are given."""
 OBJECTS_BEFORE_GC = 50_000
 """Threshold of the garbage collector: start-up makes thousands of objects and no garbage. With Python's own threshold
@@ -23,8 +23,16 @@ of 700, collecting takes a tenth of the start-up time."""
 def main() -> NoReturn:
     """The console script."""
     gc.set_threshold(OBJECTS_BEFORE_GC, *gc.get_threshold()[1:])
-    _prefetch_files(sys.argv[1:])
-    exit_code = run()
+    from perfuse.cli.signals import Stopped, handle_signals, report_end
+
+    try:
+        handle_signals()
+        _core.exit_when_out_of_memory()
+        _prefetch_files(sys.argv[1:])
+        exit_code = run()
+    except Stopped as stopped:
+        report_end(stopped.text)
+        exit_code = stopped.exit_code
     # Leaves without taking the interpreter apart, which takes longer than many a command.
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -46,7 +54,7 @@ def _prefetch_files(args: Sequence[str]) -> None:
     Importing takes Python as long as the first pass over a large file takes the core. Errors are reported when the
     files are opened.
     """
-    if args and args[0] in READING_VERBS:
+    if args and args[0] in READING_VERBS and not any(arg.startswith("--max-unpacked") for arg in args):
         for before, arg in pairwise(args):
             # The argument after an option may be its value: a program with a map, or the file to write.
             if not before.startswith("-") and os.path.isfile(arg):  # noqa: PTH113 - pathlib is not loaded yet

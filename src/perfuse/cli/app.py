@@ -16,8 +16,10 @@ import click
 from perfuse import __version__
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
-from perfuse.cli.exit_codes import describe_failure
+from perfuse.cli.exit_codes import describe_failure, is_out_of_memory
+from perfuse.cli.signals import Stopped, received, report_end
 from perfuse.cli.verbs import COLORS, VERBS
+from perfuse.errors import InternalError, OutOfMemory
 
 COMPLETION = "_PERFUSE_COMPLETE"
 """Set by a shell that completes a command line: eval "$(_PERFUSE_COMPLETE=bash_source perfuse)"."""
@@ -35,6 +37,10 @@ class App(click.Group):
         if cmd_name not in VERBS:
             return None
         command: click.Command = importlib.import_module(f"perfuse.cli.{cmd_name}").command
+        if COMPLETION in os.environ:
+            from perfuse.cli.completing import complete
+
+            complete(command.params)
         return command
 
     def resolve_command(
@@ -65,9 +71,9 @@ class App(click.Group):
     def format_epilog(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Facts that hold for every verb."""
         formatter.write(
-            "\nFormats are recognized by content; .gz and .zst are decompressed; - is stdin.\n"
+            "\nFormats are recognized by content; .gz, .zst, .xz are unpacked; - is stdin.\n"
             "`perfuse help VERB` shows examples.\n"
-            "Exit codes: 0 clean, 1 findings, 2 usage, 3 unreadable, 70 defect, 130 stopped.\n"
+            "Exit codes: 0 clean, 1 findings, 2 usage, 3 unreadable, 70 defect, 128+N signal.\n"
         )
 
 
@@ -108,10 +114,10 @@ def run(args: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _forget_stdout()
         return exit_codes.CLOSED_PIPE
-    except (KeyboardInterrupt, click.Abort):
-        return _interrupted()
-    except Exception as error:
-        return _report_failure(error, as_json="--json" in (sys.argv if args is None else args))
+    except (SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        return _failed(error, as_json="--json" in (sys.argv if args is None else args))
     return exit_code if isinstance(exit_code, int) else exit_codes.CLEAN
 
 
@@ -130,10 +136,20 @@ def _report_failure(error: Exception, *, as_json: bool) -> int:
     return failure.exit_code
 
 
-def _interrupted() -> int:
-    with contextlib.suppress(BrokenPipeError):
-        Console(sys.stdout, sys.stderr).note("interrupted")
-    return exit_codes.INTERRUPTED
+def _failed(error: BaseException, *, as_json: bool) -> int:
+    """Prints why a command was stopped or failed, and returns the exit code."""
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        report_end("interrupted")
+        return exit_codes.INTERRUPTED
+    # A library that had the thread when the signal came may have raised its own error.
+    stopped = error if isinstance(error, Stopped) else received()
+    if stopped is not None:
+        report_end(stopped.text)
+        return stopped.exit_code
+    if not isinstance(error, Exception):
+        # A panic of another extension; one of Arrow's where Python has no memory for an object.
+        error = OutOfMemory("not enough memory") if is_out_of_memory(error) else InternalError(str(error))
+    return _report_failure(error, as_json=as_json)
 
 
 def _forget_stdout() -> None:
@@ -144,4 +160,4 @@ def _forget_stdout() -> None:
 
 def command_named(name: str) -> Any:
     """A verb's command, for `perfuse help` and for the documentation."""
-    return app.get_command(click.Context(app, info_name="perfuse"), name)
+    return app.get_command(click.Context(app, info_name="perfuse", **app.context_settings), name)

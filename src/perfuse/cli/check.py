@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,9 +14,13 @@ import perfuse
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
 from perfuse.cli.exit_codes import describe_failure
-from perfuse.cli.options import FILES, JSON, limit
+from perfuse.cli.options import FILES, JSON, force, limit, report_file
 from perfuse.cli.verbs import verb
+from perfuse.errors import ExportError, UsageError
 from perfuse.reports.inputs import check_lines
+
+if TYPE_CHECKING:
+    from perfuse.reports.checked_files import CheckedFile
 
 LIMIT = 5
 
@@ -25,6 +31,7 @@ LIMIT = 5
         "perfuse check jit-2345.dump",
         "perfuse check --json --limit 0 perf.data jit-2345.dump",
         "perfuse check --accept SF075@.plt.got a.out",
+        "perfuse check --sarif check.sarif --junit check.xml jit-2345.dump",
     ],
 )
 @FILES
@@ -36,6 +43,9 @@ LIMIT = 5
     help="Do not count findings of this rule; with @PLACE, those of a section of the program (.plt.got) or a field.",
 )
 @click.option("--accept-file", metavar="FILE", help="File with a CODE or CODE@PLACE on each line; # begins a comment.")
+@report_file("--sarif", "findings as SARIF 2.1.0, for code hosts and editors,")
+@report_file("--junit", "a test case per rule that is violated, as JUnit XML for CI,")
+@force("FILE")
 @limit(None, f"places per rule [{LIMIT} as text]")
 @JSON
 def command(
@@ -43,6 +53,8 @@ def command(
     files: tuple[str, ...],
     accepted: tuple[str, ...],
     accept_file: str | None,
+    sarif: str | None,
+    junit: str | None,
     limit: int | None,
     as_json: bool,
 ) -> int:
@@ -51,17 +63,22 @@ def command(
     Notes (severity info) and accepted findings do not count.
     """
     from perfuse import acceptance
+    from perfuse.reports.checked_files import CheckedFile
 
     acceptances = [acceptance.parse(text) for text in accepted]
     acceptances += acceptance.read(accept_file) if accept_file else []
+    shows_text = _check_outputs(files, sarif, junit, as_json)
+    limit_of_files = limit or 0
     if limit is None:
-        limit = 0 if as_json else LIMIT
+        limit = LIMIT if shows_text and not as_json else 0
+    needs_all = acceptances or ((sarif or junit) and not limit_of_files)
     shown: list[dict[str, Any]] = []
+    checked: list[CheckedFile] = []
     used: Counter[acceptance.Acceptance] = Counter()
     exit_code = exit_codes.CLEAN
     for index, path in enumerate(files):
         try:
-            diagnostics = perfuse.open(path).check(limit=0 if acceptances else limit)
+            diagnostics = perfuse.open(path).check(limit=0 if needs_all else limit)
         except (OSError, perfuse.PerfuseError) as error:
             failure = describe_failure(error)
             if failure.exit_code != exit_codes.UNREADABLE:
@@ -69,15 +86,21 @@ def command(
             console.note(failure.message, failure.hint)
             exit_code = exit_codes.UNREADABLE
             shown.append({"path": path, "unreadable": failure.message, "diagnostics": [], "accepted": 0})
+            checked.append(CheckedFile(path, unreadable=failure.message))
             continue
         found = acceptance.separate(diagnostics, acceptances)
         used.update(found.counts)
         if any(one.is_finding for one in found.others):
             exit_code = max(exit_code, exit_codes.FINDINGS)
+        if sarif or junit:
+            others = acceptance.limited(found.others, limit_of_files)
+            checked.append(CheckedFile(path, others, acceptance.limited(found.accepted, limit_of_files)))
         if as_json:
             rows = [{**asdict(one), "accepted": False} for one in acceptance.limited(found.others, limit)]
             rows += [{**asdict(one), "accepted": True} for one in acceptance.limited(found.accepted, limit)]
             shown.append({"path": path, "diagnostics": rows, "accepted": sum(found.counts.values())})
+            continue
+        if not shows_text:
             continue
         if index:
             console.line()
@@ -88,4 +111,53 @@ def command(
         console.json({"recordings": shown, "accepted": entries})
     elif unused := [str(one) for one in acceptances if not used[one]]:
         console.note(f"nothing was found that {', '.join(unused)} accepts")
+    _write_reports(checked, sarif, junit, exit_code)
     return exit_code
+
+
+def _check_outputs(files: Sequence[str], sarif: str | None, junit: str | None, as_json: bool) -> bool:
+    """Whether standard output has the text or JSON; raises an error where a report cannot be written."""
+    from perfuse.output_file import check_target
+
+    on_stdout = [option for option, path in (("--sarif", sarif), ("--junit", junit)) if path == "-"]
+    if len(on_stdout) + as_json > 1:
+        options = [*on_stdout, *(["--json"] if as_json else [])]
+        raise UsageError(
+            f"{' and '.join(options)} cannot both be on standard output", hint="give one of them the name of a file"
+        )
+    names = [path for path in (sarif, junit) if path and path != "-"]
+    if len(names) == 2 and Path(names[0]).resolve() == Path(names[1]).resolve():
+        raise UsageError(f"--sarif and --junit are one file, {names[0]}", hint="give them different names")
+    for name in names:
+        check_target(Path(name), *(Path(file) for file in files if Path(file).exists()))
+    return not on_stdout
+
+
+def _write_reports(checked: Sequence[CheckedFile], sarif: str | None, junit: str | None, exit_code: int) -> None:
+    """Writes the reports for CI that are asked for."""
+    if sarif:
+        from perfuse.reports.json_text import json_text
+        from perfuse.reports.sarif import sarif_log
+
+        log = sarif_log(checked, version=perfuse.__version__, exit_code=exit_code)
+        _write(sarif, (json_text(log) + "\n").encode())
+    if junit:
+        from perfuse.reports.junit import junit_document
+
+        _write(junit, junit_document(checked))
+
+
+def _write(name: str, content: bytes) -> None:
+    from perfuse.output_file import output_file
+    from perfuse.terminal_output import standard_output
+
+    if name == "-":
+        out = standard_output()
+        out.write(content)
+        out.flush()
+        return
+    try:
+        with output_file(Path(name)) as file:
+            file.write(content)
+    except OSError as error:
+        raise ExportError(f"cannot write {name}: {error.strerror or error}", path=name) from error

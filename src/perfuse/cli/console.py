@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TextIO
 
 from perfuse.reports.json_text import json_text
 from perfuse.reports.text import Role, Style, cut, printable
+from perfuse.terminal_output import escaped
 
 PROGRESS_AFTER_S = 1.0
 PROGRESS_EVERY_S = 0.1
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Console:
@@ -26,11 +29,22 @@ class Console:
     def lines(self, lines: Iterable[str]) -> None:
         """Writes lines of text to standard output."""
         for line in lines:
-            self.out.write(line + "\n")
+            self.line(line)
 
     def line(self, line: str = "") -> None:
         """Writes one line of text to standard output."""
-        self.out.write(line + "\n")
+        self.out.write((line if line.isprintable() else self._safe(line)) + "\n")
+
+    def _safe(self, line: str) -> str:
+        """A line in which nothing but colours controls a terminal: a second guard, after that of each text."""
+        if not self.style.colour:
+            return escaped(line)
+        between = iter(_COLOUR.findall(line))
+        return "".join(escaped(text) + next(between, "") for text in _COLOUR.split(line))
+
+    def write(self, text: str) -> None:
+        """Writes text that ends with the end of a line to standard output."""
+        self.out.write(text)
 
     def json(self, value: Any) -> None:
         """Writes a JSON document to standard output."""

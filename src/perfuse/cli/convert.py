@@ -15,7 +15,9 @@ from perfuse.cli.options import (
     open_profile,
     output,
     profile_options,
+    stack_filters,
 )
+from perfuse.cli.page_output import write_view_page
 from perfuse.cli.verbs import verb
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.text import Role
@@ -92,7 +94,9 @@ def _parsed(target: Target, given: tuple[str, ...]) -> dict[str, Any]:
     ],
 )
 @FILES
-@output("File to write, or a directory where the target makes several", required=True)
+@output(
+    "File to write, or a directory where the target makes several, or otlp+http://HOST:PORT", required=True, sends=True
+)
 @click.option("--to", metavar="TARGET", is_eager=True, help="Target. [by the name of OUT]")
 @click.option("-O", "options", multiple=True, metavar="NAME=VALUE", help="Option of the target; repeats.")
 @click.option(
@@ -112,6 +116,7 @@ def _parsed(target: Target, given: tuple[str, ...]) -> dict[str, Any]:
     help="List the options of TARGET, or of all.",
 )
 @profile_options
+@stack_filters
 def command(
     console: Console,
     files: tuple[str, ...],
@@ -122,15 +127,23 @@ def command(
 ) -> int:
     """OUT gets its name when it is complete."""
     from perfuse.exporters import target_for, target_named
+    from perfuse.exporters.registry import COLLECTORS
 
     if to is None and output == "-":
         raise click.UsageError("standard output has no name that determines the format: give --to")
     target = target_for(output) if to is None else target_named(to)
     target_options = _parsed(target, options)
     profile = open_profile(console, files, how)
+    is_page = target.name == "html" and not target_options and not how.stack_filter
+    if is_page and write_view_page(console, profile, files, output):
+        if output != "-":
+            console.note(f"wrote {output}, {target.name}")
+        return note_data_loss(console, profile.diagnostics)
     with noted_warnings(console), console.progress() as progress:
         *others, _ = profile.export(output, to=target.name, progress=progress, **target_options) or ("",)
-    if output != "-":
+    if output.startswith(COLLECTORS):
+        console.note(f"sent to {output}")
+    elif output != "-":
         others_text = f", and {', '.join(others)}" if others and "files" in target.outputs else ""
         console.note(f"wrote {output}, {target.name}{others_text}")
     return note_data_loss(console, profile.diagnostics)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import click
 
 from perfuse import __version__
-from perfuse.errors import ExportError, InternalError, PerfuseError, QueryError, UsageError, core_error
+from perfuse.errors import (
+    ExportError,
+    InternalError,
+    OutOfMemory,
+    PerfuseError,
+    QueryError,
+    UsageError,
+    core_error,
+)
 
 CLEAN = 0
 """Done, without findings."""
@@ -22,7 +30,7 @@ UNREADABLE = 3
 DEFECT = 70
 """A defect of perfuse itself."""
 INTERRUPTED = 130
-"""Stopped by Ctrl-C."""
+"""Stopped by Ctrl-C; other signals that end a process have 128 and their number."""
 CLOSED_PIPE = 141
 """The reader of the output closed the pipe: the code that a shell reports for SIGPIPE."""
 
@@ -42,14 +50,31 @@ class Failure:
         return {"error": error}
 
 
+_NO_MEMORY = (
+    "failed to map segment",  # of a library that is imported
+    "cannot allocate memory",
+    "can't start new thread",
+    "PyObject pointer is null",  # where an extension does not expect that
+)
+"""Texts of errors that others raise where address space is used up."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an exception of Python or of another extension states that the system gives no more memory."""
+    foreign = not isinstance(error, PerfuseError | OSError | click.ClickException)
+    return isinstance(error, MemoryError) or (foreign and any(text in str(error) for text in _NO_MEMORY))
+
+
 def describe_failure(error: Exception) -> Failure:
     """The message, hint and exit code for an exception."""
     if isinstance(error, click.ClickException):
         return _usage(error)
+    if is_out_of_memory(error):
+        error = OutOfMemory("not enough memory")
     if isinstance(error, InternalError):
         return Failure(str(error), error.hint, DEFECT)
     if isinstance(error, PerfuseError):
-        of_request = isinstance(error, UsageError | QueryError | ExportError)
+        of_request = isinstance(error, UsageError | QueryError | ExportError | OutOfMemory)
         hint = error.hint or (_near_files(error.path) if error.path else None)
         return Failure(_with_path(str(error), error.path), hint, USAGE if of_request else UNREADABLE)
     if isinstance(error, OSError):
@@ -58,7 +83,7 @@ def describe_failure(error: Exception) -> Failure:
         hint = (_near_files(path) if path else None) or _os_hint(error)
         return Failure(_with_path(what[:1].lower() + what[1:], path), hint, UNREADABLE)
     failure = core_error(error)
-    if failure is not None:
+    if isinstance(failure, Exception):
         return describe_failure(failure)
     message = f"internal error: {type(error).__name__}: {error} (perfuse {__version__})"
     hint = "this is a defect in perfuse: please report the traceback with the command, and the file if you can share it"
@@ -82,13 +107,16 @@ def _with_path(message: str, path: str | None) -> str:
 
 def _near_files(path: str) -> str | None:
     """Suggests files with a similar name, for a path that does not exist."""
+    from pathlib import Path
+
     given = Path(path)
     try:
         if given.exists():
             return None
         there = [entry.name for entry in given.parent.iterdir()]
     except OSError:
-        return f"there is no directory {given.parent}" if not given.parent.is_dir() else None
+        # Not Path.is_dir, which raises where the directory above may not be searched.
+        return None if os.path.isdir(given.parent) else f"there is no directory {given.parent}"  # noqa: PTH112
     import difflib
 
     near = difflib.get_close_matches(given.name, there, n=2)

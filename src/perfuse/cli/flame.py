@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from perfuse.analysis.sampled import events
+from perfuse.analysis.stack_groups import filtered_samples
 from perfuse.cli.console import Console
 from perfuse.cli.options import (
     FILES,
+    NO_FILTER,
     ProfileOptions,
     note_data_loss,
     noted_warnings,
     open_profile,
     output,
     profile_options,
+    stack_filters,
 )
+from perfuse.cli.page_output import write_view_page
 from perfuse.cli.verbs import verb
 from perfuse.exporters import export
 from perfuse.exporters.source import no_samples_error
@@ -54,6 +58,7 @@ RETAINED = "retained"
     " last heap snapshot.",
 )
 @profile_options
+@stack_filters
 def command(
     console: Console,
     files: tuple[str, ...],
@@ -72,6 +77,12 @@ def command(
     options: dict[str, Any] = {"inverted": True} if inverted else {}
     if weight in EVENTS:
         options["event"] = EVENTS[weight]
+    is_plain = weight is None and not how.stack_filter
+    state = "tab=flame&dir=inverted" if inverted else "tab=flame"
+    if target == "html" and is_plain and write_view_page(console, profile, files, output, state=state):
+        if output != "-":
+            console.note(f"wrote {output}")
+        return note_data_loss(console, profile.diagnostics)
     with noted_warnings(console):
         export(_weighted(profile, weight), output, to=target, **options)
     if output != "-":
@@ -81,8 +92,8 @@ def command(
 
 def _weighted(profile: Profile, weight: str | None) -> SampleProfile:
     """The source of the graph: the profile, or the retained sizes of its last heap snapshot."""
-    if weight != RETAINED and (weight in EVENTS or events(profile)):
+    if weight != RETAINED and (weight in EVENTS or events(profile.filtered(NO_FILTER))):
         return profile
     if weight == RETAINED or profile.has_heap_snapshots:
-        return profile.heap().retained_sizes
+        return filtered_samples(profile.heap().retained_sizes, profile.stack_filter)
     raise no_samples_error(profile)

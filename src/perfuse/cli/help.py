@@ -6,15 +6,21 @@ import click
 
 from perfuse.cli.console import Console
 from perfuse.cli.verbs import VERBS, verb
-from perfuse.errors import require_known
+from perfuse.errors import ExportError, UsageError, require_known
 
 
-@verb("help", examples=["perfuse help report"])
+@verb("help", examples=["perfuse help report", "perfuse help --man man1"])
 @click.argument("name", required=False, metavar="[VERB]")
+@click.option("--man", "man_directory", metavar="DIR", help="Write a manual page for perfuse and for each verb to DIR.")
 @click.pass_context
-def command(ctx: click.Context, console: Console, name: str | None) -> None:
+def command(ctx: click.Context, console: Console, name: str | None, man_directory: str | None) -> None:
     """Without a verb, shows the help of perfuse."""
     root = ctx.find_root()
+    if man_directory is not None:
+        if name is not None:
+            raise UsageError(f"--man writes the pages of all verbs, not of {name} alone")
+        _write_manual(console, man_directory)
+        return
     if name is None:
         console.line(root.get_help())
         return
@@ -24,3 +30,20 @@ def command(ctx: click.Context, console: Console, name: str | None) -> None:
     shown = group.get_command(root, name)
     assert shown is not None
     console.line(shown.get_help(click.Context(shown, info_name=name, parent=root)))
+
+
+def _write_manual(console: Console, directory: str) -> None:
+    from pathlib import Path
+
+    from perfuse.cli.manual import pages
+    from perfuse.output_file import output_file
+
+    made = pages()
+    try:
+        Path(directory).mkdir(parents=True, exist_ok=True)
+        for name, text in made.items():
+            with output_file(Path(directory, name)) as out:
+                out.write(text.encode())
+    except OSError as error:
+        raise ExportError(f"cannot write to {directory}: {error.strerror or error}", path=directory) from error
+    console.note(f"wrote {len(made)} manual pages to {directory}", f"man -l {directory}/perfuse.1")

@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import click
 
 import perfuse
 from perfuse.cli import exit_codes
 from perfuse.errors import ExportWarning, UsageError
+from perfuse.stack_filter import STEPS, DuringKind, StackFilter, Step
 
 if TYPE_CHECKING:
     from perfuse import Diagnostic, Profile
@@ -25,8 +26,20 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+NO_FILTER = StackFilter()
+WRITTEN_OPTIONS = "perfuse.written_options"
+"""Key in `Context.meta` of the options of the command line in their order, each as often as it occurs."""
+
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON in a documented and stable form.")
 STRICT = click.option("--strict", is_flag=True, help="Reject files that deviate from their specification.")
+FOLLOW_CHOICES = ("all", "named", "none")
+FOLLOW = click.option(
+    "--follow",
+    type=click.Choice(FOLLOW_CHOICES),
+    default="all",
+    metavar="WHICH",
+    help="Which files that a recording names are opened: all, named (only in --symbols, or by build id), none. [all]",
+)
 LAST_OBJECT = 255
 """The highest object number of XRay."""
 FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...")
@@ -39,24 +52,41 @@ def limit(default: int | None, what: str) -> Callable[[F], F]:
     return click.option("--limit", type=int, default=default, metavar="N", callback=_not_negative, help=text)
 
 
-def output(what: str, *, required: bool = False) -> Callable[[F], F]:
-    """`-o OUT`, whose folder is checked before any long work; `-` is standard output. With it `--force`."""
+def output(what: str, *, required: bool = False, sends: bool = False) -> Callable[[F], F]:
+    """`-o OUT`, whose folder is checked before any long work; `-` is standard output. With it `--force`.
+
+    With `sends`, OUT may be the address of a collector.
+    """
     out = click.option(
         "-o",
         "--output",
         required=required,
         metavar="OUT",
-        callback=_writable,
+        callback=_writable_or_collector if sends else _writable,
         help=f"{what}; - is standard output.",
     )
-    force = click.option(
+    return lambda function: out(force("OUT")(function))
+
+
+def force(metavar: str) -> Callable[[F], F]:
+    """`--force`, for outputs that are named by `metavar`."""
+    return click.option(
         "--force",
         is_flag=True,
         expose_value=False,
         callback=_replacing,
-        help="Replace a file OUT with content of another kind; never an input.",
+        help=f"Replace a file {metavar} with content of another kind; never an input.",
     )
-    return lambda function: out(force(function))
+
+
+def report_file(option: str, what: str) -> Callable[[F], F]:
+    """`OPTION FILE`: a file besides the output; `-` is standard output, instead of the output."""
+    return click.option(
+        option,
+        metavar="FILE",
+        callback=_writable,
+        help=f"Write {what} to FILE; - is standard output, without the text.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +96,19 @@ class ProfileOptions:
     symbol_dirs: tuple[str, ...] = ()
     no_debug_info: bool = False
     strict: bool = False
-    between: tuple[float | None, float | None] | None = None
+    between: tuple[float | str | None, float | str | None] | None = None
     thread: str | None = None
     maps: tuple[tuple[int | None, str], ...] = ()
     tsc_hz: int | Literal["auto", "header"] = "auto"
+    follow: Literal["all", "named", "none"] = "all"
+    debuginfod: tuple[str, ...] = ()
+    stack_filter: StackFilter = NO_FILTER
+    """Set by `stack_filters`."""
 
     @property
     def selects(self) -> bool:
         """Whether only a part of the profile is selected."""
-        return self.between is not None or self.thread is not None
+        return self.between is not None or self.thread is not None or bool(self.stack_filter)
 
 
 def profile_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -82,7 +116,8 @@ def profile_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def gathered(*args: Any, **given: Any) -> Any:
-        how = ProfileOptions(**{field.name: given.pop(field.name) for field in fields(ProfileOptions)})
+        options = [field.name for field in fields(ProfileOptions) if field.name in given]
+        how = ProfileOptions(**{name: given.pop(name) for name in options})
         return function(*args, how=how, **given)
 
     for option in (
@@ -112,11 +147,95 @@ def profile_options(function: Callable[..., Any]) -> Callable[..., Any]:
             metavar="DIR",
             help="Directory with binaries and debug files; repeats.",
         ),
+        FOLLOW,
+        click.option(
+            "--debuginfod",
+            multiple=True,
+            metavar="URL",
+            help="Download missing binaries and debug files from this debuginfod server; repeats.",
+        ),
         click.option("--thread", metavar="NAME|TID", help="Only threads with that name or id."),
-        click.option("--between", type=SecondsRange(), metavar="A..B", help="Only seconds A to B of the recording."),
+        click.option(
+            "--between",
+            type=SecondsRange(),
+            metavar="A..B",
+            help="Only seconds A to B of the recording; or from the first call of function A to that of B.",
+        ),
     ):
         gathered = option(gathered)
     return gathered
+
+
+def stack_filters(function: F, *, without: Collection[str] = ()) -> F:
+    """The filters of stacks, for a verb that has `profile_options` below; they are `how.stack_filter`.
+
+    Steps are applied in the order in which they are written.
+
+    Args:
+        function: The verb.
+        without: Steps whose option is another one in this verb.
+    """
+    taken = [step for step in STEPS if step not in without]
+    names = [_filter_name(step) for step in taken]
+
+    @wraps(function)
+    def gathered(*args: Any, how: ProfileOptions, **given: Any) -> Any:
+        values = {name: list(given.pop(name) or ()) for name in names}
+        found = NO_FILTER
+        for kind, pattern in given.pop("filter_during"):
+            found = found.with_during(kind, pattern)
+        steps = dict(zip(names, taken, strict=True))
+        for name in click.get_current_context().meta.get(WRITTEN_OPTIONS, ()):
+            if name in steps and values[name]:
+                value = values[name].pop(0)
+                found = found.with_step(steps[name], None if value is True else value)
+        return function(*args, how=replace(how, stack_filter=found), **given)
+
+    decorated: Any = gathered
+    for step, option in reversed(_FILTER_OPTIONS):
+        decorated = decorated if step in without else option(decorated)
+    return decorated  # type: ignore[no-any-return]
+
+
+def _filter_name(step: Step) -> str:
+    return "filter_" + step.replace("-", "_")
+
+
+def _filter_option(
+    step: Step, help_text: str, metavar: str | None = "PATTERN"
+) -> tuple[Step | None, Callable[[Any], Any]]:
+    if metavar is None:
+        # Counted, so that each occurrence has a place in the order.
+        return step, click.option(
+            f"--{step}",
+            _filter_name(step),
+            count=True,
+            callback=lambda _ctx, _param, count: (True,) * count,
+            help=help_text,
+        )
+    return step, click.option(f"--{step}", _filter_name(step), multiple=True, metavar=metavar, help=help_text)
+
+
+_FILTER_OPTIONS: tuple[tuple[Step | None, Callable[[Any], Any]], ...] = (
+    _filter_option("only", "Only samples with a matching function on the stack: a name, glob, /regex/, module:NAME,"
+                   " path:FILE, tier:TIER; repeats, as do all filters of stacks, which are applied in order."),
+    _filter_option("drop", "No samples with a matching function on the stack."),
+    _filter_option("hide", "Leave matching functions out of stacks: their callers get what was measured in them."),
+    _filter_option("root", "Begin stacks at the outermost matching function; no samples without one."),
+    _filter_option("leaf", "End stacks at the outermost matching function: what it called is its own."),
+    _filter_option("collapse-recursion", "Each function once on a stack.", None),
+    _filter_option("collapse-module", "One frame for consecutive ones of a module.", "MODULE"),
+    _filter_option("tier", "Only samples taken in code of a tier.", "TIER"),
+    _filter_option("jit-only", "Only JIT-compiled frames: these get what was measured in others.", None),
+    (None, click.option(
+        "--during",
+        "filter_during",
+        type=(click.Choice(get_args(DuringKind)), str),
+        multiple=True,
+        metavar="slice|marker PATTERN",
+        help="Only samples taken during matching slices, or those that are not calls (markers).",
+    )),
+)  # fmt: skip
 
 
 class TscRate(click.ParamType[Any]):
@@ -179,11 +298,14 @@ class SecondsRange(click.ParamType[Any]):
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[float | None, float | None]:
-        """The two ends; None for an open end."""
+    ) -> tuple[float | str | None, float | str | None]:
+        """The two ends, seconds or names of functions; None for an open end."""
         if isinstance(value, tuple):
             return value
         match = re.fullmatch(r"(\d+(?:\.\d+)?)?\.\.(\d+(?:\.\d+)?)?", value)
+        named = re.fullmatch(r"([^.\d].*?)?\.\.([^.\d].*)?", value)
+        if match is None and named is not None and any(named.groups()):
+            return named[1], named[2]
         if match is None or not any(match.groups()):
             self.fail(f"{value!r} is not a range of seconds: write 2..5.5, 2.. or ..5.5", param, ctx)
         first, last = (float(part) if part else None for part in match.groups())
@@ -204,6 +326,12 @@ def _replacing(ctx: click.Context, _param: click.Parameter, value: bool) -> None
         from perfuse.output_file import replacing_any
 
         ctx.with_resource(replacing_any())
+
+
+def _writable_or_collector(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    from perfuse.exporters.registry import COLLECTORS
+
+    return value if value is not None and value.startswith(COLLECTORS) else _writable(ctx, param, value)
 
 
 def _writable(ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
@@ -233,22 +361,35 @@ def open_profile(
             if what == READING_STAGE:
                 meanwhile()
 
-        profile = perfuse.fuse(
-            *files,
-            symbol_dirs=how.symbol_dirs,
-            debug_info=not how.no_debug_info,
-            strict=how.strict,
-            maps=object_files(how.maps),
-            tsc_hz=how.tsc_hz,
-            progress=progress,
-        )
+        return fused_profile(files, how, progress)
+
+
+def fused_profile(files: Sequence[str], how: ProfileOptions, progress: Callable[[str, float], None]) -> Profile:
+    """Opens files as one profile with the selection applied."""
+    profile = perfuse.fuse(
+        *files,
+        symbol_dirs=how.symbol_dirs,
+        debug_info=not how.no_debug_info,
+        strict=how.strict,
+        maps=object_files(how.maps),
+        tsc_hz=how.tsc_hz,
+        follow=how.follow,
+        debuginfod=how.debuginfod,
+        progress=progress,
+    )
     if how.between is not None:
-        start_s, end_s = how.between
-        profile = profile.between(start_s or 0.0, ALL_SECONDS if end_s is None else end_s)
+        profile = _between(profile, *how.between)
     if how.thread is not None:
         number = how.thread.isdecimal() or _HEXADECIMAL.fullmatch(how.thread)
         profile = profile.thread(int(how.thread, 0) if number else how.thread)
-    return profile
+    return profile.filtered(how.stack_filter) if how.stack_filter else profile
+
+
+def _between(profile: Profile, first: float | str | None, last: float | str | None) -> Profile:
+    """The time between two points, in seconds, or between the first calls of two functions."""
+    if isinstance(first, str) or isinstance(last, str):
+        return profile.between_calls(*(one if one is None else str(one) for one in (first, last)))
+    return profile.between(first or 0.0, ALL_SECONDS if last is None else last)
 
 
 def object_files(maps: Sequence[tuple[int | None, str]]) -> dict[int, str] | list[str]:

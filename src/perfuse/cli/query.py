@@ -7,7 +7,15 @@ from pathlib import Path
 import click
 
 from perfuse.cli.console import Console
-from perfuse.cli.options import ProfileOptions, limit, note_data_loss, open_profile, output, profile_options
+from perfuse.cli.options import (
+    ProfileOptions,
+    limit,
+    note_data_loss,
+    open_profile,
+    output,
+    profile_options,
+    stack_filters,
+)
 from perfuse.cli.result import FORMATS, form_of_file, write_result
 from perfuse.cli.verbs import verb
 
@@ -33,22 +41,17 @@ from perfuse.cli.verbs import verb
 @click.option("--json", "as_json", is_flag=True, help="Same as --format json: an array with one object per row.")
 @limit(None, "rows [50 as a table on standard output]")
 @click.option(
-    "--memory",
-    metavar="SIZE",
-    help="Limit of memory, such as 800MB or 4GB; what does not fit is written to temporary files.",
-)
-@click.option(
     "--allow-files", is_flag=True, help="The SQL may read and write files, load extensions and change settings."
 )
 @output("File to write")
 @profile_options
+@stack_filters
 def command(
     console: Console,
     files_and_sql: tuple[str, ...],
     form: str | None,
     as_json: bool,
     limit: int | None,
-    memory: str | None,
     allow_files: bool,
     output: str | None,
     how: ProfileOptions,
@@ -63,7 +66,10 @@ def command(
     if form is None:
         form = form_of_file(output) if output and output != "-" else "table"
     profile = open_profile(console, files, how)
-    relation = profile.sql(sql, memory=memory, allow_files=allow_files)
+    if how.stack_filter:
+        # A filter that matches nothing is an error, also where the SQL names other tables.
+        profile.tables["stacks"].to_arrow()
+    relation = profile.sql(sql, allow_files=allow_files)
     if relation is None:
         raise click.UsageError("the SQL returns no rows: it must be a SELECT, or FROM a table")
     write_result(console, relation, form, None if output == "-" else output, limit)

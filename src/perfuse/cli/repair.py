@@ -30,7 +30,7 @@ TEXT_LIMIT = 20
 def command(console: Console, file: str, output: str, limit: int | None, as_json: bool, strict: bool) -> int:
     """Lists what was changed and what was lost; exits with 1 where data is lost or errors remain.
 
-    The input is not modified.
+    The input is not modified. Without a change the file is copied; a repair of a repaired file changes nothing.
     """
     result = perfuse.repair(file, output, strict=strict)
     if output == "-":

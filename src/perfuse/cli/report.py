@@ -15,11 +15,29 @@ from click.core import ParameterSource
 
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
-from perfuse.cli.options import JSON, ProfileOptions, limit, note_data_loss, open_profile, profile_options
+from perfuse.cli.options import (
+    JSON,
+    ProfileOptions,
+    limit,
+    note_data_loss,
+    open_profile,
+    profile_options,
+    stack_filters,
+)
 from perfuse.cli.verbs import Verb, verb
-from perfuse.reports.registry import REPORTS, Option, Report, ReportKind, choose_kind, kind_of_file_name
+from perfuse.reports.registry import (
+    LIMIT_IS_DEFAULT,
+    REPORTS,
+    Option,
+    Report,
+    ReportKind,
+    choose_kind,
+    kind_of_file_name,
+)
 
 TEXT_LIMIT = 10
+FILTERED_REPORTS = ("stacks", "profile")
+"""Kinds of reports that are made of stacks only."""
 PREFETCH_BYTES = 32 << 20
 """Reading a file of this size takes the core longer than Python takes to import the modules of a report."""
 
@@ -116,6 +134,7 @@ def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "perfuse report perf.data jit-2345.dump",
         "perfuse report jit-2345.dump",
         "perfuse report --json perf.data",
+        "perfuse report perf.data --group",
         "perfuse report xray-log.server.uocuES --map server",
         "perfuse report xray-log.server.uocuES --function 'render*' --graph",
         "perfuse report --map server",
@@ -133,14 +152,19 @@ def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
     metavar="FACT",
     help="Instead of a report, check a fact: 'allocations.bytes < 50MB'; exit 1 where it fails; repeats.",
 )
+@click.option(
+    "--budget", type=int, metavar="N", help="At most N bytes: lists are as long as fit, and what is left out is stated."
+)
 @limit(None, f"rows per list [{TEXT_LIMIT} as text]")
 @report_options
 @profile_options
+@stack_filters
 @JSON
 def command(
     console: Console,
     files: tuple[str, ...],
     assertions: tuple[str, ...],
+    budget: int | None,
     limit: int | None,
     options: dict[str, Any],
     how: ProfileOptions,
@@ -149,6 +173,9 @@ def command(
     """The kind of report follows from the recordings. --map without a recording reports the functions of an XRay
     map. Options of one kind of report are refused for the others.
     """
+    if budget is not None and (limit is not None or assertions or not files):
+        raise click.UsageError("--budget is for reports of recordings, and takes no --limit: it determines that")
+    is_default = limit is None
     if limit is None:
         limit = 0 if as_json else TEXT_LIMIT
     if not files:
@@ -158,12 +185,24 @@ def command(
     if assertions:
         return _check_assertions(console, files, assertions, how, as_json)
     profile = open_profile(console, files, how, meanwhile=lambda: _import_report_modules(files))
-    kind = choose_kind(profile, list(options))
+    kind = choose_kind(profile, options)
     if how.selects and not kind.takes_selection:
         raise click.UsageError(
             "nothing to report: --between and --thread select samples, calls or events, and none is left"
         )
-    return _print_report(console, kind.build(profile, {**options, "--limit": limit}), as_json)
+    if how.stack_filter and kind.name not in FILTERED_REPORTS:
+        raise click.UsageError(
+            f"filters of stacks do not select what {kind.title[:1].lower()}{kind.title[1:]} report with these options:"
+            " --tree, --stacks, --function and --by take them"
+        )
+    if budget is not None:
+        from perfuse.cli.budget import print_within
+
+        report = print_within(console, budget, lambda rows: kind.build(profile, {**options, "--limit": rows}), as_json)
+        return note_data_loss(console, report.diagnostics)
+    return _print_report(
+        console, kind.build(profile, {**options, "--limit": limit, LIMIT_IS_DEFAULT: is_default}), as_json
+    )
 
 
 def _print_report(console: Console, report: Report, as_json: bool) -> int:

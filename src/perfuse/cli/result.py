@@ -6,7 +6,6 @@ import io
 import os
 import shutil
 import struct
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -22,6 +21,7 @@ from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.json_text import address_value, is_address, json_text
 from perfuse.reports.text import Role, Style, cell_width, cut, cut_middle
 from perfuse.reports.units import count_text
+from perfuse.terminal_output import standard_output
 
 if TYPE_CHECKING:
     from perfuse.query import DuckDBRelation
@@ -112,11 +112,12 @@ def _write_stdout(console: Console, relation: DuckDBRelation, form: str) -> None
     by_name = _named_writer(relation, form)
     if by_name is not None:
         console.out.flush()
-        _through_pipe(relation, by_name, sys.stdout.buffer)
+        _through_pipe(relation, by_name, standard_output())
     elif form in {"arrow", "arrow-stream"}:
         console.out.flush()
-        _write_arrow(relation, sys.stdout.buffer, form)
-        sys.stdout.buffer.flush()
+        out = standard_output()
+        _write_arrow(relation, out, form)
+        out.flush()
     else:
         _write_text(relation, form, console.out, console.style)
 
@@ -233,7 +234,7 @@ def _through_pipe(relation: DuckDBRelation, write: Callable[[str], None], out: I
     directory = writable_directory(relation)
     pipe = directory / f"result-{threading.get_ident()}"
     os.mkfifo(pipe, 0o600)
-    failed: list[OSError] = []
+    failed: list[OSError | UsageError] = []
     try:
         # Opening either end waits for the other one, unless it need not wait.
         reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -246,7 +247,7 @@ def _through_pipe(relation: DuckDBRelation, write: Callable[[str], None], out: I
                 try:
                     shutil.copyfileobj(source, out, 1 << 20)
                     out.flush()
-                except OSError as error:
+                except (OSError, UsageError) as error:
                     failed.append(error)
 
         thread = threading.Thread(target=pump)

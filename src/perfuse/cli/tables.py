@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from perfuse.cli.console import Console
-from perfuse.cli.options import JSON, STRICT, ProfileOptions, limit, open_profile
+from perfuse.cli.options import FOLLOW, JSON, STRICT, ProfileOptions, limit, open_profile
 from perfuse.cli.result import write_result
 from perfuse.cli.verbs import verb
 from perfuse.errors import require_known
@@ -30,14 +30,29 @@ TEXT_LIMIT = 20
     examples=[
         "perfuse tables jit-2345.dump",
         "perfuse tables jit-2345.dump code_objects --limit 20",
+        "perfuse tables jit-2345.dump code_objects --columns code_object_id,code",
         "perfuse tables code_objects",
     ],
 )
 @click.argument("arguments", nargs=-1, required=True, metavar="FILE... [TABLE]")
+@click.option(
+    "--columns",
+    metavar="A,B",
+    help="Only these columns of TABLE; `code` of code_objects is filled only if it is named.",
+)
 @limit(None, f"rows of TABLE [{TEXT_LIMIT} as text]")
 @JSON
 @STRICT
-def command(console: Console, arguments: tuple[str, ...], limit: int | None, as_json: bool, strict: bool) -> None:
+@FOLLOW
+def command(
+    console: Console,
+    arguments: tuple[str, ...],
+    columns: str | None,
+    limit: int | None,
+    as_json: bool,
+    strict: bool,
+    follow: Literal["all", "named", "none"],
+) -> None:
     """With files: all tables with their rows and columns, or the rows of one. With only a table: its columns."""
     *files, last = arguments
     table = last if last in names() and not Path(last).exists() else None
@@ -45,15 +60,17 @@ def command(console: Console, arguments: tuple[str, ...], limit: int | None, as_
         if files and not Path(last).exists() and last != "-":
             require_known(last, list(names()), "file or table")
         files.append(last)
+    if columns is not None and (table is None or not files):
+        raise click.UsageError("--columns selects columns of one table: give files and a table")
     if table is not None and not files:
         spec = specification(table)
         console.json(_spec_json(spec)) if as_json else console.lines(_spec_lines(spec, console.style))
         return
-    profile = open_profile(console, files, ProfileOptions(strict=strict))
+    profile = open_profile(console, files, ProfileOptions(strict=strict, follow=follow))
     if table is not None:
         if limit is None and not as_json:
             limit = TEXT_LIMIT
-        write_result(console, profile.sql(f"FROM {table}"), "json" if as_json else "table", None, limit)
+        write_result(console, profile.sql(_query(table, columns)), "json" if as_json else "table", None, limit)
         return
     counts = {name: _num_rows(profile, name) for name in profile.tables}
     if as_json:
@@ -62,7 +79,18 @@ def command(console: Console, arguments: tuple[str, ...], limit: int | None, as_
         console.lines(_table_lines(counts, console.style))
 
 
-def _num_rows(profile: Profile, name: str) -> int:
+def _query(table: str, columns: str | None) -> str:
+    if columns is None:
+        return f"FROM {table}"
+    known = [name for name, *_ in specification(table)["columns"]]
+    selected = [require_known(name.strip(), known, f"column of {table}") for name in columns.split(",")]
+    return f"SELECT {', '.join(f'{chr(34)}{name}{chr(34)}' for name in selected)} FROM {table}"
+
+
+def _num_rows(profile: Profile, name: str) -> int | None:
+    if name == "instructions":
+        # All code would be disassembled.
+        return None
     if name == "records":
         # They are counted already; decoding each again may take minutes.
         return sum(sum(recording.summary.records.values()) for recording in profile.recordings)
@@ -70,11 +98,12 @@ def _num_rows(profile: Profile, name: str) -> int:
     return sum(batch.num_rows for batch in profile.tables[name].stream())
 
 
-def _table_lines(counts: dict[str, int], style: Style) -> Iterator[str]:
+def _table_lines(counts: dict[str, int | None], style: Style) -> Iterator[str]:
     rows: list[list[Cell]] = []
     for name, count in counts.items():
         columns = ", ".join(column for column, *_ in specification(name)["columns"])
-        rows.append([(name, Role.NAME if count else Role.FAINT), count_text(count), (columns, Role.FAINT)])
+        shown = "on request" if count is None else count_text(count)
+        rows.append([(name, Role.FAINT if count == 0 else Role.NAME), shown, (columns, Role.FAINT)])
     return grid([Column("table"), Column("rows", right=True), Column("columns", shrinks=24)], rows, style, indent="")
 
 

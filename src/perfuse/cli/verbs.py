@@ -24,6 +24,7 @@ class VerbEntry:
     chapter: str
 
 
+RECORD = "Record programs"
 LOOK = "Inspect files"
 TRUST = "Validate files"
 UNDERSTAND = "Analyze recordings"
@@ -40,19 +41,46 @@ VERBS = {
         VerbEntry("explain", "explain [CODE...]", "Explain a diagnostic and what to do about it.", TRUST),
         VerbEntry("repair", "repair FILE -o OUT", "Write the longest valid file that can be rescued.", TRUST),
         VerbEntry("report", "report FILE...", "Report where time and memory went.", UNDERSTAND),
+        VerbEntry("annotate", "annotate FILE... FUNCTION", "Show machine code of a function with samples.", UNDERSTAND),
         VerbEntry("diff", "diff A B", "Compare two recordings function by function.", UNDERSTAND),
         VerbEntry("flame", "flame FILE... -o OUT", "Draw a flame graph as one HTML or SVG file.", UNDERSTAND),
+        VerbEntry("view", "view FILE...", "Explore a recording in the browser.", UNDERSTAND),
+        VerbEntry("mcp", "mcp [DIR]", "Serve recordings of a directory to agents.", UNDERSTAND),
+        VerbEntry("pack", "pack FILE... -o OUT", "Save a profile to open on any machine.", UNDERSTAND),
+        VerbEntry("fleet", "fleet ACTION DATASET", "Compare thousands of recordings as one dataset.", UNDERSTAND),
         VerbEntry("convert", "convert FILE... -o OUT", "Write a profile in another tool's format.", UNDERSTAND),
         VerbEntry("sframe", "sframe ACTION FILE", "Create, shrink, merge, convert unwind tables.", UNDERSTAND),
+        VerbEntry("record", "record -- CMD...", "Run a program and record it, with names.", RECORD),
         VerbEntry("watch", "watch FILE", "Follow a file that is being written.", MACHINE),
         VerbEntry("mono", "mono heapshot [LOG]", "Request a heap snapshot from a running Mono.", MACHINE),
         VerbEntry("doctor", "doctor", "Check which producers and viewers are installed.", MACHINE),
+        VerbEntry("completion", "completion SHELL", "Print a script for shell completion.", MACHINE),
         VerbEntry("help", "help [VERB]", "Show the help of a verb.", MACHINE),
     )
 }
 
 
 COLORS = ("auto", "always", "never")
+WITHOUT_FILES = frozenset({"completion", "doctor", "explain", "help", "mono"})
+"""Verbs that read no recordings."""
+
+
+def _max_unpacked() -> click.Option:
+    """`--max-unpacked SIZE`: a limit for every input of the command."""
+
+    def limited(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
+        if value is not None:
+            from perfuse.unpacking import unpacking_at_most
+
+            ctx.with_resource(unpacking_at_most(value))
+
+    return click.Option(
+        ["--max-unpacked"],
+        metavar="SIZE",
+        expose_value=False,
+        callback=limited,
+        help="Most that a compressed or piped input may become, such as 4GB. [250 times its size, or 256 MiB]",
+    )
 
 
 class Verb(click.Command):
@@ -61,9 +89,26 @@ class Verb(click.Command):
     def __init__(self, *args: Any, examples: Sequence[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.examples = examples
+        if self.name not in WITHOUT_FILES:
+            if any(isinstance(param, click.Argument) for param in self.params):
+                self.params.append(_max_unpacked())
+            self.params.append(
+                click.Option(
+                    ["--memory"],
+                    metavar="SIZE",
+                    help="Limit of memory, such as 800MB or 4GB. [60% of what the machine or control group has]",
+                )
+            )
         self.params.append(
             click.Option(["--color"], type=click.Choice(COLORS), metavar="WHEN", help="Colour: auto, always or never.")
         )
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parses the command line; `Context.meta` gets the order of its options, which click does not keep."""
+        if not ctx.resilient_parsing:
+            *_, order = self.make_parser(ctx).parse_args(list(args))
+            ctx.meta["perfuse.written_options"] = [param.name for param in order]
+        return super().parse_args(ctx, args)
 
     def format_help_text(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The purpose, then the verb's docstring."""
@@ -82,6 +127,11 @@ class Verb(click.Command):
         """Runs the verb with a console as its context object."""
         color = ctx.params.pop("color", None) or (ctx.find_root().params.get("color") or "auto")
         ctx.obj = Console(sys.stdout, sys.stderr, color)
+        memory = ctx.params.pop("memory", None)
+        if memory is not None:
+            from perfuse.memory import limited_memory
+
+            ctx.with_resource(limited_memory(memory))
         return super().invoke(ctx)
 
 

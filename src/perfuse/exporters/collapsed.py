@@ -7,6 +7,7 @@ from perfuse.analysis.sampled import SampleFilter, Task, call_tree, select_event
 from perfuse.errors import UsageError
 from perfuse.exporters.contents import contents, note_other_events
 from perfuse.exporters.source import Source, no_samples_error
+from perfuse.reports.text import printable
 from perfuse.table import SUM_EVENTS, Columns
 
 _ROOTS: dict[str, Callable[[Task], str | None]] = {
@@ -36,7 +37,8 @@ def write(
 ) -> None:
     """Writes collapsed stacks, sorted.
 
-    The format has no escape for `;` in names: it is written as `:`, and white space as one space.
+    The format has no escape for `;` in names: it is written as `:`, white space as one space, and control characters
+    as `\\x1b` and the like.
 
     Args:
         profile: The profile.
@@ -82,4 +84,4 @@ def _mark(origin: str, kind: str) -> str:
 
 
 def _one_frame(name: str) -> str:
-    return " ".join(name.replace(";", ":").split()) or "[unknown]"
+    return printable(" ".join(name.replace(";", ":").split())) or "[unknown]"

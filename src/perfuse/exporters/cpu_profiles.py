@@ -1,19 +1,19 @@
-"""Samples as V8's CPU profiles, which Chrome's traces contain as events `Profile` and `ProfileChunk`.
+"""Samples as V8's CPU profiles: files `.cpuprofile`, and the events `Profile` and `ProfileChunk` of Chrome's traces.
 
 Viewers let a sample last until the next one of its profile. Where the event is a clock, a thread that was not sampled
 for twice as long as a sample represents is `(idle)` after that time.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from perfuse.exporters.queries import FRAMES, IS_SUM
+from perfuse.analysis.sampled import Event
+from perfuse.exporters.queries import FRAMES, IS_SUM, sql_text
 from perfuse.exporters.source import Source
 
-_ROOT, _IDLE, _NO_STACK, _FIRST_STACK = 1, 2, 3, 4
-"""Numbers of nodes; that of a stack is its key and the last."""
-_OWN_NODES = {_ROOT: "(root)", _IDLE: "(idle)", _NO_STACK: "[no stack]"}
+_IDLE, _NO_STACK = -1, -2
+"""What samples have in place of the key of a stack."""
 
 _TIMED = f"""
     SELECT thread_id, event::VARCHAR AS event, sample_id, ts_ns, stack_id,
@@ -29,29 +29,37 @@ class CpuProfile(NamedTuple):
     Attributes:
         pid: The process.
         tid: The thread.
+        name: Its name.
         event: The event.
         start_us: Time of the first sample.
         end_us: Time of the end.
-        samples: The node of each sample.
-        deltas: Time of each sample after the one before it; of the first one, 0.
+        stacks: What each sample is in, for `Nodes`.
+        deltas: Time of each sample after the one before it, as a JSON array; of the first one, 0.
     """
 
     pid: int
     tid: int
+    name: str
     event: str
     start_us: int
     end_us: int
-    samples: list[int]
+    stacks: list[int]
     deltas: str
 
+    @property
+    def num_samples(self) -> int:
+        """Number of samples, without idle times."""
+        return len(self.stacks) - self.stacks.count(_IDLE)
 
-def cpu_profiles(profile: Source, zero_ns: int) -> list[CpuProfile]:
+
+def cpu_profiles(profile: Source, zero_ns: int, event: str | None = None) -> list[CpuProfile]:
     """A profile for each thread and event, the main thread of each process first; times are after `zero_ns`."""
+    which = "" if event is None else f" AND event::VARCHAR = {sql_text(event)}"
     rows = profile.sql(f"""
-        WITH timed AS ({_TIMED}),
+        WITH timed AS ({_TIMED}{which}),
         moments AS (
             SELECT thread_id, event, sample_id, false AS is_idle, ts_ns,
-                coalesce(stack_id::BIGINT + {_FIRST_STACK}, {_NO_STACK}) AS node
+                coalesce(stack_id::BIGINT, {_NO_STACK}) AS stack
             FROM timed
             UNION ALL
             SELECT thread_id, event, sample_id, true, ts_ns + length_ns, {_IDLE}
@@ -66,41 +74,89 @@ def cpu_profiles(profile: Source, zero_ns: int) -> list[CpuProfile]:
             SELECT *, at_us - lag(at_us, 1, at_us) OVER (PARTITION BY thread_id, event ORDER BY i) AS delta_us
             FROM in_order
         )
-        SELECT pid, coalesce(tid, thread_id) AS number, event, min(at_us), max(at_us),
-            list(node ORDER BY i), to_json(list(delta_us ORDER BY i))
-        FROM deltas JOIN threads USING (thread_id) JOIN processes USING (process_id)
+        SELECT pid, coalesce(tid, thread_id) AS number,
+            any_value(coalesce(t.name::VARCHAR, p.name::VARCHAR, 'thread')), event, min(at_us), max(at_us),
+            list(stack ORDER BY i), to_json(list(delta_us ORDER BY i))
+        FROM deltas JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
         GROUP BY pid, tid, number, event ORDER BY pid, tid IS DISTINCT FROM pid, number, count(*) DESC, event
     """).fetchall()
     return [CpuProfile(*row) for row in rows]
 
 
+def sums_in_sequence(profile: Source, event: Event) -> list[CpuProfile]:
+    """A profile for each thread of sums by stack, one after the other: microseconds are 1,000 ns, or 1 of its unit."""
+    unit = 1_000 if event.unit == "ns" else 1
+    rows = profile.sql(f"""
+        WITH sums AS (
+            SELECT thread_id, coalesce(stack_id::BIGINT, {_NO_STACK}) AS stack,
+                row_number() OVER by_thread AS i, (sum(weight) OVER by_thread / {unit})::BIGINT AS end_us
+            FROM samples WHERE event::VARCHAR = {sql_text(event.name)}
+            WINDOW by_thread AS (PARTITION BY thread_id ORDER BY sample_id ROWS UNBOUNDED PRECEDING)
+        ),
+        lengths AS (
+            SELECT *, end_us - lag(end_us, 1, 0) OVER (PARTITION BY thread_id ORDER BY i) AS length_us FROM sums
+        )
+        SELECT pid, coalesce(tid, thread_id), any_value(coalesce(t.name::VARCHAR, p.name::VARCHAR, 'thread')),
+            list(stack ORDER BY i), list(length_us ORDER BY i), max(end_us)
+        FROM lengths LEFT JOIN threads t USING (thread_id) LEFT JOIN processes p USING (process_id)
+        GROUP BY pid, tid, thread_id ORDER BY pid, tid IS DISTINCT FROM pid, 2
+    """).fetchall()
+    return [
+        CpuProfile(pid or 0, tid or 0, name, event.name, 0, end_us, stacks, json.dumps([0, *lengths[:-1]]))
+        for pid, tid, name, stacks, lengths, end_us in rows
+    ]
+
+
 class Nodes:
-    """The nodes of profiles: stacks, each with the function on top of its caller's."""
+    """The call tree of a profile: nodes are functions below their callers, and a number each, parents first."""
+
+    _ROOT = 1
 
     def __init__(self, profile: Source) -> None:
-        functions = "label, coalesce(function_path, path), function_line, function_column"
+        functions = "label, coalesce(function_path, path), function_line, function_column, line"
         rows = profile.sql(f"SELECT frame_id, {functions} FROM ({FRAMES})").fetchall()
-        self._functions = {frame: _call_frame(*function) for frame, *function in rows}
-        rows = profile.sql("SELECT stack_id, parent_stack_id, frame_id FROM stacks").fetchall()
-        self._stacks = {stack: (parent, frame) for stack, parent, frame in rows}
+        frames = {frame: (function, line) for frame, *function, line in rows}
+        self._names: list[tuple[int, tuple[Any, ...]]] = [(0, ()), (0, ("(root)",))]
+        self._of: dict[int, int] = {}
+        self._lines: dict[int, int | None] = {}
+        known: dict[tuple[int, tuple[Any, ...]], int] = {}
 
-    def of(self, samples: list[int]) -> Iterator[dict[str, Any]]:
-        """The nodes of samples and of their callers, each after its caller."""
-        used = set(samples)
-        pending = [node - _FIRST_STACK for node in used if node >= _FIRST_STACK]
-        while pending:
-            parent, _ = self._stacks[pending.pop()]
-            if parent is not None and parent + _FIRST_STACK not in used:
-                used.add(parent + _FIRST_STACK)
-                pending.append(parent)
-        yield {"id": _ROOT, "callFrame": _call_frame(_OWN_NODES[_ROOT])}
+        def node(parent: int, *function: Any) -> int:
+            key = (parent, function)
+            if key not in known:
+                known[key] = len(self._names)
+                self._names.append(key)
+            return known[key]
+
+        self._of[_IDLE] = node(self._ROOT, "(idle)")
+        self._of[_NO_STACK] = node(self._ROOT, "[no stack]")
+        parents_first = "SELECT stack_id, parent_stack_id, frame_id FROM stacks ORDER BY stack_id"
+        for stack, parent, frame in profile.sql(parents_first).fetchall():
+            function, self._lines[stack] = frames[frame]
+            self._of[stack] = node(self._ROOT if parent is None else self._of[parent], *function)
+
+    def of(self, stacks: Iterable[int]) -> list[int]:
+        """The node of each stack."""
+        return [self._of[stack] for stack in stacks]
+
+    def lines(self, stacks: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """Node and line of each stack whose line is known."""
+        for stack in stacks:
+            line = self._lines.get(stack)
+            if line is not None:
+                yield self._of[stack], line
+
+    def needed(self, nodes: Iterable[int]) -> Iterator[tuple[int, int, dict[str, Any]]]:
+        """Nodes and those above them: number, number of the parent (0: none), and V8's description of the function."""
+        used = {self._ROOT}
+        for one in nodes:
+            node = one
+            while node not in used:
+                used.add(node)
+                node = self._names[node][0]
         for node in sorted(used):
-            if node < _FIRST_STACK:
-                yield {"id": node, "parent": _ROOT, "callFrame": _call_frame(_OWN_NODES[node])}
-                continue
-            parent, frame = self._stacks[node - _FIRST_STACK]
-            caller = _ROOT if parent is None else parent + _FIRST_STACK
-            yield {"id": node, "parent": caller, "callFrame": self._functions[frame]}
+            parent, function = self._names[node]
+            yield node, parent, _call_frame(*function)
 
 
 def _call_frame(
@@ -113,7 +169,6 @@ def _call_frame(
         "url": path or "",
         "lineNumber": (line or 0) - 1,
         "columnNumber": (column or 0) - 1,
-        "codeType": "other",
     }
 
 
@@ -130,8 +185,12 @@ def events(profile: Source, zero_ns: int) -> Iterator[str]:
         }
         data = {"startTime": one.start_us, "event": one.event}
         yield json.dumps(event | {"name": "Profile", "ts": one.start_us, "args": {"data": data}}, ensure_ascii=False)
-        content = {"nodes": list(nodes.of(one.samples)), "samples": one.samples}
+        samples = nodes.of(one.stacks)
+        listed = [
+            {"id": node} | ({"parent": parent} if parent else {}) | {"callFrame": frame | {"codeType": "other"}}
+            for node, parent, frame in nodes.needed(set(samples))
+        ]
         chunk = event | {"name": "ProfileChunk", "ts": one.end_us, "args": None}
-        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps({"nodes": listed, "samples": samples}, ensure_ascii=False, separators=(",", ":"))
         data_text = f'{{"cpuProfile": {text}, "timeDeltas": {one.deltas}, "endTime": {one.end_us}}}'
         yield f'{json.dumps(chunk)[:-5]}{{"data": {data_text}}}}}'

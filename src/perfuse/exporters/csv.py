@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Iterator
 from dataclasses import astuple
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from perfuse.analysis.functions import Function
 from perfuse.analysis.latency import LATENCY_COLUMNS, CallAccount, FunctionLatency
@@ -12,6 +12,7 @@ from perfuse.analysis.orders import Grouping, Order
 from perfuse.analysis.profiles import CallProfile
 from perfuse.errors import ExportError, UsageError
 from perfuse.exporters.contents import contents
+from perfuse.reports.text import printable
 from perfuse.table import Columns
 
 _FUNCTION = ("function", "native_id", "module", "path", "line")
@@ -19,6 +20,9 @@ _GROUPED: dict[str, tuple[str, ...]] = {"function": (), "thread": ("pid", "tid",
 _LLVM = ("funcid", "count", "min", "median", "90%ile", "99%ile", "max", "sum", "debug", "function")
 _LLVM_TIMES = ("min_ns", "median_ns", "p90_ns", "p99_ns", "max_ns", "sum_ns")
 
+
+FORMULA_STARTS = ("=", "+", "-", "@")
+"""Starts of texts that spreadsheets compute."""
 
 CONTENTS = contents(calls="statistics of functions", call_sums="statistics of functions")
 
@@ -33,9 +37,10 @@ def write(
     limit: int = 0,
     recursive_only: bool = False,
     llvm: bool = False,
+    formulas: Literal["keep", "text"] = "keep",
 ) -> None:
-    """Writes a line per function, in UTF-8, quoted as in RFC 4180; unknown values are empty. Names of columns have the
-    unit: `self_ns`, or `self_ticks` where the rate of the counter is unknown.
+    """Writes a line per function, in UTF-8, quoted as in RFC 4180; unknown values are empty, control characters are
+    escaped. Names of columns have the unit: `self_ns`, or `self_ticks` where the rate of the counter is unknown.
 
     Args:
         profile: The profile.
@@ -47,6 +52,8 @@ def write(
         recursive_only: Only durations of calls made while their function was on the stack already.
         llvm: Columns, percentiles and seconds of llvm-xray: fuse with `tsc_hz=1_000_000_000`, so that times are ticks,
             which are then divided by the rate that the log states, as in llvm-xray.
+        formulas: How names are written that a spreadsheet would compute, which begin with `=`, `+`, `-` or `@`: as they
+            are (`keep`), or after an apostrophe (`text`).
 
     Raises:
         UsageError: An option has an invalid value.
@@ -54,6 +61,8 @@ def write(
     """
     if not profile.has_traces:
         raise ExportError("there are no calls", hint="statistics of calls are made of call traces")
+    if formulas not in {"keep", "text"}:
+        raise UsageError(f"formulas is keep or text, not {formulas!r}", field="formulas")
     if llvm and by != "function":
         raise UsageError("llvm-xray accounts by function only", field="by")
     if llvm:
@@ -61,12 +70,20 @@ def write(
     else:
         account = CallAccount(profile, by=by, recursive_only=recursive_only)
         rows = account.functions(limit or None, order=order or "self", pattern=function)
-        lines = _lines(rows, by, account.unit)
+        lines = _lines(rows, by, account.unit, formulas)
     for line in lines:
         out.write(line.encode("utf-8", "surrogateescape"))
 
 
-def _lines(rows: list[FunctionLatency], by: Grouping, unit: str) -> Iterator[str]:
+def _text(value: Any, formulas: str) -> Any:
+    """A value of a cell: text without control characters, and without formulas where they are not kept."""
+    if not isinstance(value, str):
+        return value
+    shown = printable(value)
+    return "'" + shown if formulas == "text" and shown.startswith(FORMULA_STARTS) else shown
+
+
+def _lines(rows: list[FunctionLatency], by: Grouping, unit: str, formulas: str) -> Iterator[str]:
     columns = [name if unit == "ns" else name.replace("_ns", f"_{unit}") for name in LATENCY_COLUMNS]
     yield _line([*_FUNCTION, *_GROUPED[by], *columns])
     for one in rows:
@@ -76,7 +93,7 @@ def _lines(rows: list[FunctionLatency], by: Grouping, unit: str) -> Iterator[str
             values += [one.thread.pid, one.thread.tid, one.thread.name]
         elif by == "cpu":
             values.append(one.cpu)
-        yield _line([*values, *astuple(one.latency)])
+        yield _line([*(_text(value, formulas) for value in values), *astuple(one.latency)])
 
 
 def _line(values: list[Any]) -> str:
@@ -97,7 +114,7 @@ def _llvm_lines(
     for one in rows:
         times = [(getattr(one.latency, name) or 0) / ns_per_second for name in _LLVM_TIMES]
         numbers = [str(_signed(one.function)), str(one.latency.num_timed), *(f"{time:e}" for time in times)]
-        texts = [_debug(one.function), one.function.name]
+        texts = [printable(_debug(one.function)), printable(one.function.name)]
         # llvm-xray leaves out functions without a complete call.
         if one.latency.num_timed:
             yield ",".join([*numbers, *('"' + text.replace('"', '""') + '"' for text in texts)]) + "\n"

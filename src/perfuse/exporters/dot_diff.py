@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from perfuse.analysis.diff import Change, Difference, FunctionChange
 from perfuse.exporters.dot import DotEdge, DotNode, dot_lines, heat
 from perfuse.exporters.palette import hexadecimal
-from perfuse.reports.diff import change_text
-from perfuse.reports.measured_text import number_text
+from perfuse.reports.diff import amount_text, change_text
 from perfuse.reports.names import function_text, where_text
 
 MORE, LESS = 28.0, 152.0
@@ -23,7 +22,8 @@ def dot_diff_lines(difference: Difference, *, order: str = "self", min_share: fl
         min_share: Functions and calls with less than this share (0 to 1) of the total time, in both profiles, are left
             out.
     """
-    least = min_share * max(difference.a.whole, difference.b.whole)
+    whole = max(difference.whole.base or 0, difference.whole.new or 0)
+    least = min_share * whole
     shown = [one for one in difference.functions if _weight(one.figures) >= least]
     keys = {one.key for one in shown}
     edges = [
@@ -39,7 +39,7 @@ def dot_diff_lines(difference: Difference, *, order: str = "self", min_share: fl
             (function_text(one.named.name), _change(difference, one.figures, order), *_presence(one)),
             "\n".join(filter(None, (one.named.name, where_text(one.named), _everything(difference, one.figures)))),
             _fill(one.figures[order].difference / most_of_nodes),
-            {"style": f"filled,rounded,{_STYLES[one.state]}"} if one.state in _STYLES else {},
+            {"style": f"filled,rounded,{_STYLES[side]}"} if (side := _only_in(one)) else {},
         )
         for one in shown
     )
@@ -49,42 +49,48 @@ def dot_diff_lines(difference: Difference, *, order: str = "self", min_share: fl
             f"f{one.callee.key}",
             _change(difference, one.figures, "count"),
             f"{one.caller.named.name} calls {one.callee.named.name}\n{_everything(difference, one.figures)}",
-            _weight(one.figures) / (max(difference.a.whole, difference.b.whole) or 1),
+            _weight(one.figures) / (whole or 1),
             {"color": _ink(one.figures["total"].difference / most_of_edges)},
         )
         for one in edges
     )
     left_out = len(difference.functions) - len(shown)
-    notes = [f"to: {difference.b.title}", "red: more; green: less; bold: new; dashed: gone"]
+    notes = [f"to: {difference.new.runs[0].title}", "red: more; green: less; bold: new; dashed: gone"]
     if left_out:
         notes.append(f"{left_out} functions with less than {min_share:.2%} of the time left out")
-    return dot_lines(f"from: {difference.a.title}", notes, nodes, arrows)
+    return dot_lines(f"from: {difference.base.runs[0].title}", notes, nodes, arrows)
 
 
 def _change(difference: Difference, figures: Mapping[str, Change], statistic: str) -> str:
     """`1.20 ms > 1.42 ms (+18.3%)`, or `1.20 ms (=)`"""
-    unit, change = difference.a.unit, figures[statistic]
-    if change.a == change.b:
-        return f"{number_text(change.a, statistic, unit)} (=)"
+    unit, change = difference.unit, figures[statistic]
+    base, new = (amount_text(value, statistic, unit) for value in (change.base, change.new))
+    if change.base == change.new:
+        return f"{base} (=)"
     _, ratio = change_text(change, statistic, unit)
-    text = f"{number_text(change.a, statistic, unit)} > {number_text(change.b, statistic, unit)}"
-    return f"{text} ({ratio})" if ratio else text
+    return f"{base} > {new} ({ratio})" if ratio else f"{base} > {new}"
 
 
 def _everything(difference: Difference, figures: Mapping[str, Change]) -> str:
     return "\n".join(f"{name} {_change(difference, figures, name)}" for name in figures)
 
 
+def _only_in(one: FunctionChange) -> str | None:
+    """`new` or `gone` for a function that one side has."""
+    return None if one.has_base and one.has_new else "gone" if one.has_base else "new"
+
+
 def _presence(one: FunctionChange) -> tuple[str, ...]:
-    return (one.state,) if one.state in _STYLES else ()
+    side = _only_in(one)
+    return (side,) if side else ()
 
 
-def _weight(figures: Mapping[str, Change]) -> int:
+def _weight(figures: Mapping[str, Change]) -> float:
     total = figures["total"]
-    return max(total.a or 0, total.b or 0, 0)
+    return max(total.base or 0, total.new or 0, 0)
 
 
-def _most(figures: Iterable[Mapping[str, Change]], statistic: str) -> int:
+def _most(figures: Iterable[Mapping[str, Change]], statistic: str) -> float:
     """The largest change, at least 1."""
     return max((abs(one[statistic].difference) for one in figures), default=0) or 1
 

@@ -6,6 +6,7 @@ import json
 import re
 import struct
 import zlib
+from collections.abc import Iterable
 from dataclasses import asdict
 from importlib.resources import files
 from typing import IO, Any
@@ -17,12 +18,14 @@ from perfuse.analysis.flame import FlameTree, Metric
 from perfuse.analysis.profiles import SampleProfile
 from perfuse.analysis.sampled import thread_labels
 from perfuse.exporters.contents import contents, note_other_events
-from perfuse.exporters.palette import DARK, LIGHT, ORIGINS
+from perfuse.exporters.palette import ORIGINS, SHADES
 from perfuse.reports.names import module_name
+from perfuse.reports.text import printable
 from perfuse.table import SUM_EVENTS
 
 MODULES = (
     "format",
+    "symbols",
     "palette",
     "profile",
     "view",
@@ -34,12 +37,14 @@ MODULES = (
     "address",
     "controls",
     "keys",
+    "markup",
+    "app",
     "main",
 )
 """The viewer's modules, each after the modules it imports."""
 
 _SYMBOL_COLUMNS = ("group_id", "name", "short_name", "module", "tier", "origin", "path", "line", "unnamed_because")
-_IMPORT = re.compile(r'^import .*? from "\./\w+\.js";\n', re.MULTILINE | re.DOTALL)
+_IMPORT = re.compile(r'^import .*? from "\.\.?/[\w/]+\.js";\n', re.MULTILINE | re.DOTALL)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let)\b)", re.MULTILINE)
 
 
@@ -89,7 +94,7 @@ def page(flame: FlameTree) -> str:
     """The page of a flame graph."""
     folder = files("perfuse.viewer") / "flame"
     parts = {
-        "title": html.escape(flame.title),
+        "title": html.escape(printable(flame.title)),
         "style": (folder / "flame.css").read_text(encoding="utf-8"),
         "script": script(),
         # Base64 of deflated bytes: no name can contain the end tag of the element.
@@ -101,21 +106,27 @@ def page(flame: FlameTree) -> str:
 
 def script() -> str:
     """All modules of the viewer as one script: they import only each other, so their order replaces the imports."""
-    folder = files("perfuse.viewer") / "flame"
-    sources = ((folder / f"{module}.js").read_text(encoding="utf-8") for module in MODULES)
+    return joined_modules([("flame", module) for module in MODULES])
+
+
+def joined_modules(modules: Iterable[tuple[str, str]]) -> str:
+    """Modules of viewers, by folder and name, as one script; each follows the modules it imports."""
+    viewer = files("perfuse.viewer")
+    sources = ((viewer / folder / f"{module}.js").read_text(encoding="utf-8") for folder, module in modules)
     return "\n".join(_EXPORT.sub("", _IMPORT.sub("", source)) for source in sources)
 
 
 def packed(flame: FlameTree) -> bytes:
     """The data of the page, compressed: length of a JSON text, the text, padding to 8 bytes, the nodes of the tree."""
     tree = flame.tree(split_threads=True)
-    description = json.dumps(_description(flame, Table.from_arrow(tree.symbols())), separators=(",", ":")).encode()
-    head = struct.pack("<I", len(description)) + description
+    text = json.dumps(description(flame, Table.from_arrow(tree.symbols())), separators=(",", ":")).encode()
+    head = struct.pack("<I", len(text)) + text
     head += b" " * (-len(head) % 8)
     return zlib.compress(head + tree.to_bytes(), 6)
 
 
-def _description(flame: FlameTree, symbols: Table) -> dict[str, Any]:
+def description(flame: FlameTree, symbols: Table) -> dict[str, Any]:
+    """What a page shows of a flame graph besides its nodes: title, event, threads, colours, and symbols by column."""
     columns: dict[str, Any] = {}
     for name in _SYMBOL_COLUMNS:
         values: list[Any] = list(symbols[name].to_pylist())
@@ -142,6 +153,6 @@ def _description(flame: FlameTree, symbols: Table) -> dict[str, Any]:
         "metric": flame.metric,
         "threads": thread_labels(flame.profile),
         "origins": [asdict(origin) for origin in ORIGINS],
-        "lightness": {"light": LIGHT, "dark": DARK},
+        "shades": SHADES,
         "symbols": columns,
     }

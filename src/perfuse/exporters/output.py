@@ -1,16 +1,16 @@
 """Writing a profile to a file, a directory or a stream; files appear under their names only when complete."""
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
 from perfuse.errors import ExportError, UsageError
 from perfuse.exporters.contents import note_what_is_missing
-from perfuse.exporters.registry import Output, Target, target_for, target_named
+from perfuse.exporters.registry import COLLECTORS, Output, Target, target_for, target_named
 from perfuse.exporters.source import Progress, Source
 from perfuse.output_file import file_names, output_directory, output_file, output_files
+from perfuse.terminal_output import standard_output
 
 
 def export(
@@ -24,7 +24,8 @@ def export(
 
     Args:
         profile: The profile.
-        to_path: A file name, `-` for standard output, or a binary file object. A name that ends in `.gz` or
+        to_path: A file name, `-` for standard output, a binary file object, or the address of a collector
+            (`otlp+http://HOST:PORT`), which gets OTLP profiles. A name that ends in `.gz` or
             `.zst` is compressed. A target that can write a directory does so when the name is of a directory or ends
             in `/`.
         to: The target's name; by default the suffix of the file name decides.
@@ -36,7 +37,7 @@ def export(
 
     Raises:
         UsageError: There is no such target or option, or the file name matches no target.
-        ExportError: The profile has no data for this target, or the file cannot be written.
+        ExportError: The profile has no data for this target, or the file cannot be written or sent.
     """
     if not isinstance(to_path, str | os.PathLike):
         target = _target(to, None)
@@ -46,13 +47,16 @@ def export(
         write(profile, to_path)
         return ()
     name = os.fspath(to_path)
+    if name.startswith(COLLECTORS):
+        return _send(profile, name, to, progress, options)
     target = _target(to, name)
     path = Path(name)
     output = _output(target, name, path)
     write = _writer(target, output, options, progress)
     if name == "-":
-        write(profile, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+        out = standard_output()
+        write(profile, out)
+        out.flush()
         return ()
     try:
         if output == "directory":
@@ -71,6 +75,21 @@ def export(
     except OSError as error:
         raise ExportError(f"cannot write {name}: {error.strerror or error}", path=name) from error
     return (name,)
+
+
+def _send(
+    profile: Any, url: str, to: str | None, progress: Progress | None, options: dict[str, Any]
+) -> tuple[str, ...]:
+    """Sends a profile to a collector; no file is written."""
+    from perfuse.exporters.otlp.sending import send
+
+    if to not in (None, "otlp"):
+        raise UsageError(f"{url} takes OTLP profiles, not {to}", field="to", hint="leave out --to, or to=")
+    for option in options:
+        raise UsageError(f"what is sent has no option {option!r}", field=option)
+    send(profile, url, progress=progress)
+    note_what_is_missing(profile, "OTLP profiles", target_named("otlp").contents)
+    return ()
 
 
 def _target(to: str | None, name: str | None) -> Target:

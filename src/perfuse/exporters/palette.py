@@ -1,7 +1,10 @@
-"""Colours of flame graphs: a hue for each origin of code, in OKLCH, in which equal lightness looks equal."""
+"""Colours of origins of code, in OKLCH: distinct in normal and in colour-blind vision, with readable text on each."""
 
 from dataclasses import dataclass
 from math import cos, radians, sin
+
+Colour = tuple[float, float, float]
+"""Lightness, chroma, hue in degrees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,35 +14,34 @@ class Origin:
     Attributes:
         name: Its name in tables.
         label: Its name for people.
-        hue: Hue in degrees.
-        chroma: Chroma; 0 is grey.
+        light: Its colour on a light page.
+        dark: Its colour on a dark page.
     """
 
     name: str
     label: str
-    hue: float
-    chroma: float
+    light: Colour
+    dark: Colour
 
 
+# The higher the tier, the darker its colour on a light page, and the lighter on a dark one: order is seen without hue.
 ORIGINS: tuple[Origin, ...] = (
-    Origin("interpreter", "Interpreter", 95, 0.09),
-    Origin("baseline", "Baseline JIT", 70, 0.09),
-    Origin("mid_tier", "Mid-tier JIT", 48, 0.095),
-    Origin("optimised", "Optimised JIT", 152, 0.085),
-    Origin("jit", "JIT", 185, 0.065),
-    Origin("stub", "Stubs, builtins", 305, 0.055),
-    Origin("inlined", "Inlined", 122, 0.08),
-    Origin("native", "Native", 248, 0.055),
-    Origin("kernel", "Kernel", 14, 0.07),
-    Origin("type", "Allocated type", 340, 0.06),
-    Origin("unknown", "Unknown", 260, 0.005),
+    Origin("interpreter", "Interpreter", (0.915, 0.125, 130), (0.340, 0.138, 85)),
+    Origin("baseline", "Baseline JIT", (0.885, 0.140, 97), (0.407, 0.081, 61)),
+    Origin("mid_tier", "Mid-tier JIT", (0.790, 0.145, 80), (0.484, 0.096, 40)),
+    Origin("optimised", "Optimised JIT", (0.700, 0.140, 50), (0.538, 0.150, 66)),
+    Origin("jit", "JIT", (0.875, 0.085, 200), (0.507, 0.113, 197)),
+    Origin("stub", "Stubs, builtins", (0.820, 0.085, 150), (0.453, 0.065, 190)),
+    Origin("inlined", "Inlined", (0.680, 0.035, 90), (0.543, 0.150, 310)),
+    Origin("native", "Native", (0.775, 0.095, 240), (0.376, 0.119, 272)),
+    Origin("kernel", "Kernel", (0.680, 0.115, 265), (0.458, 0.092, 292)),
+    Origin("type", "Allocated type", (0.875, 0.085, 200), (0.507, 0.113, 197)),
+    Origin("unknown", "Unknown", (0.780, 0.008, 240), (0.340, 0.014, 285)),
 )
-"""Every origin, in the order of legends."""
+"""Every origin, in the order of legends. Types are in graphs of their own."""
 
-LIGHT = (0.855, 0.88, 0.905)
-"""Lightness of boxes on a light page: neighbours of one origin differ a little."""
-DARK = (0.42, 0.45, 0.48)
-"""Lightness of boxes on a dark page."""
+SHADES = (-0.012, 0.0, 0.012)
+"""What is added to the lightness: neighbours of one origin differ a little."""
 
 
 def hexadecimal(lightness: float, chroma: float, hue: float) -> str:

@@ -1,6 +1,7 @@
 """`perf-PID.map`: the names of a process's JIT code, for perf, bpftrace and bcc.
 
-A line is `START SIZE name`, the numbers in hexadecimal. The format has no time: a map is valid for one point in time.
+A line is `START SIZE name`, the numbers in hexadecimal; control characters in names are escaped. The format has no
+time: a map is valid for one point in time.
 """
 
 from bisect import bisect_left, insort
@@ -12,6 +13,7 @@ from typing import IO
 from perfuse.errors import ExportError
 from perfuse.exporters.contents import contents
 from perfuse.exporters.source import Source
+from perfuse.reports.text import printable
 
 CONTENTS = contents(code="addresses, sizes and names")
 
@@ -86,4 +88,4 @@ def _lines(newest_first: Iterable[tuple[int, int, int, str]]) -> str:
         at = bisect_left(symbols, (start + size,))
         if at == 0 or symbols[at - 1][0] + symbols[at - 1][1] <= start:
             insort(symbols, (start, size, name))
-    return "".join(f"{start:x} {size:x} {' '.join(name.splitlines())}\n" for start, size, name in symbols)
+    return "".join(f"{start:x} {size:x} {printable(' '.join(name.splitlines()))}\n" for start, size, name in symbols)

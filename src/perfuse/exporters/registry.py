@@ -74,8 +74,14 @@ TARGETS: tuple[Target, ...] = (
            "ui.perfetto.dev and its trace processor: calls, instants and samples, a third of the size"),
     Target("pprof", "pprof", (".pb", ".pprof"), "pprof", ("file",),
            "go tool pprof, Pyroscope, Parca: profile.proto; .pb.gz is what it is usually called"),
+    Target("cpuprofile", "V8 CPU profile", (".cpuprofile",), "cpuprofile", ("file", "directory"),
+           "Chrome DevTools, VS Code, speedscope: one thread; a directory gets a file for each"),
+    Target("otlp", "OTLP profiles", (".otlp", ".otlp.pb"), "otlp", ("file",),
+           "OpenTelemetry collectors: profiles v1development; `encoding=json` for text"),
     Target("collapsed", "collapsed stacks", (".collapsed", ".folded"), "collapsed", ("file",),
            "FlameGraph, inferno, grep: a;b;c N a line"),
+    Target("perf-script", "text of perf script", (".perf-script", ".script.txt"), "perf_script", ("file",),
+           "FlameGraph's stackcollapse-perf.pl, inferno, speedscope, Firefox Profiler: a paragraph a sample"),
     Target("perf-map", "perf map", (".map",), "perf_map", ("file", "directory"),
            "perf-PID.map: perf, bpftrace and bcc name JIT code by it"),
     Target("html", "HTML flame graph", (".html", ".htm"), "html", ("file",),
@@ -100,6 +106,10 @@ TARGETS: tuple[Target, ...] = (
 """Every target, in the order of listings."""
 
 
+COLLECTORS = ("otlp+http://", "otlp+https://")
+"""How addresses begin that OTLP profiles are sent to."""
+
+
 def target_named(name: str) -> Target:
     """The target of a name; raises `UsageError` with the known names."""
     for target in TARGETS:
@@ -110,7 +120,13 @@ def target_named(name: str) -> Target:
 
 
 def target_for(path: str) -> Target:
-    """The target of a file name, ignoring a final `.gz` or `.zst`; raises `UsageError` where no suffix matches."""
+    """The target of a file name, without a final `.gz` or `.zst`, or of the address of a collector.
+
+    Raises:
+        UsageError: No suffix matches.
+    """
+    if path.startswith(COLLECTORS):
+        return target_named("otlp")
     name = path.lower()
     for compressed in COMPRESSED:
         name = name.removesuffix(compressed)

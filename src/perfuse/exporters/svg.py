@@ -2,7 +2,7 @@
 
 import html
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -11,7 +11,7 @@ from arro3.core import Table
 from perfuse.analysis.flame import FlameTree, Metric
 from perfuse.analysis.profiles import SampleProfile
 from perfuse.exporters.contents import contents, note_other_events
-from perfuse.exporters.palette import DARK, LIGHT, ORIGINS, hexadecimal
+from perfuse.exporters.palette import ORIGINS, SHADES, Colour, Origin, hexadecimal
 from perfuse.reports.names import module_name
 from perfuse.reports.units import bytes_text
 from perfuse.table import SUM_EVENTS
@@ -123,8 +123,8 @@ def picture(flame: FlameTree, width: int = 1200) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width} {height}" role="img">',
         f"<title>{html.escape(visible(flame.title))}: flame graph</title>",
-        f"<style>{_STYLE}{_colours(LIGHT)}",
-        f"@media (prefers-color-scheme: dark) {{ {_DARK_STYLE}{_colours(DARK)} }}</style>",
+        f"<style>{_STYLE}{_colours(lambda origin: origin.light)}",
+        f"@media (prefers-color-scheme: dark) {{ {_DARK_STYLE}{_colours(lambda origin: origin.dark)} }}</style>",
         f'<rect class="page" {size} rx="6"/>',
         f'<text class="title" x="{MARGIN}" y="28">{html.escape(title)}</text>',
         f'<text class="quiet" x="{width - MARGIN}" y="28" text-anchor="end">{html.escape(totals)}</text>',
@@ -224,12 +224,13 @@ def _legend(used: set[str], width: int, height: int) -> str:
     return "".join(parts)
 
 
-def _colours(shades: tuple[float, ...]) -> str:
-    return "".join(
-        f".{origin.name}-{nth} {{ fill: {hexadecimal(lightness, origin.chroma, origin.hue)}; }} "
-        for origin in ORIGINS
-        for nth, lightness in enumerate(shades)
-    )
+def _colours(of: Callable[[Origin], Colour]) -> str:
+    styles = []
+    for origin in ORIGINS:
+        lightness, chroma, hue = of(origin)
+        for nth, shade in enumerate(SHADES):
+            styles.append(f".{origin.name}-{nth} {{ fill: {hexadecimal(lightness + shade, chroma, hue)}; }} ")
+    return "".join(styles)
 
 
 def _shade(name: str) -> int:

@@ -9,6 +9,7 @@ from perfuse import _core
 from perfuse.descriptors import format_named, formats, patterns_of
 from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.errors import UsageError
+from perfuse.fusing.note import NAME, note_beside
 from perfuse.recording import Input, Recording, open
 
 HEAD_BYTES = 64
@@ -44,6 +45,9 @@ def open_inputs(inputs: Iterable["Input | Recording"], *, strict: bool) -> Input
     found = Inputs()
     seen: set[tuple[int, int]] = set()
     given = list(inputs)
+    if len(given) > 1:
+        # It is found beside the files that it is about, and `perfuse report run/*` names it too.
+        given = [one for one in given if not _is_note(one)]
     # Named files first: a dump that is named and also lies in a directory counts as named.
     for source in sorted(given, key=_is_plain_directory):
         if _is_plain_directory(source):
@@ -93,12 +97,32 @@ def _is_code_dump(path: Path) -> bool:
     return any(how == "certain" and format_named(name).role == "code_dump" for name, how in _core.sniff(head))
 
 
+def format_of_file(path: Path) -> str | None:
+    """The format that a file certainly has, by its name or its first bytes; None for other files."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError:
+        return None
+    named = next((one.name for one in formats() if one.names_file(path.name)), None)
+    return named or next((name for name, how in _core.sniff(head) if how == "certain"), None)
+
+
 def _is_plain_directory(source: "Input | Recording") -> bool:
     """Whether an input is a directory of files, rather than a recording."""
     if not isinstance(source, str | os.PathLike):
         return False
     path = Path(source)
     return path.is_dir() and _core.directory_format(path) is None
+
+
+def _is_note(source: "Input | Recording") -> bool:
+    """Whether an input is what `perfuse record` notes beside the files that it writes."""
+    return (
+        isinstance(source, str | os.PathLike)
+        and Path(source).name == NAME
+        and note_beside(os.fspath(source)) is not None
+    )
 
 
 def _is_new(source: "Input | Recording", found: Inputs, seen: set[tuple[int, int]]) -> bool:

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from perfuse.fusing.note import note_beside
 from perfuse.recording import Recording
 
 
@@ -67,7 +68,7 @@ class SamplingFacts:
             return SamplingFacts(recording, None, summary.clock, (), frozenset(), summary.span, None, None, None)
         return SamplingFacts(
             recording=recording,
-            command_line=_program(facts["command_line"] or []),
+            command_line=_noted(recording) or _program(facts["command_line"] or []),
             clock=recording.summary.clock,
             markers=tuple(Marker(*marker) for marker in facts["markers"]),
             pids=frozenset(facts["pids"]),
@@ -76,6 +77,14 @@ class SamplingFacts:
             cpu_hz=_nominal_hz(facts["cpu"] or ""),
             machine=(facts["hostname"], facts["os_release"]) if facts["hostname"] and facts["os_release"] else None,
         )
+
+
+def _noted(recording: Recording) -> str | None:
+    """What `perfuse record` noted as recorded: perf does not store it where it is attached to a process."""
+    note = note_beside(recording.path)
+    if note is None:
+        return None
+    return _program(list(note.command)) or note.title
 
 
 _WITH_VALUE = re.compile(

@@ -9,8 +9,10 @@ from perfuse.clock import Clock
 from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.errors import UsageError
 from perfuse.fusing.alignment import align, align_log, needs_first_uses
+from perfuse.fusing.debuginfod import cache_directory, fetch, require_servers, wanted_files
 from perfuse.fusing.discovery import open_inputs
 from perfuse.fusing.facts import SamplingFacts
+from perfuse.fusing.following import Follow, require_follow
 from perfuse.fusing.matching import (
     Match,
     is_of_a_later_run,
@@ -20,8 +22,10 @@ from perfuse.fusing.matching import (
     recorded_pid,
 )
 from perfuse.fusing.programs import Maps, find_maps
+from perfuse.memory import limit_memory
 from perfuse.profile import Join, Profile, Progress
 from perfuse.recording import Input, Recording
+from perfuse.unpacking import allowed_bytes, unpacking_at_most
 
 Rate = int | Literal["auto", "header"]
 """Ticks per second, or where that rate is from."""
@@ -34,6 +38,10 @@ def fuse(
     strict: bool = False,
     maps: Maps | None = None,
     tsc_hz: Rate = "auto",
+    follow: Follow = "all",
+    debuginfod: Sequence[str] = (),
+    max_unpacked: int | str | None = None,
+    memory: int | str | None = None,
     progress: Progress | None = None,
 ) -> Profile:
     """Opens recordings and joins them on one clock.
@@ -53,18 +61,38 @@ def fuse(
             and in `symbol_dirs`.
         tsc_hz: Ticks per second of the processor's counter in call traces: `auto` for the rate that the trace itself
             shows or else that of its header, `header`, or the rate.
+        follow: Which files that the content of a recording names are opened: `all`; `named` for those in `symbol_dirs`,
+            and by build id in this machine's directories for debug files, but never a path from the recording; `none`.
+        debuginfod: Addresses of debuginfod servers, which are asked in turn for programs and debug information of
+            sampled code that this machine does not have; what they send is stored in debuginfod's cache. Nothing is
+            downloaded unless servers are named.
+        max_unpacked: Most bytes that a compressed file, or a pipe, may become, as in `perfuse.open`.
+        memory: Limit of the memory of this process, in bytes or as `4GB`, for this call and those that follow. By
+            default 60 % of what the machine or its control group has.
         progress: Called with the name of each step and the part of the work that is done, from 0 to 1.
 
     Raises:
         UnreadableInput: A file cannot be read.
-        UsageError: Nothing was given.
+        UsageError: Nothing was given, or an argument is not valid.
+        OutOfMemory: A call would use more memory than the limit.
     """
+    require_follow(follow, symbol_dirs)
+    if debuginfod:
+        require_servers(debuginfod, follow)
+    limit_memory(memory)
     report_progress = progress or (lambda _step, _share: None)
     report_progress("opening", 0.0)
-    found = open_inputs(inputs, strict=strict)
+    with unpacking_at_most(max_unpacked):
+        limit = allowed_bytes()
+        found = open_inputs(inputs, strict=strict)
     recordings, diagnostics = found.recordings, found.diagnostics
     if not recordings:
         raise UsageError("nothing to open", hint="give a perf.data, a jit-PID.dump, or both")
+    if any(one.role == "saved_profile" for one in recordings):
+        from perfuse.archive.opening import open_alone
+
+        resolves = bool(maps or symbol_dirs) or tsc_hz != "auto" or not debug_info
+        return open_alone(recordings, inputs, resolves=resolves)
     sampled = [one for one in recordings if one.role == "samples" and one.entry.clock.kinds]
     samplings = [SamplingFacts.of(one) for one in sampled]
     dumps = [one for one in recordings if one.role == "code_dump"]
@@ -73,9 +101,11 @@ def fuse(
         recording.read_ahead()
     if samplings:
         report_progress("finding dumps", 0.2)
-    matches = _match_dumps(samplings, dumps, found.nearby_dumps, diagnostics, strict=strict)
+    with unpacking_at_most(limit):
+        matches = _match_dumps(samplings, dumps, found.nearby_dumps, diagnostics, strict=strict, follow=follow)
     logs = _match_logs(samplings, others)
-    objects, map_diagnostics = find_maps([one for one in others if one.role == "call_trace"], maps or {}, symbol_dirs)
+    traces = [one for one in others if one.role == "call_trace"]
+    objects, map_diagnostics = find_maps(traces, maps or {}, symbol_dirs, follow)
     diagnostics += map_diagnostics
     report_progress("joining", 0.5)
     dump_clocks = [_align_dump(one, facts) for one, facts in matches]
@@ -93,19 +123,29 @@ def fuse(
     ]
     placed = [_placed(facts.recording, None, Clock(facts.clock)) for facts in samplings]
     placed += [_placed(one.dump, one.pid, clock) for (one, _), clock in zip(matches, dump_clocks, strict=True)]
-    pids = {one: matched.pid for one, (matched, _) in logs.items()}
-    placed += [_placed(one, pids.get(one), clock) for one, clock in zip(others, clocks, strict=True)]
+    placed += [
+        _placed(one, logs[one][0].pid if one in logs else None, clock)
+        for one, clock in zip(others, clocks, strict=True)
+    ]
     machine = samplings[0].machine if samplings else None
-    fusion = _core.Profile(placed, [fspath(path) for path in symbol_dirs], debug_info, machine, objects)
+    directories = [fspath(path) for path in symbol_dirs]
+    fusion = _core.Profile(placed, directories, debug_info, machine, objects, follow, limit)
+    if debuginfod and sampled:
+        cache = cache_directory()
+        fetched = fetch(wanted_files(fusion), debuginfod, cache, report_progress)
+        diagnostics += [diagnostic("FU022", sampled[0].path, failure) for failure in fetched.failures]
+        fusion = _core.Profile(placed, [*directories, str(cache)], debug_info, machine, objects, follow, limit)
     if samplings:
         fusion.join_ahead()
     titles = [facts.command_line for facts in samplings]
+    joined_recordings = [*(facts.recording for facts in samplings), *(one.dump for one, _ in matches), *others]
     return Profile(
-        [*(facts.recording for facts in samplings), *(one.dump for one, _ in matches), *others],
+        joined_recordings,
         fusion,
         joins=[_join(one, clock) for one, _, clock in joined] if samplings else [],
         found=diagnostics,
         title=" + ".join(title for title in titles if title) or ", ".join(one.path for one in recordings),
+        owned=[one for one in joined_recordings if not any(one is given for given in inputs)],
     )
 
 
@@ -120,6 +160,7 @@ def _match_dumps(
     diagnostics: list[Diagnostic],
     *,
     strict: bool,
+    follow: Follow,
 ) -> list[_Matched]:
     """Matches the dumps that were named, those nearby that match, and those that processes announced."""
     matches: list[_Matched] = []
@@ -130,7 +171,7 @@ def _match_dumps(
         left = [dump for dump in left if all(one.dump is not dump for one in own)]
         own += _of_a_process(match(nearby, facts, only=False), facts)
         matched_pids |= {one.pid for one in own if one.pid is not None}
-        announced, missing = open_announced_dumps(facts, matched_pids, strict=strict)
+        announced, missing = open_announced_dumps(facts, matched_pids, strict=strict, follow=follow)
         own += [one for one in match(announced, facts, only=False) if one.pid is not None]
         diagnostics += missing
         matches += [(one, facts) for one in own]

@@ -8,6 +8,8 @@ from pathlib import Path
 from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.errors import PerfuseError
 from perfuse.fusing.facts import Marker, SamplingFacts
+from perfuse.fusing.following import Follow
+from perfuse.fusing.note import note_beside
 from perfuse.recording import Recording, open
 
 _SLACK_NS = 1_000_000_000
@@ -22,7 +24,7 @@ class Match:
         dump: The open dump or log.
         pid: Process in the recorder's pid namespace; None where none was found.
         marker: The process's mapping of the file; None where there is none.
-        found_by: `marker`, `header_pid`, `only_one` or `unmatched`.
+        found_by: `note`, `marker`, `header_pid`, `only_one` or `unmatched`.
     """
 
     dump: Recording
@@ -95,6 +97,9 @@ def _match(dump: Recording, facts: SamplingFacts) -> Match:
     header_pid = recorded_pid(dump)
     if header_pid is None:
         return Match(dump, None, None, "unmatched")
+    noted = _noted_pid(dump)
+    if noted in facts.pids or any(marker.pid == noted for marker in facts.markers):
+        return Match(dump, noted, next((m for m in facts.markers if m.pid == noted), None), "note")
     name = _stem(dump.path)
     for marker in facts.markers:
         marker_name = _stem(marker.path)
@@ -110,8 +115,14 @@ def _match(dump: Recording, facts: SamplingFacts) -> Match:
     return Match(dump, None, None, "unmatched")
 
 
+def _noted_pid(dump: Recording) -> int | None:
+    """The process that `perfuse record` noted for a dump: two containers may have written dumps of the same name."""
+    note = note_beside(dump.path)
+    return None if note is None else note.pids.get(Path(dump.path).name)
+
+
 def open_announced_dumps(
-    facts: SamplingFacts, taken: set[int], *, strict: bool
+    facts: SamplingFacts, taken: set[int], *, strict: bool, follow: Follow
 ) -> tuple[list[Recording], list[Diagnostic]]:
     """Opens the dumps that processes without one announced, where they still are at their path or beside the recording.
 
@@ -125,6 +136,10 @@ def open_announced_dumps(
         if marker.pid in taken or marker.path in seen:
             continue
         seen.add(marker.path)
+        if follow != "all":
+            message = f"process {marker.pid} wrote {marker.path}, which --follow {follow} does not open"
+            found.append(diagnostic("FU002", facts.path, message, marker.record_offset))
+            continue
         beside = [Path(facts.path).parent / Path(marker.path).name, Path(marker.path)]
         path = next((p for p in beside if p.is_file()), None)
         if path is None:
@@ -151,7 +166,7 @@ def open_announced_dumps(
 
 def _stem(path: str) -> str:
     """File name without the suffix of a compressed file."""
-    return re.sub(r"\.(gz|zst)$", "", Path(path).name)
+    return re.sub(r"\.(gz|zst|xz)$", "", Path(path).name)
 
 
 def _numbers(name: str) -> set[int]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from perfuse import _core
 from perfuse.errors import UnreadableInput
+from perfuse.fusing.following import Follow
 
 FUNCTION_BITS = 24
 """Bits of a function id that are the function's number in its object."""
@@ -46,9 +47,17 @@ class LoadOrder:
         libraries: Files of libraries, which have precedence over files found elsewhere.
         directories: Directories to search besides those of the program and of these libraries, and those that the files
             state.
+        follow: Whether libraries that the files need are searched, with `all` also in directories that files state.
     """
 
-    def __init__(self, program: str, libraries: Iterable[str], directories: Iterable[str | PathLike[str]] = ()) -> None:
+    def __init__(
+        self,
+        program: str,
+        libraries: Iterable[str],
+        directories: Iterable[str | PathLike[str]] = (),
+        follow: Follow = "all",
+    ) -> None:
+        self._follow = follow
         self._program = Path(program)
         self._given: dict[str, Path] = {}
         for library in map(Path, libraries):
@@ -93,7 +102,9 @@ class LoadOrder:
         plain = name.rsplit("/", maxsplit=1)[-1]
         if plain in self._given:
             return _Object.read(self._given[plain])
-        candidates = (directory / plain for directory in (*needed_by.search, *self._directories))
+        stated = needed_by.search if self._follow == "all" else ()
+        searched = () if self._follow == "none" else (*stated, *self._directories)
+        candidates = (directory / plain for directory in searched)
         return next((_Object.read(path) for path in candidates if path.is_file()), _Object(None))
 
 

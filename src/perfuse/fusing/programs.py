@@ -7,6 +7,7 @@ from pathlib import Path
 
 from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.errors import UsageError
+from perfuse.fusing.following import Follow
 from perfuse.fusing.object_numbers import (
     FUNCTION_BITS,
     Fit,
@@ -21,12 +22,12 @@ Maps = Mapping[int, str | PathLike[str]] | Sequence[str | PathLike[str]]
 """Files by object number: the program is object 0, its libraries follow in the order of their constructors. Or the
 program and its libraries in any order, to number them in that order."""
 
-_LOG = re.compile(r"xray-log\.(?P<program>.+)\.\w{6}(\.gz|\.zst)?$")
+_LOG = re.compile(r"xray-log\.(?P<program>.+)\.\w{6}(\.gz|\.zst|\.xz)?$")
 LAST_OBJECT = 255
 
 
 def find_maps(
-    traces: Sequence[Recording], given: Maps, directories: Iterable[str | PathLike[str]]
+    traces: Sequence[Recording], given: Maps, directories: Iterable[str | PathLike[str]], follow: Follow = "all"
 ) -> tuple[list[tuple[int, str]], list[Diagnostic]]:
     """The files that name the functions of traces.
 
@@ -34,6 +35,7 @@ def find_maps(
         traces: Recordings that have numbers for functions.
         given: The user's choice. Numbers are taken as they are, and compared with the order of constructors.
         directories: Directories to search besides those of the logs.
+        follow: Whether programs are searched beside the logs (`all`), in `directories` alone (`named`) or not at all.
 
     Returns:
         Object numbers with their files, and diagnostics about how they were found.
@@ -43,8 +45,8 @@ def find_maps(
     """
     searched = list(directories)
     if given or not traces:
-        return _number(traces, given, searched)
-    programs = {trace.path: _program(trace, searched) for trace in traces}
+        return _number(traces, given, searched, follow)
+    programs = {trace.path: _program(trace, searched, follow) for trace in traces}
     found = sorted({str(path) for path in programs.values() if path is not None})
     if len(found) != 1:
         # Of several programs, each would also name the functions in the other's logs.
@@ -55,12 +57,12 @@ def find_maps(
         else diagnostic("FU007", trace.path, f"functions are named by {found[0]}")
         for trace in traces
     ]
-    numbered, notes = _number(traces, found, searched)
+    numbered, notes = _number(traces, found, searched, follow)
     return numbered, diagnostics + notes
 
 
 def _number(
-    traces: Sequence[Recording], given: Maps, directories: Sequence[str | PathLike[str]]
+    traces: Sequence[Recording], given: Maps, directories: Sequence[str | PathLike[str]], follow: Follow
 ) -> tuple[list[tuple[int, str]], list[Diagnostic]]:
     """Numbers libraries that have no number, and checks the numbers of those that have one."""
     numbers = {n: fspath(path) for n, path in given.items()} if isinstance(given, Mapping) else {}
@@ -70,7 +72,7 @@ def _number(
     largest = _largest_ids(traces)
     if not libraries and not any(largest):
         return sorted({**numbers, **({0: program} if program else {})}.items()), []
-    order = [] if program is None else LoadOrder(program, libraries, directories).instrumented
+    order = [] if program is None else LoadOrder(program, libraries, directories, follow).instrumented
     expected = {path: n for n, path in enumerate(order, 1)}
     if files or not libraries:
         unplaced = [one for one in libraries if one not in expected]
@@ -121,11 +123,11 @@ def _largest_ids(traces: Sequence[Recording]) -> dict[int, int]:
     return largest
 
 
-def _program(trace: Recording, directories: Iterable[str | PathLike[str]]) -> Path | None:
+def _program(trace: Recording, directories: Iterable[str | PathLike[str]], follow: Follow) -> Path | None:
     name = _LOG.match(Path(trace.path).name)
     if name is None:
         return None
-    searched = [Path(trace.path).parent, *map(Path, directories)]
+    searched = [*([Path(trace.path).parent] if follow == "all" else []), *map(Path, directories)]
     candidates = (directory / (name["program"] + suffix) for directory in searched for suffix in ("", ".o"))
     return next((path for path in candidates if path.is_file() and has_map(path)), None)
 

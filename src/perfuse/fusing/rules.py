@@ -163,4 +163,33 @@ RULES: dict[str, Explanation] = {
             "runtime that is built with `-fno-omit-frame-pointer -mno-omit-leaf-frame-pointer`."
         ),
     ),
+    "FU020": Explanation(
+        title="debug information of a program is not used, or not all of it",
+        meaning=(
+            "It is damaged, or a compressed section states that it unpacks to more than 250 times its size, more than "
+            "4 GiB, or more than `--max-unpacked`. Functions have the names of the symbol table, without lines and "
+            "inlined calls. Or the program was compiled with `-gsplit-dwarf`, and its `.dwo` files or their package "
+            "(`.dwp`) were not found: functions have names and lines, but inlined calls are missing."
+        ),
+        action=(
+            "Name the directory of an undamaged copy, or of the `.dwo` and `.dwp` files: `--symbols DIR`; or allow "
+            "more: `--max-unpacked 8G`."
+        ),
+    ),
+    "FU021": Explanation(
+        title="a perf map of another user is not used",
+        meaning=(
+            "Everybody can write to `/tmp`. As perf does, perfuse reads a `perf-PID.map` that is there or beside a "
+            "recording only if it belongs to the user who runs perfuse or to root."
+        ),
+        action="If you trust its owner, name its directory: `--symbols /tmp`.",
+    ),
+    "FU022": Explanation(
+        title="a debuginfod server did not answer",
+        meaning=(
+            "A server that was named with `--debuginfod` could not be reached, refused, sent less than it announced, "
+            "or has a file that is larger than allowed. Files that it does not have are not reported."
+        ),
+        action="Try again, name another server, or raise the limit: `DEBUGINFOD_MAXSIZE=BYTES`.",
+    ),
 }

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TypeVar
 
-from perfuse.analysis.callgraph import CallEdge, CallStack, TreeNode
+from perfuse.analysis.callgraph import CallEdge, CallStack
 from perfuse.analysis.functions import Function, ThreadIds
 from perfuse.analysis.latency import FunctionLatency, Latency
 from perfuse.reports.grid import Cell, Column, Ranked, bar, fitted, grid
@@ -112,8 +113,6 @@ def _where_column(functions: Sequence[Function]) -> list[Ranked]:
 
 
 ARROW = " → "
-INDENT_MOST = 40
-"""Deeper nodes of a call tree are not indented further; a number states their depth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +124,6 @@ class StackList:
     num_stacks: int
     whole_ns: int
     stacks: list[CallStack]
-
-
-@dataclass(frozen=True, slots=True)
-class CallTree:
-    """The call tree, of one thread or of all; `num_nodes` counts those that are left out too."""
-
-    thread: ThreadIds | None
-    whole_ns: int
-    num_nodes: int
-    nodes: list[TreeNode]
 
 
 def stack_lines(top: StackList, style: Style, time: Callable[[int], str] = duration_text) -> Iterator[str]:
@@ -168,26 +157,6 @@ def stack_blocks(top: StackList, style: Style, time: Callable[[int], str] = dura
         yield from _wrapped(names_of(one), style)
 
 
-def tree_lines(tree: CallTree, style: Style, time: Callable[[int], str] = duration_text) -> Iterator[str]:
-    """One line per node, indented by its depth."""
-    rows: list[list[Cell]] = []
-    for node in tree.nodes:
-        depth = node.depth if node.depth <= INDENT_MOST else INDENT_MOST
-        deeper = f"{node.depth}: " if node.depth > INDENT_MOST else ""
-        name = "  " * depth + deeper + function_text(node.function.name)
-        own: Cell = time(node.self_ns) if node.self_ns else ("-", Role.FAINT)
-        part = percent_text(node.total_ns, tree.whole_ns)
-        rows.append([time(node.total_ns), part, own, count_text(node.num_calls), name])
-    columns = [
-        Column("total", right=True),
-        Column("", right=True),
-        Column("self", right=True),
-        Column("calls", right=True),
-        Column("function", shrinks=24),
-    ]
-    return grid(columns, rows, style)
-
-
 def path_text(stack: CallStack, room: int | None) -> str:
     """A stack in `room` columns: functions in the middle are left out, never the innermost."""
     names = names_of(stack)
@@ -203,16 +172,24 @@ def path_text(stack: CallStack, room: int | None) -> str:
 
 
 def names_of(stack: CallStack) -> list[str]:
-    """FunctionNames, outermost first; consecutive recursive calls are one name with their number."""
+    """Names of functions, outermost first; consecutive recursive calls are one name with their number."""
+    return _short_names(stack.functions, lambda function: function.name)
+
+
+def wrapped_names(names: Sequence[str], style: Style) -> Iterator[str]:
+    """The functions of a stack, outermost first, on as many lines as they need."""
+    return _wrapped(_short_names(names, str), style)
+
+
+_T = TypeVar("_T")
+
+
+def _short_names(functions: Sequence[_T], name: Callable[[_T], str]) -> list[str]:
     names = []
-    for function, run in groupby(stack.functions):
+    for function, run in groupby(functions):
         times = sum(1 for _ in run)
-        names.append(printable(_short_name(function)) + (f" (x{times})" if times > 1 else ""))
+        names.append(printable(function_text(name(function))) + (f" (x{times})" if times > 1 else ""))
     return names
-
-
-def _short_name(function: Function) -> str:
-    return function_text(function.name)
 
 
 def _wrapped(names: Sequence[str], style: Style) -> Iterator[str]:

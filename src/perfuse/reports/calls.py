@@ -19,14 +19,12 @@ from perfuse.analysis.latency import (
 )
 from perfuse.analysis.orders import Grouping, Order, Rank
 from perfuse.reports.call_tables import (
-    CallTree,
     StackList,
     Time,
     edge_lines,
     function_lines,
     stack_blocks,
     stack_lines,
-    tree_lines,
 )
 from perfuse.reports.grid import Cell, Column, Ranked, bar, fields, fitted, grid, section
 from perfuse.reports.inputs import (
@@ -35,6 +33,7 @@ from perfuse.reports.inputs import (
     InputClock,
     clock_lines,
     diagnostic_counts,
+    input_clocks,
     input_text,
     inputs,
     summary_lines,
@@ -42,17 +41,12 @@ from perfuse.reports.inputs import (
 from perfuse.reports.registry import Options, Report
 from perfuse.reports.text import Role, Style
 from perfuse.reports.units import count_text, counted, duration_text, percent_text, ticks_text
-from perfuse.table import Columns
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
 
 
 STACK_ORDERS = ("self", "total", "count")
-TREE_SHARE = 0.005
-"""Nodes of the call tree with less than this share of the time are left out, unless all were requested."""
-TREE_DEPTH = 400
-"""Deeper nodes are left out as well."""
 STACKS_ON_SCREEN = 5
 
 
@@ -69,7 +63,6 @@ class CallsRequest:
     per_thread: bool = False
     stacks: bool = False
     graph: bool = False
-    tree: bool = False
     functions: bool = False
     """Whether functions are listed even where other views were requested."""
 
@@ -81,7 +74,7 @@ class CallsRequest:
     @property
     def whole_screen(self) -> bool:
         """Whether no single view was requested."""
-        return not (self.stacks or self.graph or self.tree)
+        return not (self.stacks or self.graph)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +102,6 @@ class CallsReport:
     num_edges: int
     edges: list[CallEdge]
     stacks: list[StackList]
-    trees: list[CallTree]
     threads: list[ThreadActivity]
     migrations: list[Migration]
     instants: list[InstantCount]
@@ -136,7 +128,6 @@ class CallsReport:
             "num_edges": self.num_edges if asked.graph else None,
             "edges": [_edge_json(one) for one in self.edges] if asked.graph else None,
             "stacks": [_stacks_json(one) for one in self.stacks],
-            "trees": [_tree_json(one) for one in self.trees] if asked.tree else None,
             "threads": [{**asdict(one), "thread": thread_json(one.thread)} for one in self.threads],
             "migrations": [{**asdict(one), "thread": thread_json(one.thread)} for one in self.migrations],
             "instants": [asdict(one) for one in self.instants],
@@ -157,17 +148,17 @@ def calls_report(profile: Profile, request: CallsRequest) -> CallsReport:
         rank=request.rank,
         recursive_only=request.recursive_only,
         edges=request.graph,
-        paths=shows_stacks or request.tree,
+        paths=shows_stacks,
     )
     graph = CallGraph(account) if request.graph else None
     limit, pattern = request.limit, request.pattern
     threads = account.threads()
     each = [one.thread for one in threads] if request.per_thread else [None]
-    paths = {thread: CallPaths(account, thread) for thread in each} if shows_stacks or request.tree else {}
+    paths = {thread: CallPaths(account, thread) for thread in each} if shows_stacks else {}
     return CallsReport(
         title=profile.title,
         inputs=inputs(profile),
-        clocks=_clocks(profile),
+        clocks=input_clocks(profile),
         totals=account.totals,
         request=request,
         num_called=account.num_called,
@@ -176,8 +167,7 @@ def calls_report(profile: Profile, request: CallsRequest) -> CallsReport:
         functions=account.functions(limit, order=request.order, pattern=pattern),
         num_edges=graph.num_edges(pattern) if graph else 0,
         edges=graph.edges(limit, order=_edge_order(request.order), pattern=pattern) if graph else [],
-        stacks=[one for thread in paths if shows_stacks for one in _top_stacks(paths[thread], thread, request)],
-        trees=[_tree(paths[thread], thread, request) for thread in paths if request.tree],
+        stacks=[one for thread in paths for one in _top_stacks(paths[thread], thread, request)],
         threads=threads,
         migrations=account.migrations(),
         instants=_instant_counts(profile),
@@ -216,9 +206,7 @@ def request_of(options: Options) -> CallsRequest:
         rank="llvm" if "--llvm-compat" in options else "nearest",
         recursive_only="--recursive-only" in options,
         per_thread="--per-thread" in options,
-        stacks="--stacks" in options,
         graph="--graph" in options,
-        tree="--tree" in options,
     )
 
 
@@ -261,12 +249,6 @@ def _stacks_json(one: StackList) -> dict[str, Any]:
     return {"sort": one.order, "thread": thread, "num_stacks": one.num_stacks, "stacks": stacks}
 
 
-def _tree_json(tree: CallTree) -> dict[str, Any]:
-    nodes = [{**asdict(node), "function": node.function.name} for node in tree.nodes]
-    thread = thread_json(tree.thread) if tree.thread else None
-    return {"thread": thread, "num_nodes": tree.num_nodes, "nodes": nodes}
-
-
 def _edge_order(order: Order) -> Order:
     # Self time of a function is not divided among its callers: edges are sorted by the sum of durations instead.
     return "sum" if order == "self" else order
@@ -279,19 +261,6 @@ def _top_stacks(paths: CallPaths, thread: ThreadIds | None, request: CallsReques
         limit = min(limit, STACKS_ON_SCREEN)
     tops = [(order, paths.top(limit, order=order, pattern=request.pattern)) for order in orders]  # type: ignore[arg-type]
     return [StackList(order, thread, len(paths), paths.whole_ns, stacks) for order, stacks in tops]
-
-
-def _tree(paths: CallPaths, thread: ThreadIds | None, request: CallsRequest) -> CallTree:
-    share, depth = (0.0, None) if request.limit is None else (TREE_SHARE, TREE_DEPTH)
-    return CallTree(thread, paths.whole_ns, len(paths), list(paths.tree(min_share=share, max_depth=depth)))
-
-
-def _clocks(profile: Profile) -> list[InputClock]:
-    sources, clocks = Columns(profile.tables["sources"]), Columns(profile.tables["clocks"])
-    paths = dict(zip(sources["source_id"], sources["path"], strict=True))
-    names = ("source_id", "kind", "hz", "hz_source", "stated_hz", "uncertainty_ns")
-    rows = clocks.take(range(len(clocks)), names)
-    return [InputClock(paths[source], *rest) for source, *rest in rows]
 
 
 def _instant_counts(profile: Profile) -> list[InstantCount]:
@@ -343,24 +312,12 @@ def body_lines(report: CallsReport, style: Style, *, brief: bool = False, title:
         yield from section("Call graph", style, f"by {_ORDER_WORDS['sum' if asked.order == 'self' else asked.order]}")
         yield from edge_lines(report.edges, asked.order, style, _time(report))
         yield from _more(report.num_edges - len(report.edges), style)
-    for tree in report.trees:
-        of = f" of {tree.thread.label}" if tree.thread else ""
-        yield from section(f"Call tree{of}", style, _tree_note(tree))
-        yield from tree_lines(tree, style, _time(report))
     for top in report.stacks:
         yield from _stack_section(top, asked.whole_screen, style, _time(report))
     if asked.whole_screen and not brief:
         yield from _thread_section(report.threads, style, _time(report))
         yield from _migration_section(report.migrations, style)
         yield from _instant_section(report.instants, style)
-
-
-def _tree_note(tree: CallTree) -> str:
-    left = tree.num_nodes - len(tree.nodes)
-    below = (
-        f"; {counted(left, 'branch', 'branches')} below {TREE_SHARE:.1%} left out (--limit 0 shows all)" if left else ""
-    )
-    return f"callers above callees{below}"
 
 
 def part_header(report: CallsReport) -> list[tuple[str, Cell]]:

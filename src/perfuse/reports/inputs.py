@@ -11,6 +11,7 @@ from perfuse.reports.grid import Cell, Column, grid, section
 from perfuse.reports.names import format_titles, module_text
 from perfuse.reports.text import SEVERITY_ROLES, Role, Style
 from perfuse.reports.units import count_text, counted, duration_text, hex_text
+from perfuse.table import Columns
 
 if TYPE_CHECKING:
     from perfuse.clock import Clock
@@ -113,6 +114,15 @@ _HZ_SOURCES = {
     "unverified": ", from the header, unverified",
     "given": ", from --tsc-hz",
 }
+
+
+def input_clocks(profile: Profile) -> list[InputClock]:
+    """The clocks of the files."""
+    sources, clocks = Columns(profile.tables["sources"]), Columns(profile.tables["clocks"])
+    paths = dict(zip(sources["source_id"], sources["path"], strict=True))
+    names = ("source_id", "kind", "hz", "hz_source", "stated_hz", "uncertainty_ns")
+    rows = clocks.take(range(len(clocks)), names)
+    return [InputClock(paths[source], *rest) for source, *rest in rows]
 
 
 def clock_lines(clock: Clock | InputClock) -> list[str]:

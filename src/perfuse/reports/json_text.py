@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import json
+import re
+import sys
 from collections.abc import Mapping
-from decimal import Decimal
 from os import PathLike
 from typing import Any
 
 from perfuse.reports.units import hex_text
+
+_CONTROL = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Control characters that JSON allows in texts, and what changes the direction of text."""
 
 
 def json_text(value: Any, *, indent: int | None = 2) -> str:
@@ -16,7 +19,11 @@ def json_text(value: Any, *, indent: int | None = 2) -> str:
 
     With `indent=None` the text is one line.
     """
-    return json.dumps(jsonable(value), indent=indent, ensure_ascii=False, default=str)
+    import json
+
+    text = json.dumps(jsonable(value), indent=indent, ensure_ascii=False, default=str)
+    # The same text for a reader of JSON. A terminal would obey them.
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def jsonable(value: Any) -> Any:  # noqa: PLR0911 - a line a type
@@ -37,10 +44,12 @@ def jsonable(value: Any) -> Any:  # noqa: PLR0911 - a line a type
         return bytes(value).hex()
     if isinstance(value, float):
         return value if value - value == 0 else None
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, PathLike):
         return str(value)
+    # Only a database makes these, and loads their module.
+    decimal = sys.modules.get("decimal")
+    if decimal is not None and isinstance(value, decimal.Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
     return value
 
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from perfuse.analysis.event_groups import EventGroup, FunctionEvents, Ratio, event_group
 from perfuse.analysis.sampled import Event, SampleFilter, events
 from perfuse.analysis.weights import FunctionWeight, GroupWeight, UnnamedFrames, Weights
 from perfuse.errors import UsageError, require_known
 from perfuse.joins import Join, Unwinding
 from perfuse.reports.grid import Cell, Column, bar, fields, grid, section
 from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, input_text, inputs, summary_lines
+from perfuse.reports.machine import MachineReport, machine_lines, machine_report
 from perfuse.reports.names import function_text, module_text
 from perfuse.reports.registry import Options, Report
 from perfuse.reports.text import ORIGIN_ROLES, Role, Style, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text
+from perfuse.table import OFF_CPU_EVENTS
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
@@ -46,6 +49,9 @@ class ProfileReport:
     tiers: list[GroupWeight]
     unnamed: list[UnnamedFrames]
     diagnostics: list[DiagnosticCount]
+    machine: MachineReport | None = None
+    group: EventGroup | None = None
+    limit: int = 0
 
     @property
     def event(self) -> Event:
@@ -60,7 +66,10 @@ class ProfileReport:
             {"name": one.name, "samples": one.num_samples, "weight": one.weight, "unit": one.unit}
             for one in self.events
         ]
-        return {"kind": "samples", **asdict(self), "events": events, **functions, **groups}
+        own = {name: value for name, value in _as_plain(self).items() if name not in ("machine", "group", "limit")}
+        machine = self.machine.as_json(self.limit) if self.machine else {}
+        group = {"group": _group_of_events_json(self.group, self.limit)} if self.group else {}
+        return {"kind": "samples", **own, "events": events, **functions, **groups, **machine, **group}
 
 
 def build(profile: Profile, options: Options) -> Report:
@@ -68,7 +77,7 @@ def build(profile: Profile, options: Options) -> Report:
     event = options.get("--event")
     if event is not None:
         require_known(event, [one.name for one in events(profile)], "event")
-    samples = profile_report(profile, options["--limit"], event)
+    samples = profile_report(profile, options["--limit"], event, group="--group" in options)
     if event is not None or not profile.has_traces:
         return Report(samples.as_json, partial(profile_lines, samples), profile.diagnostics)
     from perfuse.reports.calls import calls_report, request_of
@@ -99,8 +108,10 @@ def _group_json(one: GroupWeight) -> dict[str, Any]:
     return {"name": one.name, "kind": one.kind, "self_weight": one.self_weight, "samples": one.self_samples}
 
 
-def profile_report(profile: Profile, limit: int = 20, event: str | None = None) -> ProfileReport:
-    """Collects the report of a profile with samples; `limit` functions, 0 for all.
+def profile_report(
+    profile: Profile, limit: int = 20, event: str | None = None, *, group: bool = False
+) -> ProfileReport:
+    """Collects the report of a profile with samples; `limit` functions, 0 for all; `group` is every event by function.
 
     Raises:
         UsageError: There are no samples, or none of that event.
@@ -109,7 +120,7 @@ def profile_report(profile: Profile, limit: int = 20, event: str | None = None) 
     if not weights.event.num_samples:
         raise UsageError("there are no samples to report")
     # Sums of calls are another part of the report.
-    found = [one for one in events(profile) if one == weights.event or not one.is_sum]
+    found = [one for one in events(profile) if one == weights.event or not one.is_sum or one.name in OFF_CPU_EVENTS]
     start = min(one.first_ns for one in found)
     return ProfileReport(
         title=profile.title,
@@ -119,7 +130,7 @@ def profile_report(profile: Profile, limit: int = 20, event: str | None = None) 
         start_ns=start,
         duration_ns=max(one.last_ns for one in found) - start,
         events=sorted(found, key=lambda one: one != weights.event),
-        num_functions=len(weights.functions()),
+        num_functions=weights.num_functions,
         top_self=[one for one in weights.functions(limit or None) if one.self_weight],
         top_total=[one for one in weights.functions(limit or None, order="total") if one.total_weight],
         processes=weights.groups("process"),
@@ -128,7 +139,28 @@ def profile_report(profile: Profile, limit: int = 20, event: str | None = None) 
         tiers=weights.groups("tier"),
         unnamed=weights.unnamed(),
         diagnostics=diagnostic_counts(profile),
+        machine=machine_report(profile),
+        group=event_group(profile, weights.event.name) if group else None,
+        limit=limit,
     )
+
+
+def _as_plain(report: ProfileReport) -> dict[str, Any]:
+    return asdict(replace(report, machine=None, group=None))
+
+
+def _group_of_events_json(group: EventGroup, limit: int) -> dict[str, Any]:
+    """Every event by function, and ratios of events."""
+    names = [event.name for event in group.events]
+    ratios = [one.name for one in group.ratios]
+
+    def row(one: FunctionEvents) -> dict[str, Any]:
+        weights = dict(zip(names, one.weights, strict=True))
+        return {"self_weights": weights, "ratios": dict(zip(ratios, one.ratios, strict=True))}
+
+    functions = [{"name": one.name, "module": one.module or "", **row(one)} for one in group.functions[: limit or None]]
+    defined = [{"name": one.name, "part": one.part, "whole": one.whole} for one in group.ratios]
+    return {"ratios": defined, "total": row(group.total), "functions": functions}
 
 
 BAR_COLUMNS = 12
@@ -137,6 +169,7 @@ SHARES_SHOWN = 8
 
 # Texts for values of `Join`; other values are shown as they are.
 FOUND_BY = {
+    "note": "noted by perfuse record",
     "marker": "the process mapped it",
     "header_pid": "its header has the pid",
     "only_one": "the only dump, and only one process has JIT code",
@@ -198,6 +231,8 @@ def profile_lines(report: ProfileReport, style: Style, *, calls: CallsReport | N
 def sample_lines(report: ProfileReport, style: Style, *, brief: bool = False) -> Iterator[str]:
     """The report without header and diagnostics; `brief` leaves out tiers and unnamed frames."""
     whole = report.event.weight
+    if report.group:
+        yield from group_lines(report.group, report.limit, style)
     for order, functions in (("self", report.top_self), ("total", report.top_total)):
         yield from section(f"Top functions by {order}", style)
         yield from _function_table(functions, whole, order, style)
@@ -207,8 +242,40 @@ def sample_lines(report: ProfileReport, style: Style, *, brief: bool = False) ->
         if len(shares) > 1:
             yield from section(title, style)
             yield from share_lines(shares, whole, style)
+    if report.machine and not brief:
+        yield from machine_lines(report.machine, report.limit, style)
     if report.unnamed and not brief:
         yield from _unnamed_section(report.unnamed, report.event, style)
+
+
+def group_lines(group: EventGroup, limit: int, style: Style) -> Iterator[str]:
+    """Every event by function, with ratios of events."""
+    yield from section("Functions by event", style, "self")
+    shown = group.functions[: limit or None]
+
+    def cells(one: FunctionEvents) -> list[Cell]:
+        weights = zip(one.weights, group.events, strict=True)
+        values = zip(one.ratios, group.ratios, strict=True)
+        return [
+            *(duration_text(weight) if event.unit == "ns" else count_text(weight) for weight, event in weights),
+            *(_ratio_text(value, ratio) for value, ratio in values),
+        ]
+
+    rows: list[list[Cell]] = [[*cells(group.total), ("all functions", Role.FAINT), ""]]
+    rows += [[*cells(one), function_text(one.name), module_text(one.module or "")] for one in shown]
+    titles = [*(event.name for event in group.events), *(ratio.name for ratio in group.ratios)]
+    columns = [Column(title, right=True) for title in titles]
+    columns += [Column("function", shrinks=24), Column("where", role=Role.FAINT, shrinks=8, cut=cut_middle)]
+    yield from grid(columns, rows, style)
+    if len(group.functions) > len(shown):
+        left_out = counted(len(group.functions) - len(shown), "function")
+        yield style.paint(f"  … {left_out} more (--limit 0 shows all)", Role.FAINT)
+
+
+def _ratio_text(value: float | None, ratio: Ratio) -> str:
+    if value is None:
+        return "-"
+    return percent_text(value, 1) if ratio.is_share else f"{value:.2f}"
 
 
 def share_lines(shares: Sequence[GroupWeight], whole: int, style: Style) -> Iterator[str]:

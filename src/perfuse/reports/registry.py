@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 Options = Mapping[str, Any]
 """Values of the options that were given, by flag: `{"--by": "thread"}`; and `--limit`, 0 for all rows."""
 
+LIMIT_IS_DEFAULT = "--limit is the default"
+"""Key of `Options`: true where no `--limit` was given."""
+
 
 @dataclass(frozen=True, slots=True)
 class Option:
@@ -85,6 +88,7 @@ class ReportKind:
         options: The options it takes, besides those of every report.
         takes_selection: Whether it can be limited to a thread and a time (`--thread`, `--between`).
         open_with: Arguments of `perfuse.fuse` that its options imply.
+        serves: Whether it is the kind for these options of a profile it can be built from.
         prefetch: Modules to import while the core still reads a large file.
     """
 
@@ -96,6 +100,7 @@ class ReportKind:
     options: tuple[Option, ...] = ()
     takes_selection: bool = True
     open_with: Callable[[Options], dict[str, Any]] = lambda _options: {}
+    serves: Callable[[Profile, Options], bool] = lambda _profile, _options: True
     prefetch: tuple[str, ...] = ()
 
     def takes(self, flags: Collection[str]) -> bool:
@@ -117,21 +122,27 @@ class ReportKind:
         return module.build(profile, options)  # type: ignore[no-any-return]
 
 
-def choose_kind(profile: Profile, flags: Sequence[str]) -> ReportKind:
+def choose_kind(profile: Profile, given: Options | Sequence[str]) -> ReportKind:
     """The first kind that can be built from the profile and takes all of the options that were given.
 
     Raises:
         UsageError: There is none; the message names the kinds that an option belongs to.
     """
     first: ReportKind | None = None
+    options: Options = given if isinstance(given, Mapping) else dict.fromkeys(given)
+    flags = list(options)
     for kind in REPORTS:
         if kind.is_available(profile):
-            if kind.takes(flags):
+            serves = kind.serves(profile, options)
+            if serves and kind.takes(flags):
                 return kind
-            first = first or kind
+            first = first or (kind if serves else None)
     assert first is not None, "the last kind is available for every profile"
     flag = next(flag for flag in flags if not first.takes([flag]))
-    titles = dict.fromkeys(kind.title for kind in REPORTS if kind.description and kind.takes([flag]))
+    kinds = [kind for kind in REPORTS if kind.description and kind.takes([flag])]
+    # Kinds that other options lead to have options of the kinds that recordings have, too.
+    by_recording = [kind for kind in kinds if kind.name not in {"stacks", "held_objects"}]
+    titles = dict.fromkeys(kind.title for kind in by_recording or kinds)
     message = f"{flag} is an option for {_in_sentence(titles)}, and this is a report of {_in_sentence([first.title])}"
     raise UsageError(message, hint="`perfuse report --help` lists options by kind of recording")
 
@@ -192,14 +203,73 @@ def _open_call_trace(options: Options) -> dict[str, Any]:
     return {"tsc_hz": 1_000_000_000 if options.get("--format") == "csv" else "header"}
 
 
+def _has_stacks(profile: Profile) -> bool:
+    return profile.has_samples or profile.has_traces or profile.has("allocations") or profile.has_heap_snapshots
+
+
+def _is_view_of_stacks(profile: Profile, options: Options) -> bool:
+    """Whether options ask for a view of stacks that no other kind of report has."""
+    if profile.stack_filter and (profile.has_traces or not profile.has_samples):
+        return True
+    if "--section" in options:
+        return False
+    # The report of calls selects functions by it.
+    of_calls = {"--function"} if profile.has_traces else set()
+    groupings = {"cpu", "function", "thread"} if profile.has_traces else {"cpu"}
+    grouped = {"--by"} if options.get("--by") not in groupings else set()
+    return bool(options.keys() & ((_VIEWS | grouped) - of_calls))
+
+
+_VIEWS = {"--tree", "--stacks", "--function", "--callers", "--callees", "--inverted", "--percent-limit", "--depth"}
+
+
+def _parse_percent(text: str) -> float:
+    """`0.5` or `0.5%`"""
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 100:
+        raise ValueError(f"{text!r} is not a percentage: write 0.5")
+    return value
+
+
+def _parse_duration(text: str) -> int:
+    """`1ms`, `250us`, `1.5s`, `800ns`"""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)", text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a duration: write 1ms, 250us or 1.5s")
+    return round(float(match[1]) * {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}[match[2]])
+
+
+def _parse_positive(text: str) -> int:
+    value = _parse_number(text)
+    if value < 1:
+        raise ValueError(f"{text} is less than 1")
+    return value
+
+
 GROUPINGS = ("function", "thread", "cpu")
+STACK_GROUPINGS = ("function", "thread", "process", "module", "tier", "line")
+STACK_ORDERS = ("self", "total", "count", "name")
+_STACK_OPTIONS = (
+    Option("--tree", "The call tree, the heaviest branches first."),
+    Option("--inverted", "Start trees from the innermost functions, callers above."),
+    Option("--callers", "The callers of matching functions, and theirs.", "PATTERN"),
+    Option("--callees", "What matching functions call, and these.", "PATTERN"),
+    Option("--function", "Matching functions with callers and callees.", "PATTERN"),
+    Option("--stacks", "Whole stacks."),
+    Option("--by", f"Group by {', '.join(STACK_GROUPINGS)}.", "GROUPING", STACK_GROUPINGS),
+    Option("--sort", f"Sort by {', '.join(STACK_ORDERS)}. [self; trees: total]", "ORDER", STACK_ORDERS),
+    Option("--percent-limit", "Leave out nodes of trees below P percent.", "P", parse=_parse_percent),
+    Option("--depth", "At most N levels of trees.", "N", parse=_parse_positive),
+    Option("--event", "Event to report, where there are several; retained is the last heap snapshot.", "NAME"),
+)
 _CALL_OPTIONS = (
     Option("--by", f"Group calls by {', '.join(GROUPINGS)}. [function]", "GROUPING", GROUPINGS),
     Option("--sort", f"Sort by {', '.join(ORDERS)}. [self]", "ORDER", ORDERS),
     Option("--function", "Only functions whose name matches: a part of it, a glob or /regex/.", "PATTERN"),
-    Option("--stacks", "Whole call stacks, by time and by number of calls."),
     Option("--graph", "The call graph: who calls whom."),
-    Option("--tree", "The call tree."),
     Option("--per-thread", "Each thread by itself."),
     Option("--recursive-only", "Only calls of functions that are already on the stack."),
     Option("--llvm-compat", "Count as llvm-xray account does, to compare."),
@@ -215,6 +285,65 @@ REPORTS = (
         module="perfuse.reports.unwind_tables",
         is_available=lambda profile: _roles(profile) == {"unwind_tables"},
         takes_selection=False,
+    ),
+    ReportKind(
+        name="slow_calls",
+        title="Slowest calls (XRay, Mono)",
+        description="the slowest calls of a function: what happened in each, what took longer than in a median one.",
+        module="perfuse.reports.slow_calls",
+        is_available=lambda profile: profile.has_traces,
+        options=(
+            Option("--slowest", "The slowest calls of matching functions, each as a timeline.", "PATTERN"),
+            Option("-n", "At most N calls. [5]", "N", parse=_parse_positive),
+        ),
+        serves=lambda _profile, options: "--slowest" in options,
+    ),
+    ReportKind(
+        name="selected_calls",
+        title="Selected calls (XRay, Mono)",
+        description="statistics of the calls that are longer than a time, or made by a function.",
+        module="perfuse.reports.selected_calls",
+        is_available=lambda profile: profile.has_traces,
+        options=(
+            Option(
+                "--longer-than", "Only calls of at least that duration, such as 1ms.", "TIME", parse=_parse_duration
+            ),
+            Option("--caller", "Only calls made by matching functions.", "PATTERN"),
+            Option("--depth", "Only calls with fewer than N around them.", "N", parse=_parse_positive),
+            Option("--function", "Only calls of matching functions.", "PATTERN"),
+        ),
+        serves=lambda _profile, options: "--longer-than" in options or "--caller" in options,
+    ),
+    ReportKind(
+        name="stacks",
+        title="Stacks of samples, calls, allocations, retained heap",
+        description="call trees, callers and callees, whole stacks, sums by thread, module, tier and line.",
+        module="perfuse.reports.stack_views",
+        is_available=_has_stacks,
+        options=_STACK_OPTIONS,
+        open_with=_open_call_trace,
+        serves=_is_view_of_stacks,
+    ),
+    ReportKind(
+        name="held_objects",
+        title="What holds objects (Mono)",
+        description="every path from roots to the objects of a type, with counts and retained bytes; how types differ"
+        " between snapshots, or logs.",
+        module="perfuse.reports.held_objects",
+        is_available=lambda profile: profile.has_heap_snapshots,
+        options=(
+            Option("--section", "heap, as in reports of runtime logs.", "NAME", repeats=True),
+            Option("--type", "The objects of matching types.", "PATTERN"),
+            Option("--snapshot", "The heap snapshot with that number. [the last]", "N", parse=_parse_number),
+            Option(
+                "--since",
+                "The snapshot to compare with. [the first; of two logs, the other's last]",
+                "N",
+                parse=_parse_number,
+            ),
+        ),
+        takes_selection=False,
+        serves=lambda _profile, options: "--type" in options,
     ),
     ReportKind(
         name="runtime",
@@ -277,7 +406,10 @@ REPORTS = (
         description="the most expensive functions; shares of threads, modules and tiers; what could not be named.",
         module="perfuse.reports.profile",
         is_available=_has_events,
-        options=(Option("--event", "Event to report, where several were sampled.", "NAME"),),
+        options=(
+            Option("--event", "Event to report, where several were sampled.", "NAME"),
+            Option("--group", "Every event by function, with ratios of events such as IPC."),
+        ),
     ),
     ReportKind(
         name="code",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
-import unicodedata
+import sys
 from dataclasses import dataclass
 from enum import Enum
 from typing import TextIO
@@ -26,6 +25,8 @@ def cell_width(text: str) -> int:
     """The width of printable text in columns of a terminal."""
     if text.isascii():
         return len(text)
+    import unicodedata
+
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
@@ -91,6 +92,17 @@ SEVERITY_ROLES = {
 }
 
 
+def _terminal_columns() -> int:
+    """The width of the terminal, as `shutil.get_terminal_size` finds it: that module loads three decompressors."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given):
+        return int(given)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 100  # type: ignore[union-attr]
+    except (AttributeError, ValueError, OSError):
+        return 100
+
+
 @dataclass(frozen=True)
 class Style:
     """Colour and width of an output stream."""
@@ -109,11 +121,13 @@ class Style:
         else:
             colour = mode == "always"
         wants_width = terminal or os.environ.get("COLUMNS", "").isdecimal()
-        width = max(shutil.get_terminal_size((100, 24)).columns, 40) if wants_width else None
+        width = max(_terminal_columns(), 40) if wants_width else None
         return cls(colour, width)
 
     def paint(self, text: str, role: Role) -> str:
-        """The text in the colour of its role."""
+        """The text in the colour of its role; what controls a terminal is escaped."""
+        if not text.isprintable():
+            text = printable(text)
         if not self.colour or not role.value or not text:
             return text
         return f"\x1b[{role.value}m{text}\x1b[0m"

@@ -79,16 +79,20 @@ _JAVASCRIPT = r"""
     )
 """
 
+# The front end identifies code by library and offset. JIT code of a process is placed in an artificial library, in the
+# order of its creation: its real addresses are reused over time.
+JIT_CODE = """
+    SELECT code_object_id, '[jit] ' || coalesce(p.name::VARCHAR || ' ', '') || p.pid AS jit,
+        -- A HUGEINT, which sizes stated in a file cannot overflow.
+        sum(size_bytes) OVER (PARTITION BY process_id ORDER BY code_object_id) - size_bytes AS jit_offset
+    FROM code_objects JOIN processes p USING (process_id)
+    WHERE code_object_id IN (SELECT code_object_id FROM frames)
+"""
+"""JIT code that has frames: the artificial library of its process, and its offset in that."""
+
 FRAME_ROWS = f"""
     WITH named AS ({FRAMES}),
-    -- The front end identifies code by library and offset. JIT code of a process is placed in an artificial library,
-    -- in the order of its creation: its real addresses are reused over time.
-    code AS (
-        SELECT code_object_id, '[jit] ' || coalesce(p.name::VARCHAR || ' ', '') || p.pid AS jit,
-            -- A HUGEINT, which sizes stated in a file cannot overflow.
-            sum(size_bytes) OVER (PARTITION BY process_id ORDER BY code_object_id) - size_bytes AS jit_offset
-        FROM code_objects JOIN processes p USING (process_id)
-        WHERE code_object_id IN (SELECT code_object_id FROM frames)
+    jit_code AS ({JIT_CODE}
     ),
     placed AS (
         SELECT named.*, jit_offset,
@@ -102,7 +106,7 @@ FRAME_ROWS = f"""
             first_value(function_id) OVER same_address AS outer_function_id,
             first_value(label) OVER same_address AS outer_label,
             first_value(native_id) OVER same_address AS outer_native_id
-        FROM named LEFT JOIN code USING (code_object_id)
+        FROM named LEFT JOIN jit_code USING (code_object_id)
         WINDOW same_address AS (
             PARTITION BY code_object_id, mapping_id, named.kind, address, unwound_by
             ORDER BY inline_depth, frame_id
@@ -134,3 +138,41 @@ FRAME_ROWS = f"""
         {SUBCATEGORY_INDEX} AS subcategory
     FROM keyed
 """
+
+_FIRST_FILES = """
+    SELECT function_id, first(path ORDER BY code_object_id) AS path FROM (
+        SELECT code_object_id, arg_min(path::VARCHAR, code_offset) AS path FROM line_rows GROUP BY 1
+    ) JOIN code_objects USING (code_object_id) GROUP BY 1
+"""
+"""The file of a function of JIT code that declares none: its code starts there, before that of inlined functions."""
+
+_NO_FILES = "SELECT NULL::UINTEGER AS function_id, NULL::VARCHAR AS path"
+
+_NUM_UNDECLARED = """
+    SELECT count(*) FROM frames f JOIN functions fn USING (function_id)
+    WHERE fn.path IS NULL AND f.path IS NOT NULL AND f.code_object_id IS NOT NULL
+"""
+
+
+def frames_with_files(profile: Source) -> str:
+    """`FRAME_ROWS` with `func_path`, the file of the function.
+
+    A frame of the format has no file of its own: where its line is in another one, it has no line.
+    """
+    ((num_undeclared,),) = profile.sql(_NUM_UNDECLARED).fetchall()
+    return f"""
+        WITH numbered AS ({FRAME_ROWS}),
+        first_files AS ({_FIRST_FILES if num_undeclared else _NO_FILES}),
+        with_files AS (
+            SELECT numbered.*, coalesce(
+                function_path, first_files.path,
+                first_value(numbered.path) OVER (PARTITION BY func ORDER BY numbered.path IS NULL, frame_id)
+            ) AS func_path
+            FROM numbered LEFT JOIN first_files USING (function_id)
+        )
+        SELECT * REPLACE (
+            CASE WHEN function_path IS NOT NULL OR path = func_path THEN line END AS line,
+            CASE WHEN function_path IS NOT NULL OR path = func_path THEN "column" END AS "column"
+        )
+        FROM with_files
+    """

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from perfuse.exporters.firefox.frames import FRAME_ROWS
+from perfuse.exporters.firefox.frames import FRAME_ROWS, frames_with_files
 from perfuse.exporters.queries import columns_as_json
 from perfuse.exporters.source import Source
 from perfuse.reports.names import module_text
@@ -85,8 +85,9 @@ def breakpad_id(build_id: str) -> str:
 
 def shared_json(profile: Source, strings: Strings, *, has_no_stack: bool) -> str:
     """`profile.shared`; `strings` has those that threads name. `has_no_stack` adds the stack of `no_stack`."""
-    stacks, frames = _stacks(profile), _frames(profile)
-    (funcs, resources, sources), num_funcs = _funcs(profile, strings, has_no_stack=has_no_stack)
+    rows = frames_with_files(profile)
+    stacks, frames = _stacks(profile), _frames(profile, rows)
+    (funcs, resources, sources), num_funcs = _funcs(profile, rows, strings, has_no_stack=has_no_stack)
     if has_no_stack:
         stacks = _extended(stacks, {"frame": int(frames["length"]), "prefixOffset": 0})
         frames = _extended(frames, {**_NO_FRAME, "func": num_funcs - 1})
@@ -138,7 +139,7 @@ def _stacks(profile: Source) -> dict[str, str]:
     return columns_as_json(profile, {"frame": "frame", "prefixOffset": "prefix_offset"}, query)
 
 
-def _frames(profile: Source) -> dict[str, str]:
+def _frames(profile: Source, rows: str) -> dict[str, str]:
     columns = {
         "address": "coalesce(address_in_lib, -1)",
         "lib": "CASE WHEN address_in_lib IS NULL THEN -1 ELSE lib END",
@@ -152,17 +153,15 @@ def _frames(profile: Source) -> dict[str, str]:
         "column": '"column"',
         "originalLocation": "NULL::INTEGER",
     }
-    return columns_as_json(profile, columns, FRAME_ROWS)
+    return columns_as_json(profile, columns, rows)
 
 
-def _funcs(profile: Source, strings: Strings, *, has_no_stack: bool) -> tuple[tuple[str, str, str], int]:
+def _funcs(profile: Source, frames: str, strings: Strings, *, has_no_stack: bool) -> tuple[tuple[str, str, str], int]:
     """`funcTable`, the `resourceTable` and `sources` it points into, and the number of functions."""
     rows = profile.sql(f"""
-        SELECT func, any_value(label), bool_or(javascript),
-            coalesce(any_value(function_path), any_value(path)),
-            any_value(function_line), any_value(function_column),
-            coalesce(any_value(lib_path), any_value(module))
-        FROM ({FRAME_ROWS}) GROUP BY func ORDER BY func
+        SELECT func, any_value(label), bool_or(javascript), any_value(func_path),
+            any_value(function_line), any_value(function_column), min(coalesce(lib_path, module))
+        FROM ({frames}) GROUP BY func ORDER BY func
     """).fetchall()
     if has_no_stack:
         rows.append((len(rows), _NO_STACK, False, None, None, None, None))

@@ -286,7 +286,7 @@ RULES: dict[str, Explanation] = {
     "JD065": Explanation(
         title="more than padding follows the entries",
         meaning="Up to 7 bytes are padding; more are unknown content.",
-        action="`perfuse records` shows them.",
+        action="`perfuse records` shows them; `perfuse repair` omits them.",
     ),
     "JD066": Explanation(
         title="debug information was given twice",

@@ -192,7 +192,7 @@ RULES: dict[str, Explanation] = {
     "ML060": Explanation(
         title="an object or the end of a heap snapshot without a start",
         meaning="Its start event was lost. mprof-report crashes.",
-        action="Objects outside of a snapshot are omitted.",
+        action="Objects outside of a snapshot are omitted; `perfuse repair` leaves these events out.",
     ),
     "ML061": Explanation(
         title="a heap snapshot without end",

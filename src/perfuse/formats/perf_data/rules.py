@@ -78,12 +78,15 @@ RULES: dict[str, Explanation] = {
             "The record is shorter than its fields need or a count in it is larger than its bytes. It is listed, and "
             "omitted from tables that need the fields."
         ),
-        action="If there are many, the attribute of the event is not the one it was recorded with.",
+        action=(
+            "If there are many, the attribute of the event is not the one it was recorded with. `perfuse repair` omits "
+            "the records."
+        ),
     ),
     "PD011": Explanation(
         title="a section is outside the file",
         meaning="Attributes, event ids or feature sections are cut off.",
-        action="Copy the file again, or record again.",
+        action="Copy the file again, or record again. `perfuse repair` writes a header with what is there.",
     ),
     "PD012": Explanation(
         title="packed records cannot be unpacked",
@@ -136,9 +139,13 @@ RULES: dict[str, Explanation] = {
         action="Use perf script --itrace or perf report with this file.",
     ),
     "PD021": Explanation(
-        title="call chains continue in other records",
-        meaning="The user part of these call chains is in later records and is not joined with its samples.",
-        action="Record without --call-graph ...,defer.",
+        title="call chains without their user part",
+        meaning=(
+            "The user part of these call chains was deferred until their task returned to user mode, and the recording "
+            "does not contain it: the task was still in the kernel at the end, or the record was lost. Their stacks "
+            "begin with a frame [deferred]."
+        ),
+        action="Nothing, if they are few; larger buffers (perf record -m) lose fewer records.",
     ),
     "PD022": Explanation(
         title="bytes follow the last section",

@@ -29,7 +29,7 @@ RULES: dict[str, Explanation] = {
     "SF005": Explanation(
         title="magic and ABI are of different byte orders",
         meaning="The magic is written in the byte order of the machine, and each ABI has one.",
-        action="The section was read in the order in which its header fits.",
+        action="The section was read in the order in which its header fits. `perfuse repair` writes the magic in it.",
     ),
     "SF006": Explanation(
         title="bytes follow the header",
@@ -69,7 +69,7 @@ RULES: dict[str, Explanation] = {
     "SF013": Explanation(
         title="bytes after the section's content",
         meaning="The content that the header describes ends before the section does, and no further header follows.",
-        action="No action is needed to read it.",
+        action="No action is needed to read it. `perfuse repair` omits the bytes.",
     ),
     "SF020": Explanation(
         title="functions are not sorted, though the flag says so",

@@ -1,0 +1,396 @@
+"""The slowest calls of a function: what happened inside each, and how it differs from a median call."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from perfuse.errors import UsageError, nearest_hint
+from perfuse.name_pattern import FramePattern, handle_key
+from perfuse.selection import Selection
+from perfuse.table import SUM_EVENTS
+
+
+class SlowCallProfile(Protocol):
+    """A profile with call traces; `perfuse.Profile` is one."""
+
+    @property
+    def selection(self) -> Selection:
+        """The selected threads and time."""
+        ...
+
+    def has(self, table: str) -> bool:
+        """Whether a recording has rows for a table, as far as that is known without building it."""
+        ...
+
+    def sql(
+        self, query: str, parameters: Mapping[str, object] | None = None, frames: Mapping[str, Any] | None = None, /
+    ) -> Any:
+        """Runs SQL over the common tables."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CallPart:
+    """A part of a slow call, in time order.
+
+    Attributes:
+        start_ns: Time after the start of the call.
+        duration_ns: Its duration.
+        depth: Number of calls around it, within the call; 0 is the call itself.
+        name: Function, or name of the slice.
+        kind: `call`, `gc`, `lock`, `jit` or `custom`; `self` for time of a function outside of listed calls.
+        num_calls: Calls in it that are not listed.
+        is_tail_call: Whether it ended with a jump to the function that follows.
+    """
+
+    start_ns: int
+    duration_ns: int
+    depth: int
+    name: str
+    kind: str
+    num_calls: int = 0
+    is_tail_call: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionChange:
+    """Time of a function itself within a call, compared with a median call.
+
+    Attributes:
+        name: The function.
+        self_ns: Its self time in this call.
+        num_calls: Its calls in it.
+        median_self_ns: Its self time in a median call.
+        median_num_calls: Its calls in that.
+    """
+
+    name: str
+    self_ns: int
+    num_calls: int
+    median_self_ns: int
+    median_num_calls: int
+
+    @property
+    def excess_ns(self) -> int:
+        """By how much it is longer here."""
+        return self.self_ns - self.median_self_ns
+
+
+@dataclass(frozen=True, slots=True)
+class SampledFunction:
+    """Samples that were taken in a function during a call."""
+
+    name: str
+    num_samples: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlowCall:
+    """A slow call.
+
+    Attributes:
+        slice_id: Its key.
+        start_ns: Its start on the profile's clock.
+        duration_ns: Its duration.
+        thread_id: Key of its thread.
+        thread: Name and id of its thread.
+        cpu: Processor at its start; None where not recorded.
+        end_reason: How it ended.
+        path: Functions around it, outermost first, and its own.
+        parts: What happened inside, in time order; short parts are summed up.
+        changes: Functions, those that are longer than in a median call first.
+        samples: Samples of its thread that were taken during it, by innermost function; the most first.
+    """
+
+    slice_id: int
+    start_ns: int
+    duration_ns: int
+    thread_id: int
+    thread: str
+    cpu: int | None
+    end_reason: str
+    path: tuple[str, ...]
+    parts: tuple[CallPart, ...]
+    changes: tuple[FunctionChange, ...]
+    samples: tuple[SampledFunction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SlowCalls:
+    """The slowest calls of a function.
+
+    Attributes:
+        functions: Names of the functions.
+        num_calls: Calls with known start and end, of which none is within another.
+        num_nested: Calls within another, which are not ranked.
+        num_incomplete: Calls without recorded start or end, whose duration is not known.
+        median_ns: Median of the durations.
+        p99_ns: 99th percentile.
+        max_ns: The longest.
+        first_ns: Start of the recording's first call of any function.
+        median_slice_id: The call that others are compared with.
+        calls: The slowest, the longest first.
+    """
+
+    functions: tuple[str, ...]
+    num_calls: int
+    num_nested: int
+    num_incomplete: int
+    median_ns: int
+    p99_ns: int
+    max_ns: int
+    first_ns: int
+    median_slice_id: int
+    calls: tuple[SlowCall, ...]
+
+
+_LISTED_SHARE = 100
+"""Calls within a call are listed where they last at least one part in so many of it."""
+
+
+def slowest_calls(profile: SlowCallProfile, pattern: str, limit: int | None = 5) -> SlowCalls:
+    """The slowest calls of the functions that match a pattern, in the selected threads and time.
+
+    Args:
+        profile: A profile with a call trace.
+        pattern: Functions: a name, a part of it, a glob, `/regex/` or a handle.
+        limit: Largest number of calls; None for all.
+
+    Raises:
+        UsageError: No function matches, or none of its calls has a known duration.
+    """
+    if not profile.has("call_events"):
+        raise UsageError("no single calls were recorded", hint="XRay's FDR and Basic modes and mono -profiler:calls do")
+    keys, names = matching_functions(profile, pattern)
+    where = profile.selection.where("start_ns") or "true"
+    [rows] = [profile.sql(_CALLS.format(where=where), {"functions": keys}).fetchall()]
+    ranked = [row for row in rows if row[3] == "complete"]
+    num_nested = sum(1 for row in rows if row[3] == "nested")
+    if not ranked:
+        raise UsageError(f"no call of {pattern} has a recorded start and end", hint="they may be open at the end")
+    ranked.sort(key=lambda row: (-row[2], row[1]))
+    durations = sorted(row[2] for row in ranked)
+    median = ranked[len(ranked) // 2]
+    [(first_ns,)] = profile.sql("SELECT min(start_ns) FROM slices").fetchall()
+    chosen = ranked[:limit]
+    details = _Details(profile, [row[0] for row in (*chosen, median)])
+    return SlowCalls(
+        functions=tuple(names),
+        num_calls=len(ranked),
+        num_nested=num_nested,
+        num_incomplete=len(rows) - len(ranked) - num_nested,
+        median_ns=durations[(len(durations) - 1) // 2],
+        p99_ns=durations[max(-(-len(durations) * 99 // 100) - 1, 0)],
+        max_ns=durations[-1],
+        first_ns=first_ns,
+        median_slice_id=median[0],
+        calls=tuple(details.call(row[0], median[0]) for row in chosen),
+    )
+
+
+def matching_functions(profile: SlowCallProfile, pattern: str) -> tuple[list[int], list[str]]:
+    """Keys and names of the called functions that match a pattern.
+
+    Raises:
+        UsageError: None matches.
+    """
+    rows = profile.sql(
+        "SELECT function_id, name::VARCHAR FROM functions WHERE function_id IN (SELECT function_id FROM call_events)"
+    ).fetchall()
+    names = {name for _, name in rows}
+    key = handle_key(pattern, "f")
+    if key is not None and pattern not in names:
+        found = [row for row in rows if row[0] == key]
+    else:
+        test = FramePattern.parse(pattern).test(names)
+        found = [row for row in rows if test(row[1])]
+    if not found:
+        raise UsageError(
+            f"no called function matches {pattern!r}", hint=nearest_hint(pattern.strip("/*"), sorted(names))
+        )
+    return sorted(key for key, _ in found), sorted({name for _, name in found})
+
+
+_CALLS = """
+    WITH calls AS (
+        SELECT slice_id, thread_id, start_ns, duration_ns, start_reason::VARCHAR AS began, end_reason::VARCHAR AS ended,
+            coalesce(max(start_ns + duration_ns) OVER (
+                PARTITION BY thread_id ORDER BY start_ns, slice_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ) > start_ns, false) AS is_nested
+        FROM slices
+        WHERE kind::VARCHAR = 'call' AND function_id IN (SELECT unnest($functions)) AND {where}
+    )
+    SELECT slice_id, start_ns, duration_ns,
+        CASE WHEN is_nested THEN 'nested' WHEN began = 'entry' AND ended <> 'truncated' THEN 'complete' ELSE 'cut' END
+    FROM calls
+"""
+
+_WITHIN = """
+    WITH chosen AS (
+        SELECT slice_id AS call_id, thread_id, start_ns, start_ns + duration_ns AS end_ns, duration_ns
+        FROM slices WHERE slice_id IN (SELECT unnest($calls))
+    ),
+    inside AS (
+        SELECT c.call_id, s.slice_id, s.parent_slice_id, s.start_ns - c.start_ns AS start_ns, s.duration_ns, s.self_ns,
+            coalesce(f.name::VARCHAR, s.name::VARCHAR, '?') AS name, s.kind::VARCHAR AS kind,
+            s.end_reason::VARCHAR AS end_reason, c.duration_ns AS whole_ns, s.depth
+        FROM slices s JOIN chosen c ON s.thread_id = c.thread_id AND s.start_ns >= c.start_ns
+            AND s.start_ns + s.duration_ns <= c.end_ns
+            AND (s.slice_id >= c.call_id OR s.kind::VARCHAR <> 'call')
+        LEFT JOIN functions f USING (function_id)
+    )
+"""
+
+
+class _Details:
+    """Everything about some calls, read by a few queries for all of them."""
+
+    def __init__(self, profile: SlowCallProfile, calls: Sequence[int]) -> None:
+        self._profile = profile
+        self._calls = {"calls": sorted(set(calls))}
+        self._rows = {row[0]: row[1:] for row in self._sql(_FACTS)}
+        self._paths: dict[int, list[str]] = defaultdict(list)
+        for call, name in self._sql(_PATHS):
+            self._paths[call].append(name)
+        self._sums: dict[int, dict[str, tuple[int, int]]] = defaultdict(dict)
+        for call, name, count, own in self._sql(
+            _WITHIN
+            + "SELECT call_id, name, count(*), sum(self_ns)::BIGINT FROM inside WHERE kind = 'call' GROUP BY ALL"
+        ):
+            self._sums[call][name] = (own, count)
+        self._listed: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
+        for call, *row in self._sql(
+            _WITHIN
+            + f"""SELECT call_id, slice_id, parent_slice_id, start_ns, duration_ns, name, kind, end_reason FROM inside
+            WHERE slice_id = call_id OR kind <> 'call' OR duration_ns * {_LISTED_SHARE} >= whole_ns
+            ORDER BY call_id, start_ns, slice_id"""
+        ):
+            self._listed[call].append(tuple(row))
+        self._short: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+        for call, parent, start, duration in self._sql(_WITHIN + _SHORT):
+            self._short[call, parent].append((start, duration))
+        self._collections = defaultdict(list)
+        for call, start, duration, name in self._sql(_COLLECTIONS):
+            self._collections[call].append(CallPart(start, duration, 1, name, "gc"))
+        self._samples: dict[int, list[SampledFunction]] = defaultdict(list)
+        if profile.has("samples") or profile.has("callchains"):
+            for call, name, count in self._sql(_SAMPLES):
+                self._samples[call].append(SampledFunction(name, count))
+
+    def call(self, slice_id: int, median_id: int) -> SlowCall:
+        """One of the calls, compared with another."""
+        start, duration, thread_id, thread, cpu, end_reason = self._rows[slice_id]
+        return SlowCall(
+            slice_id=slice_id,
+            start_ns=start,
+            duration_ns=duration,
+            thread_id=thread_id,
+            thread=thread,
+            cpu=cpu,
+            end_reason=end_reason,
+            path=tuple(self._paths[slice_id]),
+            parts=tuple(self._parts(slice_id)),
+            changes=tuple(self._changes(slice_id, median_id)),
+            samples=tuple(self._samples[slice_id]),
+        )
+
+    def _sql(self, query: str) -> list[tuple[Any, ...]]:
+        return self._profile.sql(query, self._calls).fetchall()  # type: ignore[no-any-return]
+
+    def _changes(self, slice_id: int, median_id: int) -> list[FunctionChange]:
+        here, median = self._sums[slice_id], self._sums[median_id]
+        found = [FunctionChange(name, *here.get(name, (0, 0)), *median.get(name, (0, 0))) for name in {*here, *median}]
+        return sorted(found, key=lambda one: (-one.excess_ns, one.name))
+
+    def _parts(self, slice_id: int) -> list[CallPart]:
+        rows = self._listed[slice_id]
+        children: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
+        listed = {row[0] for row in rows}
+        for row in rows:
+            if row[0] != slice_id:
+                # A call between that is not listed is shorter than what it contains: there is none.
+                children[row[1] if row[1] in listed else slice_id].append(row)
+        [whole] = [row for row in rows if row[0] == slice_id]
+        parts: list[CallPart] = []
+        open_rows: list[tuple[Any, int]] = [(whole, 0)]
+        while open_rows:
+            row, depth = open_rows.pop()
+            if isinstance(row, CallPart):
+                parts.append(row)
+                continue
+            key, _, start, duration, name, kind, end_reason = row
+            parts.append(CallPart(start, duration, depth, name, kind, is_tail_call=end_reason == "tail_call"))
+            below = children[key]
+            inner: list[tuple[Any, int]] = []
+            at = start
+            for child in below:
+                inner += self._gap(slice_id, key, at, child[2], depth + 1, name)
+                inner.append((child, depth + 1))
+                at = max(at, child[2] + child[3])
+            if below or self._short[slice_id, key]:
+                inner += self._gap(slice_id, key, at, start + duration, depth + 1, name)
+            open_rows += reversed(inner)
+        parts += self._collections[slice_id]
+        return sorted(parts, key=lambda part: part.start_ns) if self._collections[slice_id] else parts
+
+    def _gap(self, call: int, parent: int, start: int, end: int, depth: int, name: str) -> list[tuple[CallPart, int]]:
+        """The time between two listed calls: of the function itself, and of calls too short to be listed."""
+        short = [duration for at, duration in self._short[call, parent] if start <= at < end]
+        whole = self._rows[call][1]
+        if (end - start) * _LISTED_SHARE < whole:
+            return []
+        own = end - start - sum(short)
+        return [(CallPart(start, own, depth, name, "self", len(short)), depth)] if own or short else []
+
+
+_SHORT = f"""
+    SELECT i.call_id, i.parent_slice_id, i.start_ns, i.duration_ns
+    FROM inside i JOIN inside p ON p.call_id = i.call_id AND p.slice_id = i.parent_slice_id
+    WHERE i.kind = 'call' AND i.duration_ns * {_LISTED_SHARE} < i.whole_ns
+        AND (p.slice_id = p.call_id OR p.duration_ns * {_LISTED_SHARE} >= p.whole_ns)
+    ORDER BY 1, 2, 3
+"""
+
+_FACTS = """
+    SELECT slice_id, s.start_ns, duration_ns, thread_id,
+        coalesce(t.name::VARCHAR || ' ', 'thread ') || coalesce(t.tid, thread_id), cpu, end_reason::VARCHAR
+    FROM slices s JOIN threads t USING (thread_id) WHERE slice_id IN (SELECT unnest($calls))
+"""
+
+_PATHS = """
+    WITH chosen AS (
+        SELECT slice_id AS call_id, thread_id, start_ns, start_ns + duration_ns AS end_ns, depth
+        FROM slices WHERE slice_id IN (SELECT unnest($calls))
+    )
+    SELECT c.call_id, coalesce(f.name::VARCHAR, '?')
+    FROM slices s JOIN chosen c ON s.thread_id = c.thread_id AND s.start_ns <= c.start_ns
+        AND s.start_ns + s.duration_ns >= c.end_ns AND (s.depth < c.depth OR s.slice_id = c.call_id)
+    LEFT JOIN functions f USING (function_id)
+    WHERE s.kind::VARCHAR = 'call' ORDER BY c.call_id, s.depth
+"""
+
+_COLLECTIONS = """
+    WITH chosen AS (
+        SELECT slice_id AS call_id, thread_id, start_ns, start_ns + duration_ns AS end_ns
+        FROM slices WHERE slice_id IN (SELECT unnest($calls))
+    )
+    SELECT c.call_id, s.start_ns - c.start_ns, s.duration_ns, s.name::VARCHAR
+    FROM chosen c JOIN threads own ON own.thread_id = c.thread_id
+    JOIN slices s ON s.start_ns < c.end_ns AND s.start_ns + s.duration_ns > c.start_ns AND s.thread_id <> c.thread_id
+    JOIN threads t ON t.thread_id = s.thread_id AND t.process_id = own.process_id
+    WHERE s.kind::VARCHAR = 'gc' ORDER BY 1, 2
+"""
+
+_SAMPLES = f"""
+    WITH chosen AS (
+        SELECT slice_id AS call_id, thread_id, start_ns, start_ns + duration_ns AS end_ns
+        FROM slices WHERE slice_id IN (SELECT unnest($calls))
+    )
+    SELECT c.call_id, coalesce(f.name::VARCHAR, '[unknown] ' || fr.kind::VARCHAR, '[no stack]') AS name, count(*) AS n
+    FROM chosen c
+    JOIN samples s ON s.thread_id = c.thread_id AND s.ts_ns >= c.start_ns AND s.ts_ns < c.end_ns
+    LEFT JOIN stacks st ON st.stack_id = s.stack_id LEFT JOIN frames fr USING (frame_id)
+    LEFT JOIN functions f USING (function_id)
+    WHERE s.event::VARCHAR NOT IN {SUM_EVENTS} GROUP BY 1, 2 ORDER BY 1, 3 DESC, 2
+"""

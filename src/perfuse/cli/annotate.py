@@ -1,0 +1,115 @@
+"""`perfuse annotate`"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import click
+
+from perfuse.cli.console import Console
+from perfuse.cli.options import (
+    JSON,
+    ProfileOptions,
+    limit,
+    note_data_loss,
+    open_profile,
+    output,
+    profile_options,
+    stack_filters,
+)
+from perfuse.cli.verbs import verb
+from perfuse.errors import UsageError
+
+
+@verb(
+    "annotate",
+    examples=[
+        "perfuse annotate perf.data jit-2345.dump crc",
+        "perfuse annotate perf.data jit-2345.dump crc -o crc.html",
+        "perfuse annotate perf.data jit-2345.dump crc --only entry",
+        "perfuse annotate jit-2345.dump '/^h/' --compilation all --syntax intel",
+    ],
+)
+@click.argument("files_and_function", nargs=-1, required=True, metavar="FILE... FUNCTION")
+@click.option("--tier", metavar="T", help="Only compilations of this tier.")
+@click.option(
+    "--compilation",
+    metavar="N",
+    help="The compilation to list: its number or handle, or all. [the one with most samples]",
+)
+@click.option(
+    "--source/--no-source", default=None, help="Interleave lines of source text; without either, where it is found."
+)
+@click.option(
+    "--source-dir", "source_dirs", multiple=True, metavar="DIR", help="Directory with the source files; repeats."
+)
+@click.option("--syntax", type=click.Choice(("att", "intel")), default="att", help="Form of x86 instructions. [att]")
+@click.option("--event", metavar="NAME", help="Count samples of this event. [the one with most samples]")
+@limit(6, "instructions before and after each with samples")
+@output("Write a page, function.html, instead")
+@profile_options
+@partial(stack_filters, without=("tier",))
+@JSON
+def command(
+    console: Console,
+    files_and_function: tuple[str, ...],
+    tier: str | None,
+    compilation: str | None,
+    source: bool | None,
+    source_dirs: tuple[str, ...],
+    syntax: str,
+    event: str | None,
+    limit: int,
+    output: str | None,
+    how: ProfileOptions,
+    as_json: bool,
+) -> int:
+    """FUNCTION is a name, a part of one, a glob, /regex/, a handle (f12, or c34 for a compilation) or an address.
+
+    Code of a JIT compiler is from the dump, code of programs and libraries from their files. x86 and AArch64 are
+    disassembled; other code is listed as bytes.
+    """
+    from perfuse.analysis.annotation import Annotation
+    from perfuse.analysis.source_files import SourceFiles
+    from perfuse.reports.annotation import ListingOptions, annotation_json, annotation_lines
+
+    *files, function = files_and_function
+    if not files:
+        missing = "no FUNCTION: it follows the files" if Path(function).exists() else "no file: files precede FUNCTION"
+        raise click.UsageError(missing)
+    if as_json and output is not None:
+        raise click.UsageError("--json and -o exclude each other")
+    profile = open_profile(console, files, how)
+    annotation = Annotation(profile, function, tier=tier, event=event, intel=syntax == "intel")
+    if compilation == "all" or (output is not None and compilation is None):
+        selected = annotation.compilations
+    elif compilation is not None:
+        selected = [annotation.compilation(compilation)]
+    else:
+        selected = [annotation.hottest]
+    recordings = [one.path for one in profile.recordings]
+    sources = (
+        None if source is False else SourceFiles(profile, source_dirs, annotation.build_id, recordings, how.follow)
+    )
+    listings = [annotation.listing(one) for one in selected]
+    if source and sources is not None:
+        paths = {one.path for listing in listings for one in listing.instructions if one.path}
+        if not any(sources.get(path) for path in paths):
+            named = ", ".join(sorted(paths)[:3])
+            raise UsageError(
+                f"no source text: {f'{named} is not found' if paths else 'the code has no source positions'}",
+                hint="--source-dir DIR names the directory of the sources" if paths else None,
+            )
+    if output is not None:
+        from perfuse.exporters.annotation_page import write_page
+
+        write_page(annotation, listings, sources, output)
+        if output != "-":
+            console.note(f"wrote {output}")
+    elif as_json:
+        console.json(annotation_json(annotation, listings, sources))
+    else:
+        shown = ListingOptions(limit or None, sources)
+        console.lines(annotation_lines(annotation, listings, shown, console.style))
+    return note_data_loss(console, profile.diagnostics)

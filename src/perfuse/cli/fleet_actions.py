@@ -1,0 +1,473 @@
+"""The actions of `perfuse fleet`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from perfuse.cli import exit_codes
+from perfuse.cli.console import Console
+from perfuse.cli.result import form_of_file, write_result
+from perfuse.fleet.dataset import Fleet
+from perfuse.fleet.selecting import Recordings, parse_recordings
+from perfuse.reports import fleet as texts
+from perfuse.reports.units import count_text, counted
+
+if TYPE_CHECKING:
+    from perfuse.analysis.diff import Difference
+    from perfuse.analysis.function_graph import FunctionGraph
+    from perfuse.fleet.adding import AddResult
+    from perfuse.fleet.questions import FleetEvent
+
+TEXT_LIMIT = 10
+
+
+def add(console: Console, dataset: str, inputs: Sequence[str], **options: Any) -> int:
+    """Reads recordings into the dataset; exit 1 if some could not be read."""
+    from perfuse.fleet.engines import engine_named
+    from perfuse.fleet.inputs import inputs_of
+    from perfuse.fleet.maintenance import compact
+    from perfuse.memory import memory_bytes
+
+    given = [*inputs, *_listed(options["from_list"])]
+    if not given:
+        raise click.UsageError("nothing to add: name files, directories, globs or URLs")
+    fleet = _fleet(dataset, options)
+    labels = _pairs(options["labels"], "--label")
+    number = len(inputs_of(given, options["labels_from"]))
+    if options["workers"] is not None and options["workers"] < 1:
+        raise click.UsageError(f"--workers {options['workers']}: there is at least one")
+    memory = None if options["worker_memory"] is None else memory_bytes(options["worker_memory"])
+    name = options["engine"]
+    if options["dask"] and name not in (None, "dask"):
+        raise click.UsageError(f"--dask local is --engine dask, not {name}")
+    engine = engine_named(
+        "dask" if options["dask"] else name,
+        number,
+        num_workers=options["workers"],
+        scheduler=options["scheduler"],
+        memory=memory,
+    )
+    try:
+        with console.progress() as progress:
+            result = fleet.add(
+                given,
+                labels=labels,
+                labels_from=options["labels_from"],
+                engine=engine,
+                symbol_dirs=options["symbol_dirs"],
+                debug_info=not options["no_debug_info"],
+                memory=memory,
+                retry_failed=options["retry_failed"],
+                progress=progress,
+            )
+    finally:
+        engine.close()
+    if not options["no_compact"]:
+        compact(fleet)
+    if options["as_json"]:
+        console.json(_added_json(dataset, result))
+    else:
+        _print_added(console, dataset, result)
+    return exit_codes.FINDINGS if result.failed else exit_codes.CLEAN
+
+
+def _added_json(dataset: str, result: AddResult) -> dict[str, Any]:
+    return {
+        "dataset": dataset,
+        "added": result.num_added,
+        "partial": result.added["partial"],
+        "kept": result.kept,
+        "failed": [{"input": one, "error_code": code, "error": error} for one, code, error in result.failed],
+        "repeated_batches": result.repeated_batches,
+        "seconds": round(result.seconds, 3),
+    }
+
+
+def _print_added(console: Console, dataset: str, result: AddResult) -> None:
+    kept = f", {count_text(result.kept)} known" if result.kept else ""
+    failed = f", {count_text(len(result.failed))} in quarantine" if result.failed else ""
+    each = f", {1e3 * result.seconds / result.num_added:,.0f} ms each" if result.num_added else ""
+    took = f"{result.seconds:.1f} s{each}"
+    console.line(f"{dataset}: {counted(result.num_added, 'recording')} added{kept}{failed} ({took})")
+    if result.added["partial"]:
+        console.note(f"{counted(result.added['partial'], 'recording')} of them lost data: `perfuse check` shows where")
+    for text, code, error in result.failed[:TEXT_LIMIT]:
+        console.note(f"{text}: {code}: {error}")
+    if result.failed:
+        console.note("they are in quarantine", f"perfuse fleet status {shlex.quote(dataset)} lists all of them")
+
+
+def status(console: Console, dataset: str, arguments: Sequence[str], **options: Any) -> int:
+    """Prints what the dataset contains."""
+    from perfuse.fleet.status import status_of
+
+    _no_arguments("status", arguments)
+    found = status_of(_fleet(dataset, options))
+    if options["as_json"]:
+        console.json({**asdict(found), "files": {name: list(sizes) for name, sizes in found.files.items()}})
+    else:
+        console.lines(texts.status_lines(found, console.style, _limit(options)))
+    return exit_codes.CLEAN
+
+
+def report(console: Console, dataset: str, arguments: Sequence[str], **options: Any) -> int:
+    """Prints functions, shares, calls or the heap of the selected recordings."""
+    from perfuse.fleet import questions
+
+    _no_arguments("report", arguments)
+    fleet, which = _fleet(dataset, options), parse_recordings(options["where"])
+    limit = _limit(options)
+    document: dict[str, Any]
+    if options["calls"] and options["heap"]:
+        raise click.UsageError("--calls and --heap are two reports: give one of them")
+    if options["heap"]:
+        _refuse(options, "--heap", "by", "event", "function")
+        growth = questions.heap_growth(fleet, which, limit)
+        return _print(
+            console, options, {"heap": texts.json_rows(growth)}, lambda: texts.heap_lines(growth, console.style)
+        )
+    if options["calls"]:
+        label = options["by"] or "host"
+        calls = questions.call_percentiles(fleet, which, options["function"], label)
+        document = {"by": label, "calls": texts.json_rows(calls[: limit or None])}
+        return _print(console, options, document, lambda: texts.call_lines(calls, label, limit, console.style))
+    event = questions.select_event(fleet, which, options["event"])
+    number = fleet.selected(which)
+    rows, num_functions = questions.top_functions(
+        fleet, which, event, order=options["order"], function=options["function"], limit=limit
+    )
+    document = {
+        "where": which.text,
+        "recordings": number,
+        "event": asdict(event),
+        "sort": options["order"],
+        "num_functions": num_functions,
+        "functions": texts.json_rows(rows),
+    }
+    lines = [*texts.top_lines(event, number, rows, num_functions, console.style, selection=which.text)]
+    if options["by"]:
+        keys = [one.function_hash for one in rows]
+        shares = questions.share_by(
+            fleet, which, event, keys, options["by"], order=options["order"], unit=options["unit"]
+        )
+        document |= {"by": options["by"], "unit": options["unit"]}
+        document["functions"] = [{**asdict(one), "shares": texts.json_rows(shares[one.function_hash])} for one in rows]
+        lines += texts.share_lines(rows, shares, options["by"], options["unit"], console.style)
+    return _print(console, options, document, lambda: lines)
+
+
+def query(console: Console, dataset: str, arguments: Sequence[str], **options: Any) -> int:
+    """Prints the rows of SQL over the dataset."""
+    if len(arguments) != 1:
+        raise click.UsageError("query needs one argument, the SQL")
+    path, form = options["output"], "json" if options["as_json"] else options["form"]
+    form = form or (form_of_file(path) if path and path != "-" else "table")
+    relation = _fleet(dataset, options).sql(arguments[0])
+    if relation is None:
+        raise click.UsageError("the SQL returns no rows: it must be a SELECT, or FROM a view")
+    write_result(console, relation, form, None if path == "-" else path, options["limit"])
+    return exit_codes.CLEAN
+
+
+def diff(console: Console, dataset: str, sides: Sequence[str], **options: Any) -> int:
+    """Compares two selections, or names the first build of each change."""
+    from perfuse.fleet import comparing
+    from perfuse.fleet.questions import select_event
+
+    fleet, both = _fleet(dataset, options), parse_recordings(options["where"])
+    limit = _limit(options)
+    if options["since"] is not None or not sides:
+        if sides:
+            raise click.UsageError("diff takes two selections, or --since, which compares all builds after one")
+        _refuse(options, "--since", "normalize", "output")
+        label = options["by"] or "build"
+        found = comparing.steps_since(fleet, both, options["since"], label=label, event=options["event"])
+        document = {
+            "event": asdict(found.event),
+            "by": label,
+            "since": options["since"],
+            "values": [{"value": value, "recordings": number} for value, number in found.values],
+            "num_tested": found.num_tested,
+            "normalize": found.normalize,
+            "steps": texts.json_rows(found.steps[: limit or None]),
+        }
+        return _print(console, options, document, lambda: texts.steps_lines(found, label, limit, console.style))
+    if len(sides) != 2:
+        raise click.UsageError("diff takes two selections: build=41 build=42")
+    _refuse(options, "two selections", "by")
+    selections = [both.also(parse_recordings(one)) for one in sides]
+    event = select_event(fleet, selections[0], options["event"])
+    graphs = [_graphs(console, fleet, one, event, nodes=options["output"] is not None) for one in selections]
+    found_difference = comparing.difference(graphs[0], graphs[1], normalize=options["normalize"])
+    return _print_difference(console, found_difference, [one.text for one in selections], options)
+
+
+def check(console: Console, dataset: str, inputs: Sequence[str], **options: Any) -> int:
+    """Compares new recordings with those of the dataset; exit 1 if a function grew beyond the noise."""
+    from perfuse.fleet import comparing
+    from perfuse.fleet.questions import select_event
+
+    if not inputs:
+        raise click.UsageError("check needs a new recording: perfuse fleet check DATASET perf.data")
+    fleet, which = _fleet(dataset, options), parse_recordings(options["against"])
+    event = select_event(fleet, which, options["event"])
+    base = _graphs(console, fleet, which, event, nodes=True)
+    if len(base) < 2:
+        raise click.UsageError(f"{which.text!r} is one recording: the noise between recordings is not known")
+    new = _new_graphs(inputs, event)
+    found = comparing.difference(base, new, normalize=options["normalize"])
+    beyond = comparing.beyond_noise(found)
+    path = options["output"] or "check.html"
+    _write_page(found, (which.text, "+".join(inputs)), path)
+    document = {
+        "against": which.text,
+        "recordings": len(base),
+        "new": len(new),
+        "event": event.name,
+        "normalize": found.options.normalization.method,
+        "level": found.options.level,
+        "noise": found.noise,
+        "num_tested": found.num_tested,
+        "passes": not beyond,
+        "grown": [
+            {
+                "name": one.change.named.name,
+                "module": one.change.named.module,
+                "change": one.change.figures["self"].ratio,
+                "low": one.change.figures["self"].low,
+                "high": one.change.figures["self"].high,
+                "p": one.p,
+            }
+            for one in beyond
+        ],
+        "page": path,
+    }
+    lines = texts.check_lines(beyond, found, len(base), _limit(options), console.style)
+    _print(console, options, document, lambda: lines)
+    if path != "-":
+        console.note(f"flame graph of both sides: {path}")
+    return exit_codes.FINDINGS if beyond else exit_codes.CLEAN
+
+
+def flame(console: Console, dataset: str, arguments: Sequence[str], **options: Any) -> int:
+    """Draws the stacks of all selected recordings."""
+    from perfuse.flame_graph import flame_target
+    from perfuse.fleet.questions import select_event
+    from perfuse.fleet.stacks import collapsed_profile
+
+    _no_arguments("flame", arguments)
+    path = options["output"]
+    if path is None:
+        raise click.UsageError("flame needs a file to write: -o flame.html")
+    fleet, which = _fleet(dataset, options), parse_recordings(options["where"])
+    event = select_event(fleet, which, options["event"])
+    with collapsed_profile(fleet, which, event) as profile:
+        profile.export(path, to="html" if path == "-" else flame_target(path))
+    if path != "-":
+        console.note(f"wrote {path}")
+    return exit_codes.CLEAN
+
+
+def find(console: Console, dataset: str, arguments: Sequence[str], **options: Any) -> int:
+    """Lists the recordings that contain a function or a chain of calls; exit 1 if there is none."""
+    from perfuse.fleet.questions import find_recordings, select_event
+
+    if len(arguments) != 1:
+        raise click.UsageError("find needs one argument: a function, or 'main > parse'")
+    fleet, which = _fleet(dataset, options), parse_recordings(options["where"])
+    event = select_event(fleet, which, options["event"])
+    rows, limit = find_recordings(fleet, which, event, arguments[0]), _limit(options)
+    document = {
+        "event": asdict(event),
+        "num_recordings": len(rows),
+        "recordings": texts.json_rows(rows[: limit or None]),
+    }
+    _print(console, options, document, lambda: texts.found_lines(rows, event, limit, console.style))
+    return exit_codes.CLEAN if rows else exit_codes.FINDINGS
+
+
+def open_recording(console: Console, dataset: str, arguments: Sequence[str], **options: Any) -> int:
+    """Prints the files of a recording, and the command that shows it; exit 1 if a file is not here as it was."""
+    from perfuse.fleet.identities import file_sha256
+    from perfuse.fleet.inputs import is_url
+    from perfuse.fleet.status import recording_named
+
+    if len(arguments) != 1:
+        raise click.UsageError("open needs one argument: the beginning of a recording's identity")
+    key, inputs = recording_named(_fleet(dataset, options), arguments[0])
+    states = []
+    for one in inputs:
+        path = one["path"]
+        if is_url(path):
+            states.append("remote")
+        elif Path(path).is_dir():
+            states.append("directory")
+        elif not Path(path).is_file():
+            states.append("missing")
+        else:
+            states.append("same" if file_sha256(path) == one["sha256"] else "changed")
+    command = f"perfuse view {' '.join(shlex.quote(one['path']) for one in inputs)}"
+    found = [{**one, "state": state} for one, state in zip(inputs, states, strict=True)]
+    document = {"recording_id": key, "inputs": found, "command": command}
+    _print(console, options, document, lambda: texts.recording_lines(key, found, command, console.style))
+    return exit_codes.FINDINGS if {"missing", "changed"} & set(states) else exit_codes.CLEAN
+
+
+def gc(console: Console, dataset: str, arguments: Sequence[str], **options: Any) -> int:
+    """Merges small files and deletes what is not part of the dataset."""
+    from perfuse.fleet.maintenance import clean
+
+    _no_arguments("gc", arguments)
+    if not 0 <= options["older_than"] < 1e6:
+        raise click.UsageError(f"--older-than {options['older_than']} is not a number of hours")
+    done = clean(_fleet(dataset, options), older_than_hours=options["older_than"], keep_files=options["keep_files"])
+    if options["as_json"]:
+        console.json(asdict(done))
+    else:
+        attempts = f"rows of {counted(done.attempts, 'attempt')} deleted"
+        merged = f"{count_text(done.files_before)} files became {count_text(done.files_after)}"
+        console.line(f"{attempts}, {merged}, {counted(done.deleted_files, 'file')} deleted")
+    return exit_codes.CLEAN
+
+
+def files(console: Console, dataset: str, arguments: Sequence[str], **options: Any) -> int:
+    """Prints the Parquet files that are part of the dataset."""
+    _no_arguments("files", arguments)
+    found = _fleet(dataset, options).files()
+    if options["as_json"]:
+        console.json(found)
+    else:
+        console.lines(path for paths in found.values() for path in paths)
+    return exit_codes.CLEAN
+
+
+ACTIONS: Mapping[str, Callable[..., int]] = {
+    "add": add,
+    "status": status,
+    "report": report,
+    "query": query,
+    "diff": diff,
+    "flame": flame,
+    "find": find,
+    "check": check,
+    "open": open_recording,
+    "gc": gc,
+    "files": files,
+}
+
+
+def _print(console: Console, options: Mapping[str, Any], document: Any, lines: Callable[[], Any]) -> int:
+    if options["as_json"]:
+        console.json(document)
+    else:
+        console.lines(lines())
+    return exit_codes.CLEAN
+
+
+def _graphs(
+    console: Console, fleet: Fleet, which: Recordings, event: FleetEvent, *, nodes: bool
+) -> list[FunctionGraph]:
+    from perfuse.fleet.comparing import MOST_RUNS, graphs_of
+
+    number = fleet.selected(which)
+    graphs = graphs_of(fleet, which, event, nodes=nodes)
+    if not graphs:
+        raise click.UsageError(f"no recording of {which.text!r} has event {event.name}")
+    if number > MOST_RUNS and len(graphs) == MOST_RUNS:
+        console.note(f"{which.text or 'all'}: the last {MOST_RUNS} of {counted(number, 'recording')} are compared")
+    return graphs
+
+
+def _new_graphs(inputs: Sequence[str], event: FleetEvent) -> list[FunctionGraph]:
+    import perfuse
+    from perfuse.analysis.function_graph import function_graph
+    from perfuse.fleet.inputs import inputs_of
+
+    graphs = []
+    for one in inputs_of(inputs):
+        with perfuse.fuse(*one.files) as profile:
+            graph = function_graph(profile, event.name, nodes=True)
+            # Functions of a dataset are known by name, module and path.
+            functions = {
+                key: replace(function, identity=replace(function.identity, line=None, column=None))
+                for key, function in graph.functions.items()
+            }
+            graphs.append(replace(graph, functions=functions, unsampled=()))
+    return graphs
+
+
+def _print_difference(console: Console, found: Difference, titles: Sequence[str], options: Mapping[str, Any]) -> int:
+    from perfuse.reports.diff import diff_lines, diff_report
+
+    rows = replace(diff_report(_compared(found, titles), found), limit=_limit(options))
+    if options["output"] is not None:
+        _write_page(found, titles, options["output"])
+    if options["as_json"]:
+        console.json(rows.as_json())
+    elif options["output"] != "-":
+        console.lines(diff_lines(rows, console.style))
+    if options["output"] not in (None, "-"):
+        console.note(f"wrote {options['output']}")
+    return exit_codes.CLEAN
+
+
+def _compared(found: Difference, titles: Sequence[str]) -> Any:
+    from perfuse.reports.compared_runs import ComparedRun
+
+    return tuple(
+        [ComparedRun(title, []) for _ in side.runs] for title, side in zip(titles, (found.base, found.new), strict=True)
+    )
+
+
+def _write_page(found: Difference, titles: Sequence[str], path: str) -> None:
+    from perfuse.analysis.diff_tree import stack_difference
+    from perfuse.exporters.diff_html import write_page
+    from perfuse.reports.diff import diff_report
+
+    write_page(diff_report(_compared(found, titles), found, stack_difference(found, "total")), path)
+
+
+def _fleet(dataset: str, options: Mapping[str, Any]) -> Fleet:
+    return Fleet(dataset, _pairs(options["store_options"], "--store-option"))
+
+
+def _pairs(texts_of: Sequence[str], option: str) -> dict[str, str]:
+    pairs = {}
+    for text in texts_of:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise click.UsageError(f"{option} {text!r}: write NAME=VALUE")
+        pairs[name.strip()] = value.strip()
+    return pairs
+
+
+def _listed(path: str | None) -> list[str]:
+    if path is None:
+        return []
+    text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8", errors="surrogateescape")
+    return [str(Path(line).expanduser()) for line in text.splitlines() if line.strip()]
+
+
+def _limit(options: Mapping[str, Any]) -> int | None:
+    given: int | None = options["limit"]
+    if given is None:
+        return None if options["as_json"] else TEXT_LIMIT
+    return given or None
+
+
+def _no_arguments(action: str, arguments: Sequence[str]) -> None:
+    if arguments:
+        raise click.UsageError(f"{action} takes no argument {arguments[0]!r}")
+
+
+def _refuse(options: Mapping[str, Any], what: str, *names: str) -> None:
+    for name in names:
+        if options[name] is not None:
+            raise click.UsageError(f"{what} takes no --{name}")

@@ -1,0 +1,132 @@
+"""The difference of two groups of runs as one HTML file, which works without a network: a flame graph of both sides."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+import sys
+import zlib
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from perfuse.errors import ExportError
+from perfuse.exporters.html import joined_modules
+from perfuse.output_file import output_file
+from perfuse.reports.diff import header_fields
+from perfuse.reports.names import function_text, where_text
+
+if TYPE_CHECKING:
+    from perfuse.analysis.diff import FunctionChange
+    from perfuse.analysis.diff_tree import StackDifference
+    from perfuse.reports.diff import DiffReport
+
+MODULES = (("flame", "format"), ("diff", "model"), ("diff", "painter"), ("diff", "main"))
+"""The viewer's modules by folder, each after the modules it imports."""
+
+
+def write_page(report: DiffReport, path: str) -> None:
+    """Writes the page to a file; `-` is standard output.
+
+    Raises:
+        ExportError: The file cannot be written.
+    """
+    data = page(report).encode()
+    if path == "-":
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    try:
+        with output_file(Path(path)) as out:
+            out.write(data)
+    except OSError as error:
+        raise ExportError(f"cannot write {path}: {error.strerror or error}", path=path) from error
+
+
+def page(report: DiffReport) -> str:
+    """The page of a report whose stacks were compared."""
+    assert report.stacks is not None
+    folder = files("perfuse.viewer") / "diff"
+    text = json.dumps(_description(report, report.stacks), separators=(",", ":"), allow_nan=False)
+    parts = {
+        "title": html.escape(title(report)),
+        "style": (folder / "diff.css").read_text(encoding="utf-8"),
+        "script": joined_modules(MODULES),
+        # Base64 of deflated bytes: no name can contain the end tag of the element.
+        "difference": base64.b64encode(zlib.compress(text.encode(), 6)).decode("ascii"),
+    }
+    template = (folder / "diff.html").read_text(encoding="utf-8")
+    return re.sub(r"\{\{(\w+)\}\}", lambda slot: parts[slot[1]], template)
+
+
+def title(report: DiffReport) -> str:
+    """What is compared with what."""
+    base, new = (side[0].title for side in report.runs)
+    return base if base == new else f"{base} > {new}"
+
+
+def _description(report: DiffReport, stacks: StackDifference) -> dict[str, Any]:
+    functions = stacks.functions
+    nodes = stacks.nodes.functions
+    ranked = functions.ranked(functions.functions)
+    totals = [one.figures["total"] for one in nodes]
+    selfs = [one.figures["self"] for one in nodes]
+    bounds = [_bounds(stacks, one) for one in nodes]
+    return {
+        "title": title(report),
+        "unit": functions.unit,
+        "summary": [[name, text if isinstance(text, str) else text[0]] for name, text in header_fields(report)],
+        "hasIntervals": any(bound is not None for pair in bounds for bound in pair),
+        "intervalText": _interval_text(stacks),
+        "functions": [_function(one) for one in functions.functions],
+        "order": [one.key for one in ranked if one.verdict != "same"],
+        "nodes": {
+            "parent": stacks.parents,
+            "function": stacks.of_function,
+            "base": [_number(one.base) for one in selfs],
+            "new": [_number(one.new) for one in selfs],
+            "baseTotal": [_number(one.base) for one in totals],
+            "newTotal": [_number(one.new) for one in totals],
+            "low": [low for low, _ in bounds],
+            "high": [high for _, high in bounds],
+        },
+    }
+
+
+def _interval_text(stacks: StackDifference) -> str:
+    if stacks.nodes.has_one_run:
+        return f"95 %, with {stacks.nodes.options.noise:.0%} of noise between runs assumed; one run proves nothing"
+    return "95 %" + ("" if stacks.nodes.allows_verdicts else "; too few runs for a proof")
+
+
+def _bounds(stacks: StackDifference, one: FunctionChange) -> tuple[float | None, float | None]:
+    """The interval of the total of a node; where there are verdicts, those of unclear nodes contain 0."""
+    change = one.figures["total"]
+    if change.base == change.new:
+        return 0.0, 0.0
+    if change.estimate is None:
+        return None, None
+    low, high = change.estimate.bounds()
+    if stacks.nodes.allows_verdicts and one.verdict not in ("changed", "new", "gone"):
+        low, high = min(low, 0.0), max(high, 0.0)
+    return round(low, 4), round(min(high, 1e6), 4)
+
+
+def _function(one: FunctionChange) -> dict[str, Any]:
+    name, short = one.named.name, function_text(one.named.name)
+    change = one.figures["self"]
+    return {
+        "name": name,
+        **({"short": short} if short != name else {}),
+        "where": where_text(one.named),
+        "verdict": one.verdict,
+        "evidence": one.evidence,
+        "base": _number(change.base),
+        "new": _number(change.new),
+    }
+
+
+def _number(value: float | None) -> float:
+    return round(value or 0, 3) if value != int(value or 0) else int(value or 0)

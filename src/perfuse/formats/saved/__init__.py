@@ -1,0 +1,1 @@
+"""Saved profiles: the texts of their rules."""

@@ -1,0 +1,23 @@
+"""Which files on this machine the content of a recording leads to: `--follow`, `follow=`."""
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Literal, get_args
+
+from perfuse.errors import UsageError, require_known
+
+Follow = Literal["all", "named", "none"]
+"""`all`: files at the paths that a recording states. `named`: those in directories that the caller names, and by build
+id in this machine's directories for debug files. `none`: no file but the inputs."""
+
+FOLLOW: tuple[Follow, ...] = get_args(Follow)
+
+
+def require_follow(follow: str, symbol_dirs: Sequence[str | PathLike[str]]) -> None:
+    """Raises `UsageError` where the policy is unknown, or excludes directories that were given."""
+    require_known(follow, FOLLOW, "policy")
+    if follow == "none" and symbol_dirs:
+        raise UsageError(
+            "directories with binaries were given, and no file of them may be opened",
+            hint="--follow named opens files in the directories of --symbols, and none at recorded paths",
+        )

@@ -1,0 +1,64 @@
+"""`record.json`: what `perfuse record` notes of a run beside its files.
+
+perf stores neither the program's command line where it is attached to a process, nor which process wrote a collected
+dump: two containers may both have written `jit-1.dump`.
+"""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+NAME = "record.json"
+MOST_BYTES = 4 << 20
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A note of a run.
+
+    Attributes:
+        command: The program with its arguments; empty where running processes were recorded.
+        title: What was recorded.
+        pids: The process that wrote a file, by the file's name.
+    """
+
+    command: tuple[str, ...]
+    title: str | None
+    pids: Mapping[str, int]
+
+
+def note_beside(path: str) -> Note | None:
+    """The note in a recording's directory; None where there is none, or it is not readable."""
+    note = Path(path).parent / NAME
+    try:
+        status = note.stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
+            return None
+        return _read(str(note), status.st_mtime_ns)
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+@lru_cache(maxsize=64)
+def _read(path: str, _mtime_ns: int) -> Note | None:
+    document: Any = json.loads(Path(path).read_text(encoding="utf-8"))
+    if not isinstance(document, dict) or document.get("version") != VERSION:
+        return None
+    command = document.get("command")
+    files, title = document.get("files"), document.get("title")
+    return Note(
+        tuple(word for word in command if isinstance(word, str)) if isinstance(command, list) else (),
+        title if isinstance(title, str) else None,
+        {
+            one["name"]: one["pid"]
+            for one in (files if isinstance(files, list) else [])
+            if isinstance(one, dict) and isinstance(one.get("name"), str) and type(one.get("pid")) is int
+        },
+    )

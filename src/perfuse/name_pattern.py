@@ -1,0 +1,120 @@
+"""Patterns of names: of functions, modules, source files and tiers."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import translate
+from typing import Literal, get_args
+
+from perfuse.errors import UsageError
+
+Subject = Literal["name", "module", "path", "tier"]
+"""What a pattern is compared with."""
+
+_HANDLE = re.compile(r"([fst])(\d{1,10})")
+
+
+def matcher(pattern: str) -> Callable[[str], bool]:
+    """A test of names for a pattern: a regular expression between slashes, a glob, or a part of the name.
+
+    >>> [matcher(pattern)("luaV_execute") for pattern in ("lua*", "V_exe", "/^V/")]
+    [True, True, False]
+
+    Raises:
+        UsageError: The regular expression is invalid.
+    """
+    found = _searcher(pattern)
+    return lambda name: found(name) is not None
+
+
+def matching_names(pattern: str, names: Iterable[str]) -> set[str]:
+    """The names that match a pattern, as `matcher` has it; faster than that for each of many names.
+
+    Raises:
+        UsageError: The regular expression is invalid.
+    """
+    return set(filter(_searcher(pattern), names))
+
+
+def _searcher(pattern: str) -> Callable[[str], re.Match[str] | None]:
+    if is_regex(pattern):
+        text = pattern[1:-1]
+    elif is_glob(pattern):
+        text = rf"\A{translate(pattern)}"
+    else:
+        text = re.escape(pattern)
+    try:
+        return re.compile(text).search
+    except re.error as error:
+        raise UsageError(f"{pattern} is not a valid regular expression: {error}", field="function") from error
+
+
+def is_regex(pattern: str) -> bool:
+    """Whether a pattern is a regular expression."""
+    return len(pattern) > 1 and pattern.startswith("/") and pattern.endswith("/")
+
+
+def is_glob(pattern: str) -> bool:
+    """Whether a pattern is a glob."""
+    return any(char in pattern for char in "*?[")
+
+
+def handle_key(text: str, kind: Literal["f", "s", "t"]) -> int | None:
+    """The key that a handle of a kind stands for: `f12` is the function 12; None for other texts."""
+    match = _HANDLE.fullmatch(text)
+    return int(match[2]) if match and match[1] == kind else None
+
+
+@dataclass(frozen=True, slots=True)
+class FramePattern:
+    """A pattern of frames.
+
+    Attributes:
+        text: As it was written.
+        subject: What it is compared with.
+        pattern: A name, a part of one, a glob, or a regular expression between slashes.
+    """
+
+    text: str
+    subject: Subject
+    pattern: str
+
+    @classmethod
+    def parse(cls, text: str) -> "FramePattern":
+        """The pattern of a text: `render`, `/^JS:/`, `module:libc*`, `path:*/lib/*`, `tier:turbofan`.
+
+        Raises:
+            UsageError: It is empty, or its regular expression is invalid.
+        """
+        prefix, colon, rest = text.partition(":")
+        subjects: Mapping[str, Subject] = {subject: subject for subject in get_args(Subject)}
+        subject = subjects.get(prefix) if colon else None
+        found = cls(text, subject or "name", rest if subject else text)
+        if not found.pattern:
+            raise UsageError(f"the pattern {text!r} is empty", hint="write a name, a glob or /regex/")
+        matcher(found.pattern)
+        return found
+
+    def test(self, names: "set[str]") -> Callable[[str], bool]:
+        """A test of names. A text that is one of the names, or the last part of its path, is only that; any other is a
+        part of names.
+
+        Args:
+            names: All names there are.
+        """
+        if is_regex(self.pattern):
+            whole = matcher(self.pattern)
+            return lambda name: whole(name) or (self.subject != "name" and whole(last_part(name)))
+        exact = {name for name in names if self.pattern in (name, last_part(name) if self.subject != "name" else name)}
+        if exact:
+            return exact.__contains__
+        if is_glob(self.pattern):
+            glob = matcher(self.pattern)
+            return lambda name: glob(name) or (self.subject != "name" and glob(last_part(name)))
+        # A part of a tier is another tier.
+        return (lambda _name: False) if self.subject == "tier" else matcher(self.pattern)
+
+
+def last_part(path: str) -> str:
+    """The last part of a path."""
+    return path.rsplit("/", 1)[-1]

@@ -1,0 +1,57 @@
+"""The report of calls longer than a time, or of a caller: `--longer-than`, `--caller`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import TYPE_CHECKING
+
+from perfuse.analysis.selected_calls import CallCondition, SelectedCalls, selected_calls
+from perfuse.reports.grid import Cell, Column, fields, grid, section
+from perfuse.reports.names import function_text
+from perfuse.reports.registry import Options, Report
+from perfuse.reports.text import Role, Style
+from perfuse.reports.units import count_text, counted, duration_text
+
+if TYPE_CHECKING:
+    from perfuse.profile import Profile
+
+
+def build(profile: Profile, options: Options) -> Report:
+    """Builds the report of the calls that satisfy the conditions."""
+    condition = CallCondition(
+        options.get("--longer-than", 0), options.get("--caller"), options.get("--depth"), options.get("--function")
+    )
+    calls = selected_calls(profile, condition)
+    limit = options["--limit"] or None
+
+    def as_json() -> dict[str, object]:
+        rows = [{**asdict(one), "handle": f"f{one.function_id}"} for one in calls[:limit]]
+        number = {"num_functions": len(calls), "num_calls": sum(one.num_calls for one in calls)}
+        return {"kind": "selected_calls", "title": profile.title, **asdict(condition), **number, "functions": rows}
+
+    return Report(as_json, partial(_lines, profile.title, condition, calls, limit), profile.diagnostics)
+
+
+def _lines(
+    title: str, condition: CallCondition, calls: Sequence[SelectedCalls], limit: int | None, style: Style
+) -> Iterator[str]:
+    yield style.paint(title, Role.TITLE)
+    yield ""
+    texts = [f"of at least {duration_text(condition.longer_than_ns)}"] if condition.longer_than_ns else []
+    texts += [f"made by {condition.caller}"] if condition.caller else []
+    texts += [f"with fewer than {condition.depth} around them"] if condition.depth is not None else []
+    number = counted(sum(one.num_calls for one in calls), "call")
+    yield from fields([("selected", f"{number} {', '.join(texts)}")], style)
+    yield from section("Functions", style, "by sum of durations")
+    rows: list[list[Cell]] = []
+    for one in calls[:limit]:
+        times = (one.sum_ns, one.self_ns, one.min_ns, one.median_ns, one.p90_ns, one.p99_ns, one.max_ns)
+        cells = [duration_text(time) for time in times]
+        rows.append([count_text(one.num_calls), *cells, function_text(one.name), f"f{one.function_id}"])
+    heads = ("calls", "sum", "self", "min", "median", "p90", "p99", "max")
+    columns = [*(Column(head, right=True) for head in heads), Column("function", shrinks=24)]
+    yield from grid([*columns, Column("", role=Role.FAINT)], rows, style)
+    if limit is not None and len(calls) > limit:
+        yield style.paint(f"  … {count_text(len(calls) - limit)} more (--limit 0 shows all)", Role.FAINT)

@@ -1,0 +1,295 @@
+"""Filters of stacks: which samples count, and which frames their stacks consist of.
+
+Steps are applied in their order, each to the stacks that those before it have made. Their semantics are those of the
+Firefox Profiler where it has them: `docs/reference/stack_filters.md`.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+from perfuse import _core
+from perfuse.errors import UsageError, nearest_hint
+from perfuse.name_pattern import FramePattern, handle_key, last_part
+from perfuse.table import Columns
+
+Step = Literal["only", "drop", "hide", "root", "leaf", "collapse-recursion", "collapse-module", "tier", "jit-only"]
+STEPS: tuple[Step, ...] = get_args(Step)
+PLAIN_STEPS: tuple[Step, ...] = ("collapse-recursion", "jit-only")
+"""Steps without a pattern."""
+DuringKind = Literal["slice", "marker"]
+FILTERED_TABLES = ("samples", "stacks", "frames", "functions")
+"""The tables that a filter changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class StackStep:
+    """A step of a filter.
+
+    Attributes:
+        step: What it does: the name of its option, without the hyphens.
+        pattern: The functions, module or tier; None for steps without.
+    """
+
+    step: Step
+    pattern: str | None = None
+
+    def __str__(self) -> str:
+        return f"--{self.step}" if self.pattern is None else f"--{self.step} {_quoted(self.pattern)}"
+
+
+@dataclass(frozen=True, slots=True)
+class During:
+    """A selection of samples by what went on in their thread.
+
+    Attributes:
+        kind: `slice` for calls, collections and other time ranges; `marker` for those that are not calls.
+        pattern: Their name.
+    """
+
+    kind: DuringKind
+    pattern: str
+
+    def __str__(self) -> str:
+        return f"--during {self.kind} {_quoted(self.pattern)}"
+
+
+@dataclass(frozen=True, slots=True)
+class StackFilter:
+    """A filter of stacks; an empty one changes nothing.
+
+    Attributes:
+        steps: In the order in which they are applied.
+        during: Only samples taken during these, before any step.
+        is_lenient: Whether a part that matches nothing selects nothing, instead of being an error: of several runs of a
+            program, one may not have a function. `FilteredStacks.unmatched` has these parts.
+    """
+
+    steps: tuple[StackStep, ...] = ()
+    during: tuple[During, ...] = ()
+    is_lenient: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.steps or self.during)
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, (*self.during, *self.steps)))
+
+    def with_step(self, step: Step, pattern: str | None = None) -> "StackFilter":
+        """The filter with one more step.
+
+        Raises:
+            UsageError: There is no such step, or the pattern is empty, invalid, or missing.
+        """
+        if step not in STEPS:
+            raise UsageError(f"no stack filter {step!r}", hint=nearest_hint(step, STEPS))
+        if (pattern is None) != (step in PLAIN_STEPS):
+            raise UsageError(f"{step} takes {'no' if pattern else 'a'} pattern")
+        if pattern is not None:
+            FramePattern.parse(pattern)
+        return replace(self, steps=(*self.steps, StackStep(step, pattern)))
+
+    def with_during(self, kind: DuringKind, pattern: str) -> "StackFilter":
+        """The filter with one more condition on the time of samples.
+
+        Raises:
+            UsageError: `kind` is neither `slice` nor `marker`, or the pattern is invalid.
+        """
+        if kind not in get_args(DuringKind):
+            raise UsageError(f"samples are selected during a slice or a marker, not {kind!r}", field="during")
+        FramePattern.parse(pattern)
+        return replace(self, during=(*self.during, During(kind, pattern)))
+
+    def apply(self, tables: Mapping[str, Any], append: bool = False) -> "FilteredStacks":
+        """The tables with the steps applied.
+
+        Args:
+            tables: The common tables by name.
+            append: Whether stacks that no sample has any more remain, since rows of other tables refer to them.
+
+        Raises:
+            UsageError: A step matches nothing that is left by those before it, and the filter is not lenient.
+        """
+        return FilteredStacks(self, tables, append)
+
+
+class FilteredStacks:
+    """Tables to which a filter was applied: `samples`, `stacks`, `frames` and `functions`.
+
+    Attributes:
+        unmatched: For each step that matches nothing, why; only of a lenient filter.
+    """
+
+    def __init__(self, stack_filter: StackFilter, tables: Mapping[str, Any], append: bool) -> None:
+        self._samples = tables["samples"]
+        self._append = append
+        self._is_lenient = stack_filter.is_lenient
+        self._core = _core.StackTransform(tables)
+        self.unmatched: dict[StackStep, UsageError] = {}
+        for step in stack_filter.steps:
+            self._apply(step)
+
+    def then(self, step: StackStep) -> "FilteredStacks":
+        """The tables with one more step applied.
+
+        Raises:
+            UsageError: The step matches nothing.
+        """
+        more = copy(self)
+        more._core, more.unmatched = self._core.copy(), dict(self.unmatched)
+        more._apply(step)
+        return more
+
+    def table(self, name: str) -> _core.ArrowStream:
+        """One of the tables."""
+        if name == "samples":
+            return self._core.samples(self._samples, self._append)
+        return self._core.table(name, self._append)
+
+    def _apply(self, step: StackStep) -> None:
+        reason = self._reason_of_nothing(step, FrameSymbols(Columns(self._core.symbols())))
+        if reason is None:
+            return
+        if not self._is_lenient:
+            raise reason
+        self.unmatched[step] = reason
+
+    def _reason_of_nothing(self, step: StackStep, symbols: "FrameSymbols") -> UsageError | None:
+        """Applies a step; returns why it matches nothing, and None where it matches something."""
+        if step.step == "collapse-recursion":
+            # Without recursion there is nothing to collapse, and stacks are what was requested.
+            self._core.collapse_recursion()
+            return None
+        if step.step == "collapse-module":
+            return self._collapse_modules(step, symbols)
+        if step.step == "jit-only":
+            has_code = self._core.apply("only", symbols.of_kind("jit"))
+            self._core.apply("hide", [kind != "jit" for kind in symbols.kinds])
+            return None if has_code else UsageError("no sample has JIT-compiled code on its stack", hint=_ORIGINS)
+        if step.step == "tier":
+            return self._select_tier(step, symbols)
+        return self._select_functions(step, symbols)
+
+    def _select_functions(self, step: StackStep, symbols: "FrameSymbols") -> UsageError | None:
+        if (stack := symbols.stack_of_handle(step)) is not None:
+            if self._core.apply_to_stack(step.step == "only", stack):
+                return None
+            return UsageError(f"{step} is not a stack of the selected samples", hint="report --stacks lists them")
+        assert step.pattern is not None
+        marked = symbols.matching(step.pattern)
+        found = self._core.apply(step.step, marked)
+        return None if any(marked) and found else self._nothing(step, symbols, any(marked))
+
+    def _collapse_modules(self, step: StackStep, symbols: "FrameSymbols") -> UsageError | None:
+        assert step.pattern is not None
+        pattern = step.pattern.removeprefix("module:")
+        test = FramePattern.parse(f"module:{pattern}").test({name for name in symbols.modules if name})
+        names = list(dict.fromkeys(name for name in symbols.modules if name and test(name)))
+        numbers = {name: number for number, name in enumerate(names)}
+        groups = [numbers.get(name) if name else None for name in symbols.modules]
+        if names and self._core.collapse(groups, [last_part(name) for name in names]):
+            return None
+        return UsageError(f"{step} matches no module", hint=nearest_hint(pattern, symbols.module_names()))
+
+    def _select_tier(self, step: StackStep, symbols: "FrameSymbols") -> UsageError | None:
+        assert step.pattern is not None
+        pattern = step.pattern.removeprefix("tier:")
+        tiers = [tier or kind for tier, kind in zip(symbols.tiers, symbols.kinds, strict=True)]
+        test = FramePattern.parse(f"tier:{pattern}").test(set(tiers))
+        if self._core.apply("innermost", [test(tier) for tier in tiers]):
+            return None
+        return UsageError(f"no sample was taken in code of tier {pattern!r}", hint=nearest_hint(pattern, set(tiers)))
+
+    def _nothing(self, step: StackStep, symbols: "FrameSymbols", is_known: bool) -> UsageError:
+        """The error for a step that matches nothing, or, where the function is known, none that is left."""
+        assert step.pattern is not None
+        pattern = FramePattern.parse(step.pattern)
+        known = {
+            "name": symbols.function_names,
+            "module": symbols.module_names,
+            "path": symbols.path_names,
+            "tier": symbols.tier_names,
+        }[pattern.subject]()
+        where = "on a stack of the selected samples" if is_known else "here"
+        return UsageError(f"{step} matches nothing {where}", hint=nearest_hint(pattern.pattern.strip("/*"), known))
+
+
+_ORIGINS = "stacks have JIT-compiled code where the dump of the JIT is given with the samples"
+
+
+class FrameSymbols:
+    """The symbols of frames, by which patterns select them.
+
+    Attributes:
+        names: Their names.
+        modules: Their modules, as recorded; None where unknown.
+        tiers: Their tiers; None for code that is not JIT-compiled.
+        kinds: Their kinds: `jit`, `native`, `kernel` and so on.
+    """
+
+    def __init__(self, columns: Columns) -> None:
+        self.names: list[str] = [name or "" for name in columns["name"]]
+        self.modules: list[str | None] = columns["module"]
+        self.tiers: list[str | None] = columns["tier"]
+        self.kinds: list[str] = columns["kind"]
+        self._short_names: list[str] = columns["short_name"]
+        self._paths: list[str | None] = columns["path"]
+        self._groups: list[int] = columns["group_id"]
+        self._function_ids: list[int | None] = columns["function_id"]
+
+    def matching(self, text: str) -> list[bool]:
+        """Which symbols match a pattern, or are of the function that a handle such as `f12` stands for."""
+        pattern = FramePattern.parse(text)
+        if pattern.subject == "name":
+            return self._named(pattern)
+        texts = {"module": self.modules, "path": self._paths, "tier": self.tiers}[pattern.subject]
+        test = pattern.test({one for one in texts if one})
+        known = {one: test(one) for one in {one for one in texts if one}}
+        return [known.get(one, False) if one else False for one in texts]
+
+    def of_kind(self, kind: str) -> list[bool]:
+        """Which symbols are of a kind."""
+        return [one == kind for one in self.kinds]
+
+    def _named(self, pattern: FramePattern) -> list[bool]:
+        names = {*self.names, *self._short_names}
+        key = handle_key(pattern.pattern, "f")
+        if key is not None and pattern.pattern not in names:
+            return self.of_functions([key])
+        test = pattern.test(names)
+        known = {name: test(name) for name in names}
+        return [known[name] or known[short] for name, short in zip(self.names, self._short_names, strict=True)]
+
+    def stack_of_handle(self, step: StackStep) -> int | None:
+        """The stack by which a step selects samples, given as `s345`; None for a step with another pattern."""
+        pattern = step.pattern or ""
+        key = handle_key(pattern, "s") if step.step in ("only", "drop") else None
+        return None if key is None or pattern in {*self.names, *self._short_names} else key
+
+    def of_functions(self, function_ids: Sequence[int]) -> list[bool]:
+        """Which symbols are of functions, given by their keys, in any tier."""
+        ids = set(function_ids)
+        groups = {group for group, key in zip(self._groups, self._function_ids, strict=True) if key in ids}
+        return [group in groups for group in self._groups]
+
+    def function_names(self) -> list[str]:
+        """Names of functions."""
+        return sorted(set(self._short_names) - {""})
+
+    def module_names(self) -> list[str]:
+        """The last parts of the names of modules, the most frequent first."""
+        return [name for name, _ in Counter(last_part(name) for name in self.modules if name).most_common()]
+
+    def path_names(self) -> list[str]:
+        """The last parts of source files, the most frequent first."""
+        return [name for name, _ in Counter(last_part(name) for name in self._paths if name).most_common()]
+
+    def tier_names(self) -> list[str]:
+        """Names of tiers."""
+        return sorted({tier for tier in self.tiers if tier})
+
+
+def _quoted(text: str) -> str:
+    return f"'{text}'" if any(char in text for char in " *?[]()<>|&;$") else text

@@ -1,0 +1,218 @@
+"""The timeline of a profile: slices of threads and processes, for pictures of any part of the time."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+from perfuse import _core
+from perfuse.errors import UsageError
+from perfuse.selection import Selection
+from perfuse.table import Columns
+
+SLICE_BYTES = 18
+"""Memory of a slice and its part of the index."""
+
+
+class TimelineProfile(Protocol):
+    """A profile with events in time; `perfuse.Profile` is one."""
+
+    _fusion: _core.Profile
+
+    @property
+    def tables(self) -> Any:
+        """The common tables by name."""
+        ...
+
+    @property
+    def selection(self) -> Selection:
+        """The selected threads and time."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """The slices of one kind of a thread or process.
+
+    Attributes:
+        number: Its number.
+        kind: `calls`, `samples` (runs of equal frames of consecutive samples), `gc`, `jit`, `lock`, `custom`, `compile`
+            (code objects, at the time from which they can run) or `instants`.
+        thread_id: Key of its thread; None for a track of a process.
+        process_id: Key of its process; None for a track of a thread.
+        slices: Number of slices by depth.
+        span_ns: First start and last end; None without slices.
+        busy_ns: Sum of the durations of the outermost slices.
+    """
+
+    number: int
+    kind: str
+    thread_id: int | None
+    process_id: int | None
+    slices: tuple[int, ...]
+    span_ns: tuple[int, int] | None
+    busy_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A slice, with its place: track, depth, and position in that row. Times are on the profile's clock."""
+
+    track: int
+    depth: int
+    position: int
+    start_ns: int
+    duration_ns: int
+    symbol: int
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """Track, depth and position."""
+        return self.track, self.depth, self.position
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """What slices are called.
+
+    Attributes:
+        number: Its number in tiles.
+        name: Its name.
+        short_name: The name without arguments.
+        group: Symbols of one function in several tiers have the same.
+        function_id: Key of its function; None where it is not a function.
+        module: File that contains it.
+        tier: Its tier.
+        origin: Origin of its code.
+        path: Source file.
+        line: Line in it.
+        unnamed_because: Why it has no name.
+    """
+
+    number: int
+    name: str
+    short_name: str
+    group: int
+    function_id: int | None
+    module: str | None
+    tier: str | None
+    origin: str
+    path: str | None
+    line: int | None
+    unnamed_because: str | None
+
+
+class Timeline:
+    """Slices of a profile in rows that state what any part of the time looks like at any resolution.
+
+    Args:
+        profile: The profile.
+        event: Name of the event whose samples are shown; None for none.
+        zero_ns: First moment of the profile: tiles are counted from it.
+        memory_bytes: Most memory of the slices.
+        num_events: Number of events of calls, for the share of progress.
+        progress: Called with the name of the step and the completed share.
+
+    Raises:
+        UsageError: The slices need more memory.
+    """
+
+    def __init__(
+        self,
+        profile: TimelineProfile,
+        *,
+        event: str | None,
+        zero_ns: int,
+        memory_bytes: int,
+        num_events: int | None = None,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> None:
+        selection = profile.selection
+        threads = selection.keys(profile.tables["threads"]) if selection.selects_threads else None
+        self._profile = profile
+        self.zero_ns = zero_ns
+        try:
+            self.core = _core.Timeline(
+                profile._fusion,
+                event=event,
+                zero_ns=zero_ns,
+                max_slices=memory_bytes // SLICE_BYTES,
+                threads=threads,
+                time_ns=selection.time_ns,
+                num_events=num_events,
+                progress=progress,
+            )
+        except MemoryError:
+            raise UsageError(
+                f"the slices need more than {memory_bytes / 1e9:.3g} GB of memory",
+                hint="select a part of the time with --between A..B, or allow more with --memory",
+            ) from None
+        self.num_bytes = self.core.num_bytes
+        self.tracks = [
+            Track(number, kind, None if of_process else key, key if of_process else None, tuple(slices), span, busy)
+            for number, (kind, of_process, key, slices, span, busy) in enumerate(self.core.tracks())
+        ]
+
+    @property
+    def num_slices(self) -> int:
+        """Number of slices of all tracks."""
+        return sum(sum(track.slices) for track in self.tracks)
+
+    @cached_property
+    def symbols(self) -> list[Symbol]:
+        """The symbols, by their numbers: functions, then other names."""
+        columns = Columns(self.core.symbols())
+        names = (
+            "name",
+            "short_name",
+            "group_id",
+            "function_id",
+            "module",
+            "tier",
+            "origin",
+            "path",
+            "line",
+            "unnamed_because",
+        )
+        found = [Symbol(number, *row) for number, row in enumerate(columns.tuples(*names))]
+        labels = self.core.labels()
+        functions = self._functions({function_id for _, function_id, *_ in labels if function_id is not None})
+        groups: dict[Any, int] = {}
+        first = max((symbol.group for symbol in found), default=-1) + 1
+        for name, function_id, tier, origin in labels:
+            shown, path, line = (name, None, None) if function_id is None else functions[function_id]
+            group = groups.setdefault((name, function_id), first + len(groups))
+            found.append(Symbol(len(found), shown, shown, group, function_id, None, tier, origin, path, line, None))
+        return found
+
+    def _functions(self, keys: set[int]) -> dict[int, tuple[str, str | None, int | None]]:
+        """Name, path and line of functions."""
+        found = {key: (f"function {key}", None, None) for key in keys}
+        rows = Columns(self._profile.tables["functions"]).tuples("function_id", "name", "path", "line") if keys else ()
+        return {**found, **{key: (name, path, line) for key, name, path, line in rows if key in keys}}
+
+    def slice(self, place: tuple[int, int, int]) -> Slice | None:
+        """The slice at a place."""
+        row = self.core.slice(place)
+        return None if row is None else Slice(*row)
+
+    def parents(self, place: tuple[int, int, int]) -> list[Slice]:
+        """The slices around a slice, outermost first."""
+        return [Slice(*row) for row in self.core.parents(place)]
+
+    def neighbour(self, place: tuple[int, int, int], *, is_next: bool, same_symbol: bool) -> Slice | None:
+        """The slice after or before a slice: in its row, or the nearest in its track with its symbol."""
+        row = self.core.neighbour(place, is_next, same_symbol)
+        return None if row is None else Slice(*row)
+
+    def longest(
+        self,
+        time_ns: tuple[int, int],
+        *,
+        threads: Sequence[int] | None = None,
+        symbol: int | None = None,
+        limit: int = 20,
+    ) -> list[Slice]:
+        """The longest slices that start in a time range, the longest first."""
+        rows = self.core.longest(time_ns=time_ns, threads=threads, symbol=symbol, limit=limit)
+        return [Slice(*row) for row in rows]
