@@ -6,6 +6,15 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Properties are tried on the same values, unless `--hypothesis-seed` (`make test SEED=N`) gives others."""
+    settings.register_profile(
+        "perfuse", derandomize=config.getoption("hypothesis_seed") is None, deadline=None, database=None
+    )
+    settings.load_profile("perfuse")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from perfuse import Profile
 
 _SAMPLE = re.compile(r"^(?P<comm>.+?)\s+(?P<seconds>\d+)\.(?P<fraction>\d+):\s*$")
-_FRAME = re.compile(r"^\s+(?P<ip>[0-9a-f]+)\s")
+_FRAME = re.compile(r"^\s+(?P<ip>[0-9a-f]+)(?:\s|$)")
 _NO_ADDRESS = 2**64 - 1
 
 Chain = list[int]

@@ -9,6 +9,7 @@ import perfuse
 from perfuse import Profile
 from perfuse.analysis.callgraph import CallGraph, CallPaths, StackOrder
 from perfuse.analysis.latency import CallAccount
+from perfuse.analysis.stack_groups import StackGroups
 from perfuse.errors import UsageError
 
 PATHS = """
@@ -100,13 +101,14 @@ def test_stacks_by_the_name_of_the_innermost(account: CallAccount) -> None:
     assert stacks == [stack for stack in paths.top() if stack.functions[-1].name == name]
 
 
-def test_the_tree_has_every_path_below_its_caller(profile: Profile, account: CallAccount) -> None:
+def test_the_tree_has_every_path_below_its_caller(profile: Profile) -> None:
     above: list[int] = []
     found: Numbers = {}
-    for node in CallPaths(account).tree(min_share=0):
+    for node in StackGroups(profile, "wall-time").tree().nodes:
         del above[node.depth :]
+        assert node.function.function_id is not None
         above.append(node.function.function_id)
-        found[tuple(above)] = (node.num_calls, node.total_ns, node.self_ns)
+        found[tuple(above)] = (node.weight.self_count, node.weight.total_weight, node.weight.self_weight)
     assert found == _paths(profile)
     siblings: dict[tuple[int, ...], list[int]] = {}
     for path, (_, total, _) in found.items():
@@ -114,19 +116,13 @@ def test_the_tree_has_every_path_below_its_caller(profile: Profile, account: Cal
     assert all(totals == sorted(totals, reverse=True) for totals in siblings.values())
 
 
-def test_the_tree_is_cut(account: CallAccount) -> None:
-    paths = CallPaths(account)
-    whole = list(paths.tree(min_share=0))
-    assert list(paths.tree(min_share=0.05)) == [node for node in whole if node.total_ns >= 0.05 * paths.whole_ns]
-    assert list(paths.tree(min_share=0, max_depth=1)) == [node for node in whole if node.depth <= 1]
-
-
 def test_calls_that_took_no_time_are_in_the_tree(xray_corpus: Path) -> None:
     # The clock of this log does not advance.
-    account = CallAccount(perfuse.fuse(xray_corpus / "fdr-old" / "small_nc-v4.xray"), paths=True)
-    paths = CallPaths(account)
-    assert paths.whole_ns == 0
-    assert sum(node.num_calls for node in paths.tree()) == account.totals.num_calls == 102
+    profile = perfuse.fuse(xray_corpus / "fdr-old" / "small_nc-v4.xray")
+    account = CallAccount(profile, paths=True)
+    assert CallPaths(account).whole_ns == 0
+    nodes = StackGroups(profile).tree().nodes
+    assert sum(node.weight.self_count for node in nodes) == account.totals.num_calls == 102
 
 
 def test_an_unknown_order_is_refused(account: CallAccount) -> None:

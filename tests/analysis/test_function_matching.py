@@ -1,6 +1,7 @@
 """Functions of two recordings that are the same: by name, by their place among the lines around them."""
 
 import random
+from collections.abc import Callable
 
 import pytest
 
@@ -25,6 +26,13 @@ def test_methods_of_one_name_are_distinguished_by_line_and_file() -> None:
 def test_anonymous_functions_on_one_line_are_distinguished_by_column() -> None:
     a = [_in_file("(anonymous)", 5, column) for column in (1, 20, 30)]
     assert _pairs(a, a[::-1]) == {one: one for one in a}
+
+
+def test_equal_functions_at_one_place_are_a_group() -> None:
+    a = [_in_file("(anonymous)", 5), _in_file("(anonymous)", 5), _in_file("f", 9)]
+    matches = match_functions(a, a[::-1])
+    assert [(pair.a, pair.b) for pair in matches.pairs] == [(2, 0)]
+    assert matches.groups == [([0, 1], [1, 2])]
 
 
 def test_lines_move_with_the_functions_around_them() -> None:
@@ -87,3 +95,112 @@ def test_any_order_gives_the_same_pairs() -> None:
         wrong = [(original[a[pair.a]], after[b[pair.b]]) for pair in found if a[pair.a] != b[pair.b]]
         assert not wrong, seed
         assert added or len(found) == 30
+
+
+Edited = tuple[FunctionIdentity, FunctionIdentity | None]
+"""A function of the source before, and what it is in the source after; None where it was removed."""
+
+
+def _moved(line: int, edits: dict[int, int]) -> int:
+    """Where a line is after lines were added in front of others."""
+    return line + sum(added for before, added in edits.items() if line >= before)
+
+
+def _java(edits: dict[int, int]) -> list[Edited]:
+    """Overloads have one name in some recordings; lambdas and accessors have numbers of the run."""
+    path = "Orders.java"
+    names = [(f"Orders.step{n % 7}", 10 + 9 * n) for n in range(20)]
+    names += [("Orders.lambda$run$0", 200), ("Orders.total(Item)", 210), ("Orders.total(Item, Tax)", 220)]
+    found: list[Edited] = [
+        (
+            FunctionIdentity(name, "[jit] OpenJDK", path, line),
+            FunctionIdentity(name, "[jit] OpenJDK", path, _moved(line, edits)),
+        )
+        for name, line in names
+    ]
+    numbered = [
+        ("Orders$$Lambda$14/0x0000000800c0{}.apply", "1000", "2c30"),
+        ("jdk.GeneratedMethodAccessor{}", "12", "7"),
+    ]
+    for name, before, after in numbered:
+        of = (FunctionIdentity(name.format(number), "[jit] OpenJDK") for number in (before, after))
+        found.append((next(of), next(of)))
+    return found
+
+
+def _cpp(edits: dict[int, int]) -> list[Edited]:
+    """Template instances, lambdas of one function, clones."""
+    path = "/src/shade.cc"
+    names = [(f"shade<{kind}>(Ray const&)", 10) for kind in ("Diffuse", "Glass", "Metal")]
+    names += [("operator()", line) for line in (40, 42, 48)] + [("(anonymous namespace)::mix", 60), ("trace", 70)]
+    found: list[Edited] = [
+        (FunctionIdentity(name, "/b1/prog", path, line), FunctionIdentity(name, "/b2/prog", path, _moved(line, edits)))
+        for name, line in names
+    ]
+    found += [
+        (FunctionIdentity("pack.constprop.0", "/b1/prog"), FunctionIdentity("pack.constprop.1", "/b2/prog")),
+        (FunctionIdentity("pack.cold", "/b1/prog"), FunctionIdentity("pack.cold", "/b2/prog")),
+        (FunctionIdentity("pack", "/b1/prog"), FunctionIdentity("pack", "/b2/prog")),
+        (FunctionIdentity("memcpy", "/lib/libc.so.6"), FunctionIdentity("memcpy", "/lib/libc.so.7")),
+    ]
+    return found
+
+
+def _rust(edits: dict[int, int]) -> list[Edited]:
+    """Hashes of crates differ between builds; closures share a name."""
+    path = "src/main.rs"
+    found: list[Edited] = [
+        (
+            FunctionIdentity(f"app::{name}::h{number:016x}", "app", path, line),
+            FunctionIdentity(f"app::{name}::h{number * 7919 + 5:016x}", "app", path, _moved(line, edits)),
+        )
+        for number, (name, line) in enumerate([("parse", 5), ("emit", 30), ("main", 80), ("Tree::walk", 120)], 1)
+    ]
+    found += [
+        (
+            FunctionIdentity("app::run::{{closure}}", "app", path, line),
+            FunctionIdentity("app::run::{{closure}}", "app", path, _moved(line, edits)),
+        )
+        for line in (50, 55, 61)
+    ]
+    return found
+
+
+def _javascript(edits: dict[int, int]) -> list[Edited]:
+    path = "/w/app.js"
+    names = [
+        ("load", 3),
+        ("(anonymous)", 8),
+        ("(anonymous)", 8),
+        ("run", 20),
+        ("run", 33),
+        ("(anonymous)", 36),
+        ("end", 50),
+    ]
+    return [
+        (
+            FunctionIdentity(name, "[jit] V8", path, line, 2 + place),
+            FunctionIdentity(name, "[jit] V8", path, _moved(line, edits), 2 + place),
+        )
+        for place, (name, line) in enumerate(names)
+    ]
+
+
+@pytest.mark.parametrize("edits", [{}, {1: 3}, {35: 2}, {5: 1, 45: 4}, {41: 2, 58: 9}])
+@pytest.mark.parametrize("language", [_java, _cpp, _rust, _javascript])
+def test_functions_of_an_edited_source_are_never_mixed_up(
+    language: Callable[[dict[int, int]], list[Edited]], edits: dict[int, int]
+) -> None:
+    known = language(edits)
+    for seed in range(5):
+        dice = random.Random(seed)
+        removed = dice.randrange(len(known)) if seed else None
+        a = [one for one, _ in known]
+        kept = [place for place in range(len(known)) if place != removed]
+        dice.shuffle(kept)
+        b = [known[place][1] for place in kept]
+        matches = match_functions(a, [one for one in b if one is not None])
+        wrong = [(a[pair.a], b[pair.b]) for pair in matches.pairs if pair.a != kept[pair.b]]
+        assert not wrong
+        if seed == 0 and not edits:
+            assert len(matches.pairs) == len(known)

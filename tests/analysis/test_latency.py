@@ -6,9 +6,10 @@ import pytest
 
 import perfuse
 from perfuse import Profile
-from perfuse.analysis.latency import CallAccount, matcher
+from perfuse.analysis.latency import CallAccount
 from perfuse.analysis.orders import ORDERS
 from perfuse.errors import UsageError
+from perfuse.name_pattern import matcher
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 import pytest
 from small_profile import MS, small_profile
 
+import perfuse as pf
 from perfuse.analysis.sampled import SampleFilter, events
 from perfuse.analysis.weights import Weights
 from perfuse.errors import UsageError
@@ -115,3 +116,17 @@ def test_sums_agree_with_sql(expected_script):
     found = sorted((row.name, row.total_samples) for row in Weights(profile).functions() if row.function_id is not None)
     assert found == expected
     assert sum(row.self_samples for row in Weights(profile).functions()) == events(profile)[0].num_samples
+
+
+def test_the_heaviest_of_many_functions_are_found_without_the_others():
+    """Equal ones are sorted by name; the rest is counted."""
+    names = [f"f{(7 * number) % 1000:03}" for number in range(1000)]
+    text = "".join(f"main;{name} {1 + (name in {'f500', 'f400'})}\n" for name in names)
+    weights = Weights(pf.fuse(text.encode()))
+    assert weights.num_functions == 1001
+    assert [row.name for row in weights.functions(4)] == ["f400", "f500", "f000", "f001"]
+    assert [row.name for row in weights.functions(2, order="total")] == ["main", "f400"]
+    assert [row.name for row in weights.functions()[-2:]] == ["f999", "main"]
+    assert weights.functions(0) == []
+    (group,) = weights.groups("module")
+    assert (group.name, group.self_weight, group.self_samples) == ("[unknown]", 1002, 1002)

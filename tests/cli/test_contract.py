@@ -269,7 +269,8 @@ def _names(value: object) -> set[str]:
         (("tables", "--json", DUMP), set()),
         (("report", "--json", DUMP), set()),
         (("report", "--json", "perf.data", DUMP), set()),
-        (("report", "--json", "--graph", "--tree", "--stacks", "--per-thread", LOG), set()),
+        (("report", "--json", "--graph", "--per-thread", LOG), set()),
+        (("report", "--json", "--tree", "--stacks", LOG), set()),
         (("doctor", "--json"), set()),
     ],
 )

@@ -14,7 +14,13 @@ from perfuse.cli.verbs import VERBS, Verb
 
 ASKS_A_PROGRAM = "mono"
 """A verb whose examples need a running program; tests/producers tests it."""
-EXAMPLES = [example for name in VERBS if name != ASKS_A_PROGRAM for example in command_named(name).examples]
+FLEET = "fleet"
+"""A verb whose examples need a dataset; tests/fleet runs them."""
+SERVE = ("view", "mcp")
+"""Verbs whose examples end when the user wants; tests/cli/test_view.py and tests/service/test_mcp.py run them."""
+EXAMPLES = [
+    example for name in VERBS if name not in (ASKS_A_PROGRAM, FLEET, *SERVE) for example in command_named(name).examples
+]
 
 
 @pytest.mark.parametrize("columns", [80, 140])

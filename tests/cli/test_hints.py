@@ -70,7 +70,7 @@ def producer(perfuse: Perfuse, name: str) -> dict[str, str]:
 
 def test_doctor_looks_for_the_agent_of_java(perfuse: Perfuse, machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(machine / "bin" / "java", 'openjdk version "17.0.15"')
-    monkeypatch.setattr("perfuse.cli.doctor.LIBRARY_DIRECTORIES", ("~/lib",))
+    monkeypatch.setattr("perfuse.capture.installed.LIBRARY_DIRECTORIES", ("~/lib",))
     without = producer(perfuse, "java")
     assert without["state"] == "limited"
     assert "no libperf-jvmti.so" in without["detail"]

@@ -74,7 +74,7 @@ def test_a_group_by_over_calls_does_not_hold_them(long_log: Path, tmp_path: Path
     per_function = CALLS_PER_BUFFER // FUNCTIONS
     assert [row[1:] for row in few] == [[per_function, per_function * TICKS]] * FUNCTIONS
     assert [row[1:] for row in many] == [[30 * per_function, 30 * per_function * TICKS]] * FUNCTIONS
-    assert peak - least < 100e6, f"{peak / 1e6:.0f} MB, {least / 1e6:.0f} MB for a thirtieth of the calls"
+    assert peak - least < 150e6, f"{peak / 1e6:.0f} MB, {least / 1e6:.0f} MB for a thirtieth of the calls"
 
 
 @pytest.mark.truth(recording="xray_fdr", path="api:Profile.sql", source="calls written by the test")

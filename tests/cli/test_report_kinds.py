@@ -40,11 +40,11 @@ def test_kind(perfuse: Perfuse, words: tuple[str, ...], kind: str) -> None:
         ((DUMP, "--section", "gc"), "--section", "runtime logs (Mono)"),
         ((DUMP, "--graph"), "--graph", "call traces (XRay)"),
         ((DUMP, "--event", "cycles"), "--event", "samples (perf.data)"),
-        ((DUMP, "--stacks"), "--stacks", "runtime logs (Mono) and call traces (XRay)"),
+        ((DUMP, "--stacks"), "--stacks", "runtime logs (Mono)"),
         ((SAMPLES, "--format", "csv"), "--format", "call traces (XRay)"),
         ((LOG, "--track", "0x10"), "--track", "runtime logs (Mono)"),
-        ((MONO, "--by", "thread"), "--by", "call traces (XRay)"),
-        ((UNWIND, "--tree"), "--tree", "call traces (XRay)"),
+        ((MONO, "--graph"), "--graph", "call traces (XRay)"),
+        ((UNWIND, "--per-thread"), "--per-thread", "call traces (XRay)"),
     ],
 )
 def test_an_option_of_another_kind(perfuse: Perfuse, words: tuple[str, ...], flag: str, belongs_to: str) -> None:

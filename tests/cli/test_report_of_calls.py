@@ -31,18 +31,20 @@ def test_json(perfuse: Perfuse) -> None:
     (clock,) = report["clocks"]
     assert (clock["stated_hz"], clock["hz_source"]) == (2596127000, "unverified")
     assert report["instants"] == [{"kind": "custom_event", "event_type": None, "count": 4}]
-    assert report["edges"] is report["trees"] is None
+    assert report["edges"] is None
     whole = sum(one["busy_ns"] for one in report["threads"])
     assert sum(one["self_ns"] for one in report_json(perfuse, "--limit", "0")["functions"]) == whole
 
 
 def test_views(perfuse: Perfuse) -> None:
-    report = report_json(perfuse, "--graph", "--tree", "--stacks", "--limit", "0")
-    assert [one["sort"] for one in report["stacks"]] == ["self", "total", "count"]
+    report = report_json(perfuse, "--graph", "--limit", "0")
     assert sum(edge["num_calls"] for edge in report["edges"]) == 102
     assert [edge["callee"]["name"] for edge in report["edges"] if edge["caller"] is None] == ["run(int)"]
-    (tree,) = report["trees"]
-    assert (tree["nodes"][0]["function"], tree["nodes"][0]["depth"]) == ("run(int)", 0)
+    tree = report_json(perfuse, "--tree", "--limit", "0")["tree"]
+    assert (tree["nodes"][0]["function"]["name"], tree["nodes"][0]["depth"]) == ("run(int)", 0)
+    assert sum(node["self_count"] for node in tree["nodes"]) == 102
+    done = perfuse("report", LOG, "--tree", "--per-thread")
+    assert (done.code, done.out) == (2, "")
 
 
 def test_a_selection(perfuse: Perfuse) -> None:
@@ -87,7 +89,7 @@ def test_csv_as_llvm_xray_prints_it(perfuse: Perfuse) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("jit-2345.dump", "--stacks"), "--stacks is an option for runtime logs (Mono) and call traces (XRay)"),
+        (("jit-2345.dump", "--stacks"), "--stacks is an option for runtime logs (Mono)"),
         ((LOG, "--sort", "slf"), "'slf' is not one of"),
         ((LOG, "--function", "/(/"), "not a valid regular expression"),
         ((), "nothing to report"),

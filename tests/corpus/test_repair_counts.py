@@ -44,7 +44,8 @@ def differences(before: Counter[str], after: Counter[str]) -> dict[str, tuple[in
 @pytest.mark.truth(recording="perf_data", path="repair", source="perf script -D of both files")
 @pytest.mark.parametrize("name", ["wasmtime50", "node20", "openjdk17-jvmti"])
 def test_perf_data(jitdump_corpus: Path, tmp_path: Path, name: str) -> None:
-    source, out = jitdump_corpus / "produced" / f"{name}.perf.data", tmp_path / "out"
+    source, out = tmp_path / "in", tmp_path / "out"
+    source.write_bytes((jitdump_corpus / "produced" / f"{name}.perf.data").read_bytes() + b"after the last section")
     found, result = stated(source, out)
     before, after = (Counter(record for *_, record in perf_records(path)) for path in (source, out))
     assert found == differences(before, after)
@@ -56,17 +57,20 @@ def test_perf_data(jitdump_corpus: Path, tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.truth(recording="perf_data", path="repair", source="perf script -D of both files")
-@pytest.mark.parametrize(("name", "kinds"), [("pipe", "HEADER_"), ("zstd", "COMPRESSED")])
-def test_records_that_the_output_has_in_another_form(tmp_path: Path, name: str, kinds: str) -> None:
+@pytest.mark.parametrize(("name", "kinds", "lost"), [("pipe", "HEADER_", ["PD003"]), ("zstd", "COMPRESSED", [])])
+def test_records_that_the_output_has_in_another_form(tmp_path: Path, name: str, kinds: str, lost: list[str]) -> None:
     """Records of a pipe become the header of a file, compressed records are unpacked: nothing is lost."""
-    source = ROOT / "crates" / "formats" / "perf_data" / "src" / "testdata" / f"{name}.perf.data"
+    whole = ROOT / "crates" / "formats" / "perf_data" / "src" / "testdata" / f"{name}.perf.data"
+    source = tmp_path / "in"
+    # A recording without damage would be copied.
+    source.write_bytes(whole.read_bytes() + bytes(8))
     found, result = stated(source, tmp_path / "out")
     assert any(kinds in kind for kind in found)
     assert all(one.reason for one in result.differences if one.records_out < one.records_in)
-    assert result.lost == []
+    assert [one.code for one in result.lost] == lost
     texts = [
         subprocess.run(["perf", "script", "-i", path], capture_output=True, check=True).stdout
-        for path in (source, tmp_path / "out")
+        for path in (whole, tmp_path / "out")
     ]
     assert texts[0] == texts[1] != b""
 
@@ -99,12 +103,24 @@ def test_xray(xray_corpus: Path, tmp_path: Path, name: str) -> None:
 
 
 def test_the_command_states_both_numbers(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    source = ROOT / "crates" / "formats" / "perf_data" / "src" / "testdata" / "pipe.perf.data"
+    source = tmp_path / "in"
+    whole = ROOT / "crates" / "formats" / "perf_data" / "src" / "testdata" / "zstd.perf.data"
+    source.write_bytes(whole.read_bytes() + bytes(8))
+    result = pf.repair(source, tmp_path / "by-api")
+    numbers = result.records_in, result.records_out
+    (packed,) = (one for one in result.differences if "COMPRESSED" in one.kind)
     assert run(["repair", str(source), "-o", str(tmp_path / "out")]) == 0
     first, *rest = capfd.readouterr().out.splitlines()
-    assert first == f"73 records read, 50 written to {tmp_path / 'out'}; 0 changes; nothing lost"
-    assert "  PERF_RECORD_HEADER_FEATURE  21 read, 0 written: in the header of the written file" in rest
+    assert first == f"{numbers[0]} records read, {numbers[1]} written to {tmp_path / 'out'}; 1 change; nothing lost"
+    assert f"  {packed.kind}  {packed.records_in} read, 0 written: {packed.reason}" in rest
     assert run(["repair", str(source), "-o", str(tmp_path / "out.gz"), "--json"]) == 0
     document = json.loads(capfd.readouterr().out)
-    assert (document["records_in"], document["records_out"], document["num_changes"]) == (73, 50, 0)
+    assert (document["records_in"], document["records_out"], document["num_changes"]) == (*numbers, 1)
     assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == (tmp_path / "out").read_bytes()
+
+
+def test_a_recording_without_damage_is_copied(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    source = ROOT / "crates" / "formats" / "perf_data" / "src" / "testdata" / "pipe.perf.data"
+    assert run(["repair", str(source), "-o", str(tmp_path / "out")]) == 0
+    assert capfd.readouterr().out == f"73 records read, 73 written to {tmp_path / 'out'}; 0 changes; nothing lost\n"
+    assert (tmp_path / "out").read_bytes() == source.read_bytes()

@@ -51,6 +51,9 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     sframe.from_eh_frame(UNWOUND / "orders").section.write_into(UNWOUND / "orders", tmp_path / "orders.new")
     shutil.copy(UNWOUND / "libsmall.so", tmp_path)
     shutil.copy(MANAGED, tmp_path)
+    shutil.copy(EXAMPLE / "postcards.js", tmp_path)
+    for side in ("before", "after"):
+        shutil.copytree(ROOT / "examples" / "slower" / side, tmp_path / side)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 import time
@@ -12,6 +11,8 @@ from typing import Any
 
 import pytest
 from small_profile import small_profile
+
+from node_peers import node_modules
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -71,16 +72,7 @@ def golden() -> Any:
 @pytest.fixture(scope="session")
 def peers() -> Path:
     """node_modules with the viewers."""
-    if not shutil.which("npm"):
-        pytest.skip("npm is not installed")
-    build = ROOT / "build" / "exporter-peers"
-    build.mkdir(parents=True, exist_ok=True)
-    package = (HERE / "peers" / "package.json").read_text()
-    here = build / "package.json"
-    if not here.exists() or here.read_text() != package or not (build / "node_modules").exists():
-        here.write_text(package)
-        subprocess.run(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"], cwd=build, check=True)
-    return build / "node_modules"
+    return node_modules(HERE / "peers" / "package.json")
 
 
 class ProfilerCli:
@@ -93,7 +85,7 @@ class ProfilerCli:
         self._environment = os.environ | {"PROFILER_CLI_SESSION_DIR": str(sessions)}
         self._server: subprocess.Popen[bytes] | None = None
 
-    def load(self, path: Path) -> None:
+    def load(self, path: Path | str) -> None:
         # Its own `load` gives the server half a second to start, which a busy machine may need longer for.
         command = [*self._command, "--daemon", str(path), "--session", "test"]
         self._server = subprocess.Popen(command, env=self._environment, stdout=subprocess.DEVNULL)

@@ -86,7 +86,7 @@ def test_graphviz_draws_hostile_names() -> None:
     out = io.BytesIO()
     export(hostile(), out, to="dot", min_share=0.0)
     both = function_graph(hostile(), edges=True)
-    difference = "\n".join(dot_diff_lines(Difference(both, both), min_share=0.0))
+    difference = "\n".join(dot_diff_lines(Difference([both], [both]), min_share=0.0))
     for graph in (out.getvalue(), difference.encode("utf-8")):
         drawn = ET.fromstring(output_of("dot", "-Tsvg", given=graph))
         texts = [element.text for element in drawn.iter("{http://www.w3.org/2000/svg}text")]
@@ -98,7 +98,7 @@ def test_colours_of_a_difference_show_its_sign(xray_corpus: Path) -> None:
     program = {0: xray_corpus / "bin" / "small22"}
     logs = [xray_corpus / "fdr" / "small-v5.xray", xray_corpus / "basic" / "basic-small-v3.xray"]
     sides = [function_graph(perfuse.fuse(log, maps=program), edges=True) for log in logs]
-    difference = Difference(*sides)
+    difference = Difference(*([one] for one in sides))
     signs = set()
     drawn = "\n".join(dot_diff_lines(difference, min_share=0.0))
     for one in difference.functions:

@@ -144,14 +144,17 @@ def check_agreement(profile: Any, profiler: Any, path: Path) -> None:
     assert threads.keys() == {tid for (tid,) in sampled}
     trees = call_trees(profile)
     for tid, handle in threads.items():
-        profiler.ask("thread", "select", handle)
-        functions = profiler.ask("thread", "functions", "--limit", "0", "--include-idle")["functions"]
+        functions = profiler.ask("thread", "functions", "--thread", handle, "--limit", "0", "--include-idle")[
+            "functions"
+        ]
         theirs: Counter[tuple[str, str]] = Counter()
         for function in functions:
             theirs["self", function["name"]] += function["selfSamples"]
             theirs["total", function["name"]] += function["totalSamples"]
         assert theirs == function_counts(profile, tid)
-        tree = profiler.ask("thread", "samples-top-down", "--max-lines", "1000000", "--include-idle")
+        tree = profiler.ask(
+            "thread", "samples-top-down", "--thread", handle, "--max-lines", "1000000", "--include-idle"
+        )
         assert flat(tree["regularCallTree"]["children"]) == trees[tid]
 
 
@@ -172,8 +175,7 @@ def test_the_front_end_counts_milliseconds(small: FakeProfile, profiler: Any, tm
     profiler.load(tmp_path / "p.json")
     totals = {}
     for handle in ("t-0", "t-1"):
-        profiler.ask("thread", "select", handle)
-        listed = profiler.ask("thread", "functions", "--limit", "0", "--include-idle")["functions"]
+        listed = profiler.ask("thread", "functions", "--thread", handle, "--limit", "0", "--include-idle")["functions"]
         totals[handle] = {function["name"]: function["totalSamples"] for function in listed}
     assert totals["t-0"] == {"main": 100, "run": 100}
     assert totals["t-1"] == {"main": 8, "run": 6, "add": 5, "[unknown] app": 1, "sys_read": 1}
@@ -210,7 +212,7 @@ def function_counts(profile: Any, tid: int) -> Counter[tuple[str, str]]:
     rows = profile.sql(f"""
         WITH RECURSIVE named AS (
             SELECT s.stack_id, parent_stack_id,
-                coalesce(function_id::VARCHAR, f.kind || coalesce(f.mapping_id::VARCHAR, '')) AS function,
+                coalesce(function_id::VARCHAR, f.kind || coalesce(m.path, '')) AS function,
                 coalesce(fn.name, CASE f.kind
                     WHEN 'kernel' THEN '[unknown] kernel' WHEN 'jit' THEN '[unknown] jit'
                     ELSE coalesce('[unknown] ' || parse_filename(m.path), '[unknown]') END) AS name

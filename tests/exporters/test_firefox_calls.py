@@ -34,8 +34,9 @@ def tracks(profiler: Any, facts: dict[str, Any]) -> dict[tuple[str, str], dict[s
     """The functions of each track, by its name and handle."""
     found = {}
     for thread in (thread for process in facts["processes"] for thread in process["threads"]):
-        profiler.ask("thread", "select", thread["threadHandle"])
-        listed = profiler.ask("thread", "functions", "--limit", "0", "--include-idle")["functions"]
+        listed = profiler.ask(
+            "thread", "functions", "--thread", thread["threadHandle"], "--limit", "0", "--include-idle"
+        )["functions"]
         found[thread["name"], thread["threadHandle"]] = {function["name"]: function for function in listed}
     return found
 
@@ -66,8 +67,7 @@ def test_calls_have_their_times_in_the_front_end(pair: Path, profiler: Any, tmp_
 def test_each_call_is_a_marker(pair: Path, profiler: Any, tmp_path: Path) -> None:
     profile = perfuse.fuse(pair / "fdr.xray", maps={0: pair / "p"})
     loaded(profiler, tmp_path / "p.json", profile)
-    profiler.ask("thread", "select", "t-0")
-    listed = profiler.ask("thread", "markers", "--list", "--limit", "0")["flatMarkers"]
+    listed = profiler.ask("thread", "markers", "--thread", "t-0", "--list", "--limit", "0")["flatMarkers"]
     assert Counter(marker["name"] for marker in listed) == _CALLS
     sleeps = [marker["duration"] for marker in listed if marker["name"] == "leaf_10ms"]
     assert all(0.93 * 10 < duration < 20 for duration in sleeps)
@@ -90,8 +90,7 @@ def test_too_many_calls_are_sums(pair: Path, profiler: Any, tmp_path: Path) -> N
     found = tracks(profiler, facts)
     assert {name: function["selfSamples"] for name, function in found["1233 (calls)", "t-0"].items()} == _CALLS
     assert found["1233 (wall-time)", "t-1"]["leaf_10ms"]["selfPercentage"] == pytest.approx(80, abs=3)
-    profiler.ask("thread", "select", "t-0")
-    assert profiler.ask("thread", "markers", "--list", "--limit", "0").get("flatMarkers", []) == []
+    assert profiler.ask("thread", "markers", "--thread", "t-0", "--list", "--limit", "0").get("flatMarkers", []) == []
 
 
 @pytest.mark.truth(recording="mono_allocations", path="convert:firefox", source="profiler-cli; mprof-report")

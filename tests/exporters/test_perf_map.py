@@ -69,7 +69,7 @@ def test_perf_names_samples_by_it(tmp_path: Path) -> None:
     if not (shutil.which("perf") and shutil.which("node")):
         pytest.skip("perf or node is not installed")
     (tmp_path / "p.js").write_text(_PROGRAM)
-    recorder = ["perf", "record", "-q", "-e", "cpu-clock", "-k", "mono", "-o", "perf.data", "--"]
+    recorder = ["perf", "record", "-qN", "-e", "cpu-clock", "-k", "mono", "-o", "perf.data", "--"]
     record = [*recorder, "node", "--perf-prof", "p.js"]
     done = subprocess.run(record, cwd=tmp_path, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -45,7 +45,8 @@ def format_by_name(path: Path, head: bytes) -> set[str]:
 def test_no_corpus_file_is_taken_for_another_format(
     jitdump_corpus: Path, xray_corpus: Path, mono_corpus: Path, sframe_corpus: Path
 ) -> None:
-    recognized: dict[str, int] = dict.fromkeys((one.name for one in formats()), 0)
+    # The corpus contains what other programs wrote, and no saved profiles.
+    recognized = {one.name: 0 for one in formats() if one.role != "saved_profile"}
     for path, head in corpus_files([jitdump_corpus, xray_corpus, mono_corpus, sframe_corpus]):
         expected = format_by_name(path, head)
         found = {name for name, _ in _core.sniff(head)}

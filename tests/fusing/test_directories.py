@@ -17,7 +17,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("no perf")
     directory = tmp_path_factory.mktemp("threads") / "perf.data"
     burn = "i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done"
-    command = [perf, "record", "--threads", "-q", "-e", "cpu-clock", "-F", "999", "-k", "mono", "-g", "-o", directory]
+    command = [perf, "record", "--threads", "-qN", "-e", "cpu-clock", "-F", "999", "-k", "mono", "-g", "-o", directory]
     done = subprocess.run(
         [*command, "--", "sh", "-c", burn + " & " + burn + "; wait"], capture_output=True, check=False
     )

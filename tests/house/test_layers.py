@@ -7,36 +7,54 @@ from pathlib import Path
 ASSOCIATED = {"Item", "Error", "Output", "Target", "Builder"}
 """Names of associated types, which traits prescribe."""
 
-BYTES = {"perfuse-wire", "perfuse-tables", "perfuse-recording", "perfuse-workers"}
+BYTES = {"perfuse-wire", "perfuse-tables", "perfuse-recording", "perfuse-stopping", "perfuse-workers"}
 FOLDERS = sorted(path.parent.name for path in Path(__file__).parents[2].glob("crates/formats/*/Cargo.toml"))
 FORMATS = {f"perfuse-{name.replace('_', '-')}" for name in FOLDERS if name != "registry"}
 OWN: dict[str, set[str]] = {
     "perfuse-corpus": set(),  # for tests only
-    "perfuse-workers": set(),
+    "perfuse-stopping": set(),
+    "perfuse-allocator": {"perfuse-stopping"},
+    "perfuse-workers": {"perfuse-stopping"},
     "perfuse-mapped": set(),
-    "perfuse-wire": set(),
-    "perfuse-tables": set(),
-    "perfuse-recording": {"perfuse-wire", "perfuse-tables", "perfuse-mapped"},
+    "perfuse-wire": {"perfuse-stopping"},
+    "perfuse-tables": {"perfuse-stopping"},
+    "perfuse-recording": {"perfuse-wire", "perfuse-tables", "perfuse-mapped", "perfuse-stopping"},
     **dict.fromkeys(FORMATS, BYTES),
     "perfuse-formats": {"perfuse-wire", "perfuse-recording", *FORMATS},
-    "perfuse-binaries": {"perfuse-tables", "perfuse-mapped"},
-    "perfuse-engine": {"perfuse-tables", "perfuse-binaries", "perfuse-workers"},
-    "perfuse-writers": {"perfuse-tables", "perfuse-engine"},
+    "perfuse-binaries": {"perfuse-tables", "perfuse-mapped", "perfuse-stopping"},
+    "perfuse-disassembly": set(),
+    "perfuse-engine": {"perfuse-tables", "perfuse-binaries", "perfuse-stopping", "perfuse-workers"},
+    "perfuse-writers": {"perfuse-tables", "perfuse-engine", "perfuse-stopping"},
     "perfuse-profile": {
         "perfuse-wire",
         "perfuse-tables",
         "perfuse-formats",
         "perfuse-binaries",
+        "perfuse-disassembly",
         "perfuse-engine",
+        "perfuse-stopping",
         "perfuse-workers",
         "perfuse-writers",
     },
-    "perfuse-python": {
+    "perfuse-fuzzing": {
         "perfuse-wire",
         "perfuse-tables",
         "perfuse-formats",
         "perfuse-binaries",
+        "perfuse-disassembly",
         "perfuse-engine",
+        "perfuse-writers",
+        "perfuse-profile",
+    },
+    "perfuse-python": {
+        "perfuse-allocator",
+        "perfuse-wire",
+        "perfuse-tables",
+        "perfuse-formats",
+        "perfuse-binaries",
+        "perfuse-disassembly",
+        "perfuse-engine",
+        "perfuse-stopping",
         "perfuse-workers",
         "perfuse-writers",
         "perfuse-profile",
@@ -58,7 +76,15 @@ def test_only_one_crate_names_python(crates: dict[str, set[str]]) -> None:
 
 
 def test_crates_that_see_file_content_deny_panics(root: Path) -> None:
-    for crate in ("wire", "recording", "binaries", "engine", "profile", *(f"formats/{name}" for name in FOLDERS)):
+    for crate in (
+        "wire",
+        "recording",
+        "binaries",
+        "disassembly",
+        "engine",
+        "profile",
+        *(f"formats/{name}" for name in FOLDERS),
+    ):
         text = (root / "crates" / crate / "src" / "lib.rs").read_text(encoding="utf-8")
         for lint in ("unwrap_used", "expect_used", "indexing_slicing", "arithmetic_side_effects", "panic"):
             assert f"clippy::{lint}" in text, f"{crate} does not deny {lint}"
@@ -67,7 +93,7 @@ def test_crates_that_see_file_content_deny_panics(root: Path) -> None:
 def test_bindings_stay_thin(root: Path) -> None:
     """Joining recordings is the profile crate's work: the bindings convert arguments and results."""
     sources = (root / "crates" / "python" / "src").rglob("*.rs")
-    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in sources) < 3500
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in sources) < 4800
 
 
 def test_no_crate_is_large(root: Path) -> None:

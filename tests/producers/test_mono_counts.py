@@ -158,7 +158,7 @@ def test_allocations_differ_by_type(record: Record) -> None:
     found = json.loads(done.stdout)
     (first,) = found["functions"]
     assert first["name"] == "Node"
-    assert [first["figures"]["self"][side] for side in ("a", "b")] == [NODES, 3500]
+    assert [first["self"][side] for side in ("base", "new")] == [NODES, 3500]
 
 
 @pytest.mark.truth(

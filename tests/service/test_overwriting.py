@@ -3,6 +3,7 @@
 import os
 import shutil
 import stat
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -151,21 +152,19 @@ def as_other_user(work: Callable[[], object]) -> str:
     return said
 
 
-def test_a_read_only_file_is_not_replaced(recording: Path, tmp_path: Path) -> None:
+def test_a_read_only_file_is_not_replaced(recording: Path) -> None:
     """A rename needs no right to write the file that it replaces."""
     profile = pf.fuse(recording)
-    shared = tmp_path / "shared"
-    shared.mkdir()
-    shared.chmod(0o777)
-    for folder in (shared, tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        folder.chmod(folder.stat().st_mode | 0o055)
-    out = shared / "out.svg"
-    out.write_text("<svg/>")
-    out.chmod(0o444)
-    said = as_other_user(lambda: profile.export(out))
-    assert said.startswith(ExportError.__name__)
-    assert "read-only" in said
-    assert out.read_text() == "<svg/>"
+    # In a directory that another user may enter; those of pytest are its user's.
+    with tempfile.TemporaryDirectory() as shared:
+        Path(shared).chmod(0o777)
+        out = Path(shared) / "out.svg"
+        out.write_text("<svg/>")
+        out.chmod(0o444)
+        said = as_other_user(lambda: profile.export(out))
+        assert said.startswith(ExportError.__name__)
+        assert "read-only" in said
+        assert out.read_text() == "<svg/>"
 
 
 def test_a_link_to_a_file_of_another_user_is_not_followed(recording: Path, tmp_path: Path) -> None:

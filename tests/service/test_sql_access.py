@@ -146,3 +146,20 @@ def test_threads_run_queries_of_one_profile(jitdump_corpus: Path) -> None:
     with ThreadPoolExecutor(NUM_THREADS) as pool:
         for found in pool.map(ask, range(NUM_THREADS)):
             assert found == alone
+
+
+def test_texts_and_comments_request_no_columns(profile: pf.Profile, tmp_path: Path) -> None:
+    """Machine code is read, or refused where it was not saved, for a query that names its column only."""
+    path = tmp_path / "app.perfuse"
+    profile.save(path)
+    with pf.fuse(path) as saved:
+        query = "SELECT count(*) /* code, code_objects.code */, 'code' FROM code_objects -- and its code"
+        assert saved.sql(query).fetchall() == profile.sql(query).fetchall()
+        for column in ("code", '"code"', "code_objects.code"):
+            with pytest.raises(UsageError, match="does not contain all machine code"):
+                saved.sql(f"SELECT {column} FROM code_objects").fetchall()
+
+
+def test_a_query_that_is_not_unicode(profile: pf.Profile) -> None:
+    with pytest.raises(QueryError, match="not valid Unicode"):
+        profile.sql("SELECT '\udcff'")

@@ -60,6 +60,46 @@ def pprof(path: Path) -> Sums:
     return found
 
 
+def perf_script(path: Path) -> Sums:
+    """Paragraphs of `perf script`, by the expression that FlameGraph's stackcollapse-perf.pl finds them with."""
+    found: Sums = defaultdict(Counter)
+    frames = 0
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if match := re.match(r"^(\S.+?)\s+(\d+)/*(\d+)*\s+", line):
+            period, event = re.match(r".*?: +(\d+) +(.+?): $", line[match.end() :]).groups()  # type: ignore[union-attr]
+            found[event][int(match[3])] += int(period)
+            found[f"{event}-samples"][int(match[3])] += 1
+        elif line:
+            assert re.match(r"^\s*(\w+)\s*(.+) \((.*)\)", line), line
+            frames += 1
+    assert frames
+    return found
+
+
+def otlp(path: Path) -> Sums:
+    """Samples of OpenTelemetry's own message classes."""
+    messages = need_module("opentelemetry.proto.profiles.v1development.profiles_pb2")
+    data = messages.ProfilesData()
+    data.ParseFromString(path.read_bytes())
+    tables = data.dictionary
+    texts = tables.string_table
+    assert texts[0] == ""
+    assert not any(len(table[0].SerializeToString()) for table in (tables.stack_table, tables.location_table))
+    found: Sums = defaultdict(Counter)
+    for resource in data.resource_profiles:
+        for profile in (one for scope in resource.scope_profiles for one in scope.profiles):
+            event = texts[profile.sample_type.type_strindex]
+            for sample in profile.samples:
+                attributes = [tables.attribute_table[index] for index in sample.attribute_indices]
+                named = {texts[one.key_strindex]: one.value for one in attributes}
+                tid = named["thread.id"].int_value
+                found[event][tid] += sum(sample.values)
+                assert len(sample.timestamps_unix_nano) in (0, len(sample.values))
+                if sample.timestamps_unix_nano or event == "samples":
+                    found[f"{event}-samples"][tid] += len(sample.values)
+    return found
+
+
 def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
     """Fields of a protobuf message: numbers, or bytes."""
     at = 0
@@ -213,6 +253,20 @@ def chrome(path: Path) -> Sums:
     return found
 
 
+def cpuprofiles(directory: Path) -> tuple[Counter[int], Counter[int]]:
+    """Number of samples, and nanoseconds that they last, by the thread id in the files' names; without idle time."""
+    samples, lasted = Counter[int](), Counter[int]()
+    for path in directory.iterdir():
+        tid = int(path.stem.split("-")[-1])
+        written = json.loads(path.read_text(encoding="utf-8"))
+        idle = {node["id"] for node in written["nodes"] if node["callFrame"]["functionName"] == "(idle)"}
+        lengths = [*written["timeDeltas"][1:], written["endTime"] - written["startTime"] - sum(written["timeDeltas"])]
+        for node, length in zip(written["samples"], lengths, strict=True):
+            samples[tid] += node not in idle
+            lasted[tid] += 0 if node in idle else length * 1000
+    return samples, lasted
+
+
 def html(path: Path) -> Sums:
     """The data of the page: a text in JSON, then the tree in columns: parent, symbol, thread, samples, weights."""
     packed = re.search(r'id="profile">([^<]*)</script>', path.read_text(encoding="utf-8"))
@@ -275,6 +329,8 @@ def table(path: Path) -> list[dict[str, str]]:
 
 READERS: dict[str, Callable[[Path], Sums]] = {
     "pprof": pprof,
+    "otlp": otlp,
+    "perf-script": perf_script,
     "speedscope": speedscope,
     "firefox": firefox,
     "perfetto": perfetto,

@@ -63,7 +63,7 @@ def paths() -> dict[str, tuple[str, ...]]:
         "verbs": tuple(name for name, verb in VERBS.items() if _takes_recordings(verb.usage)),
         "exporters": tuple(f"convert:{target.name}" for target in TARGETS),
         "reports": tuple(f"report:{name}" for name in sections),
-        "methods": tuple(f"api:Profile.{name}" for name in vars(Profile) if not name.startswith("_")),
+        "methods": tuple(f"api:Profile.{name}" for name in (*vars(Profile), "save") if _is_answer(name)),
         "facts": tuple(f"assert:{family}" for family in fact_families()),
     }
 
@@ -82,6 +82,10 @@ def fact_families() -> dict[str, tuple[str, ...]]:
         for name in make(None):  # facts are computed when they are called
             families.setdefault(re.split(r"\W", name)[0], tuple(tables.replace("callchains", "samples").split()))
     return families
+
+
+def _is_answer(method: str) -> bool:
+    return method[0] != "_" and method != "close"
 
 
 def _is_view(option: object) -> bool:
@@ -113,9 +117,15 @@ def _verb(kind: Kind, name: str) -> str | None:
         "the format declares no repair": name == "repair" and "repair" not in kind.descriptors[0].capabilities,
         "linkers write sections whole": name == "watch" and is_sframe,
         "it has neither samples nor calls": name in ("flame", "diff") and not kind.has(*WEIGHTS),
+        "it has no machine code": name == "annotate" and not has_machine_code(kind),
         "no target takes it": name == "convert" and _export(kind) is not None,
     }
     return next((reason for reason, applies in reasons.items() if applies), None)
+
+
+def has_machine_code(kind: Kind) -> bool:
+    """Whether it contains machine code, or samples in programs that are on this machine."""
+    return not {"perf_data", "jitdump"}.isdisjoint(kind.formats) and {"mono", "xray"}.isdisjoint(kind.formats)
 
 
 def _export(kind: Kind) -> str | None:
@@ -138,6 +148,9 @@ EXPORTED = {
     "chrome": TIMED,
     "perfetto": TIMED,
     "pprof": WEIGHTS,
+    "cpuprofile": WEIGHTS,
+    "otlp": WEIGHTS,
+    "perf-script": ("samples",),
     "collapsed": WEIGHTS,
     "perf-map": ("code_objects",),
     "html": WEIGHTS,
@@ -160,7 +173,7 @@ def _exporter(kind: Kind, name: str) -> str | None:
         return "it has no times"
     if name == "mono":
         return None if "mono" in kind.formats else _needs(kind, "samples", "call_events", "allocations")
-    if EXPORTED[name] is TIMED and kind.name == "collapsed":
+    if (EXPORTED[name] is TIMED or name == "perf-script") and kind.name == "collapsed":
         return "it has no times"
     return _needs(kind, *EXPORTED[name])
 
@@ -173,14 +186,24 @@ def _report_kind(kind: Kind) -> str:
     return next(entry.name for entry in REPORTS if entry.name in declared)
 
 
+STACK_VIEWS = ("tree", "stacks", "inverted")
+"""Views that every recording with weighted stacks has."""
+
+
 def _report(kind: Kind, name: str) -> str | None:
+    if name in STACK_VIEWS:
+        return _needs(kind, *WEIGHTS, "exceptions", "heap_snapshots")
+    if name == "held_objects":
+        return _needs(kind, "heap_snapshots")
+    if name in ("slow_calls", "selected_calls"):
+        return _needs(kind, "call_events")
     made = _report_kind(kind)
     if made == "runtime":
         section = next((section for section in SECTIONS if section.name == name), None)
         if section is not None:
             tables = {table.replace("callchains", "samples") for table in section.tables}
             return None if "types" in tables else _needs(kind, *sorted(tables))
-        return None if name == "stacks" and kind.has("allocations", "exceptions") else "not a section of a runtime log"
+        return "not a section of a runtime log"
     entry = next(entry for entry in REPORTS if entry.name == made)
     views = {option.flag.removeprefix("--") for option in entry.options if _is_view(option)}
     return None if name == made or name in views else f"its report is of kind {made}"
@@ -205,6 +228,9 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "images": ("code_objects",),
     "call_log": ("call_events",),
     "call_trace": ("call_events", "slices", "instants", "counter_samples"),
+    **dict.fromkeys(("only", "drop", "hide", "root", "leaf", "filtered"), WEIGHTS),
+    **dict.fromkeys(("collapse_recursion", "collapse_module"), WEIGHTS),
+    "between_calls": ("call_events",),
     "unwinding": ("stack_copies",),
     "stacks_of": ("allocations", "lock_events", "exceptions", "gc_handles"),
     "runtime_log": (*WEIGHTS, "heap_snapshots", "lock_events", "slices"),
@@ -213,6 +239,8 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "row_counts": ("lock_events", "exceptions", "gc_handles", "code_objects"),
 }
 """Tables of which a method needs one; methods that are not here are for every profile."""
+NEEDS_ALSO = {"tier": ("samples",), "jit_only": ("code_objects",), "during": ("slices",)}
+"""For methods about samples: tables of which they need one besides."""
 OF_RUNTIMES = {"allocations", "allocation_sums", "gc_pauses", "gc_activity", "contention", "exceptions"}
 OF_RUNTIMES |= {"heap", "heap_sizes", "handle_sums", "object_origins", "runtime_log"}
 
@@ -220,8 +248,12 @@ OF_RUNTIMES |= {"heap", "heap_sizes", "handle_sums", "object_origins", "runtime_
 def _method(kind: Kind, name: str) -> str | None:
     if name == "export":
         return _export(kind)
+    if name == "annotate":
+        return None if has_machine_code(kind) else "it has no machine code"
     if name in ("between", "span_ns") and kind.name in ("collapsed", "xray_profiling"):
         return "it has no times"
+    if name in NEEDS_ALSO:
+        return _needs(kind, "samples") or _needs(kind, *NEEDS_ALSO[name])
     if name in OF_RUNTIMES and "mono" not in kind.formats:
         return "it is not of a runtime log"
     return _needs(kind, *METHODS[name]) if name in METHODS else None

@@ -79,7 +79,7 @@ def run_tool(command: Sequence[str | Path], directory: Path) -> None:
 def record(command: Sequence[str | Path], directory: Path, environment: Mapping[str, str] | None = None) -> Run:
     """Records a command with `perf record -k mono` in a directory of its own."""
     perf_data = directory / "perf.data"
-    perf = ["perf", "record", "-q", "-e", "cpu-clock", "-F", "1999", "-k", "mono", "-g", "-o"]
+    perf = ["perf", "record", "-qN", "-e", "cpu-clock", "-F", "1999", "-k", "mono", "-g", "-o"]
     done = subprocess.run(
         [*perf, perf_data, "--", *command],
         cwd=directory,

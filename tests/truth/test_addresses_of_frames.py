@@ -20,7 +20,7 @@ def test_callers_have_the_address_after_the_call(layout: str, tmp_path: Path) ->
     run_tool(
         ["gcc", *flags, *(["-fPIE"] if layout == "-pie" else []), PROGRAMS / "call_chain.c", "-o", "chain"], tmp_path
     )
-    run_tool(["perf", "record", "-q", "-e", "cpu-clock", "-F", "999", "-g", "-o", "perf.data", "./chain"], tmp_path)
+    run_tool(["perf", "record", "-qN", "-e", "cpu-clock", "-F", "999", "-g", "-o", "perf.data", "./chain"], tmp_path)
     command = ["objdump", "-d", "--no-show-raw-insn", "chain"]
     listing = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
     lines = [line for line in listing.splitlines() if re.match(r"\s+[0-9a-f]+:\t", line)]
@@ -51,7 +51,7 @@ def test_kernel_functions_of_several_names_have_the_one_that_perf_shows(tmp_path
         "int main(void) { for (long i = 0; i < 300000; i++) { sched_yield(); syscall(SYS_getppid); } return 0; }\n"
     )
     run_tool(["gcc", "-O1", "calls.c", "-o", "calls"], tmp_path)
-    run_tool(["perf", "record", "-q", "-e", "cpu-clock", "-F", "1999", "-g", "-o", "perf.data", "./calls"], tmp_path)
+    run_tool(["perf", "record", "-qN", "-e", "cpu-clock", "-F", "1999", "-g", "-o", "perf.data", "./calls"], tmp_path)
     command = ["perf", "script", "-i", "perf.data", "-F", "ip,sym", "--no-inline"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
     theirs = dict(re.findall(r"^\s+(ffff[0-9a-f]{12}) (\S+)$", printed, re.MULTILINE))
@@ -74,7 +74,7 @@ def test_names_of_templates_are_those_of_cxxfilt(tmp_path: Path) -> None:
     need("perf", "g++", "c++filt")
     flags = ["-O0", "-fno-omit-frame-pointer"]
     run_tool(["g++", *flags, PROGRAMS / "mangled.cc", "-o", "mangled"], tmp_path)
-    run_tool(["perf", "record", "-q", "-e", "cpu-clock", "-F", "499", "-g", "-o", "perf.data", "./mangled"], tmp_path)
+    run_tool(["perf", "record", "-qN", "-e", "cpu-clock", "-F", "499", "-g", "-o", "perf.data", "./mangled"], tmp_path)
     rows = (
         perfuse.fuse(tmp_path / "perf.data")
         .sql("""SELECT DISTINCT linkage_name, functions.name FROM functions

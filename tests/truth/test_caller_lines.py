@@ -131,7 +131,9 @@ def test_baseline_code_of_v8_has_no_lines(tmp_path: Path) -> None:
     command = [node_of("system"), "--perf-prof", "--always-sparkplug", "--no-opt", PROGRAMS / "call_lines.js", "1000"]
     run = record(command, tmp_path)
     calls = lines_of_callers(run.perf_data, run.dump, "caller")
-    assert {(callee, line) for callee, line, _ in calls} == {("first", None), ("second", None)}
+    # A few samples are in V8's own code for operators, such as `Add_Baseline`.
+    assert {"first", "second"} <= {callee for callee, _, _ in calls}
+    assert {line for _, line, _ in calls} == {None}
     assert "JD067" in {found.code for found in perfuse.check(run.dump)}
 
 

@@ -73,11 +73,11 @@ def test_a_diff_finds_the_function_that_has_another_number(kind: Kind, tmp_path:
     document = json_of("diff", *sides, "--limit", "0")
     found = {one["name"]: one for one in document["functions"]}
     durations = log.durations()
-    states = {name: one["state"] for name, one in found.items()}
-    assert states == {f"function {function}": "gone", f"function {UNUSED}": "new"}
+    members = {name: one["members"] for name, one in found.items() if one["verdict"] != "same"}
+    assert members == {f"function {function}": [1, 0], f"function {UNUSED}": [0, 1]}
     assert document["num_functions"]["same"] == len(durations) - 1
-    for number, (a, b) in {function: ("a", "b"), UNUSED: ("b", "a")}.items():
-        figures = found[f"function {number}"]["figures"]
+    for number, (a, b) in {function: ("base", "new"), UNUSED: ("new", "base")}.items():
+        figures = found[f"function {number}"]
         assert figures["count"][a] == len(durations[function])
         assert figures["sum"][a] == pytest.approx(sum(durations[function]), rel=2e-3, abs=2 * len(durations[function]))
         assert not figures["count"][b]
@@ -382,13 +382,16 @@ def test_a_diff_of_sums_and_calls_compares_what_both_have(kind: Kind) -> None:
     for place, ticks in own.items():
         in_log[names[calls[place].function]] += round(ticks * 1e9 / HZ)
     words = ["diff", kind.paths[0], log, *kind.map_options, "--tsc-hz", str(HZ)]
-    found = {one["name"]: one["figures"] for one in json_of(*words, "--limit", "0")["functions"]}
-    assert {name: one["self"]["a"] for name, one in found.items()} == pytest.approx(self_times(kind), abs=5)
-    assert {name: one["self"]["b"] for name, one in found.items()} == pytest.approx(dict(in_log), abs=50)
-    assert {(one["count"]["a"], one["count"]["b"]) for one in found.values()} == {(num, num) for num in (1, 10, 20)}
+    found = {one["name"]: one for one in json_of(*words, "--limit", "0")["functions"]}
+    assert {name: one["self"]["base"] for name, one in found.items()} == pytest.approx(self_times(kind), abs=5)
+    assert {name: one["self"]["new"] for name, one in found.items()} == pytest.approx(dict(in_log), abs=50)
+    assert {(one["count"]["base"], one["count"]["new"]) for one in found.values()} == {
+        (num, num) for num in (1, 10, 20)
+    }
     for one in found.values():
-        assert [one[name]["difference"] for name in ("min", "median", "p90", "p99", "max")] == [0] * 5
-    assert "new" not in command_line(*words)
+        # The profile has sums of calls only.
+        assert [one[name]["base"] for name in ("min", "p50", "p90", "p99", "max")] == [None] * 5
+    assert {tuple(one["members"]) for one in found.values()} == {(1, 1)}
 
 
 @pytest.mark.truth(

@@ -5,6 +5,7 @@ import io
 import re
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tools import output_of
@@ -70,6 +71,18 @@ def test_statistics_of_functions(kind: Kind, profile: Profile, path: str, tmp_pa
     assert sum(int(row["self_ns"]) for row in rows) == pytest.approx(inside, rel=2e-3, abs=len(rows))
 
 
+def counted_paths(report: dict[str, Any]) -> Counter[tuple[str, ...]]:
+    """Calls by path, of whole stacks or of a tree."""
+    found = Counter[tuple[str, ...]]()
+    for one in report.get("stacks", ()):
+        found[tuple(one["functions"])] += one["count"]
+    here: list[str] = []
+    for node in report["tree"]["nodes"] if "tree" in report else ():
+        here = [*here[: node["depth"]], node["function"]["name"]]
+        found[tuple(here)] += node["self_count"]
+    return +found
+
+
 @pytest.mark.truth(
     recording="xray_profiling",
     path=["convert:csv", "report:calls", "report", "report:stacks", "report:graph", "report:tree", "report:per-thread"],
@@ -86,12 +99,12 @@ def test_calls_of_a_profile_of_sums(kind: Kind, profile: Profile, path: str, tmp
     view = path.removeprefix("report:")
     options = [f"--{view}"] if view in ("stacks", "graph", "tree", "per-thread") else []
     report = json_of("report", *kind.paths, *kind.map_options, *options, "--limit", "0")
-    assert {row["name"]: row["num_calls"] for row in report["functions"]} == expected
-    if view == "stacks":
-        found = {tuple(one["functions"]): one["num_calls"] for one in report["stacks"][0]["stacks"]}
+    if view in ("stacks", "tree"):
         names = list(expected)
-        assert found == {tuple(names[: depth + 1]): num for depth, num in enumerate(expected.values())}
-    elif view == "graph":
+        assert counted_paths(report) == {tuple(names[: depth + 1]): num for depth, num in enumerate(expected.values())}
+        return
+    assert {row["name"]: row["num_calls"] for row in report["functions"]} == expected
+    if view == "graph":
         edges = {
             (one["caller"]["name"], one["callee"]["name"]): one["num_calls"] for one in report["edges"] if one["caller"]
         }
@@ -108,7 +121,8 @@ def test_calls_of_a_profile_of_sums(kind: Kind, profile: Profile, path: str, tmp
 def test_paths_and_edges(kind: Kind, profile: Profile, path: str) -> None:
     log = call_log(kind.paths[-1])
     view = path.removeprefix("report:")
-    report = json_of("report", *kind.paths, *kind.map_options, f"--{view}", "--limit", "0")
+    options = [] if view == "graph" else ["--event", "wall-time"]
+    report = json_of("report", *kind.paths, *kind.map_options, f"--{view}", *options, "--limit", "0")
     report = report.get("calls", report)
     rows = profile.sql("SELECT native_id, name::VARCHAR FROM functions WHERE native_id IS NOT NULL").fetchall()
     names = {int(number): name or f"function {number}" for number, name in rows}
@@ -125,17 +139,8 @@ def test_paths_and_edges(kind: Kind, profile: Profile, path: str) -> None:
     if view == "graph":
         inner = [one for one in report["edges"] if one["caller"]]
         assert edges == {(one["caller"]["name"], one["callee"]["name"]): one["num_calls"] for one in inner}
-    elif view == "stacks":
-        listed = report["stacks"][0]["stacks"]
-        assert Counter({tuple(one["functions"]): one["num_calls"] for one in listed}) == paths
     else:
-        found = Counter[tuple[str, ...]]()
-        for tree in report["trees"]:
-            here: list[str] = []
-            for node in tree["nodes"]:
-                here = [*here[: node["depth"]], node["function"]]
-                found[tuple(here)] += node["num_calls"]
-        assert found == paths
+        assert counted_paths(report) == +paths
 
 
 @pytest.mark.truth(

@@ -92,13 +92,20 @@ def sums(target: str) -> Callable[[Path], set[str]]:
 
 
 READERS = {"chrome": chrome, "perfetto": perfetto, "firefox": firefox} | {
-    name: sums(name) for name in ("speedscope", "pprof")
+    name: sums(name) for name in ("speedscope", "pprof", "otlp")
 }
 
 
 @pytest.mark.truth(
     recording=["perf_node", "xray_fdr", "perf_xray", "mono_samples", "mono_allocations", "mono_calls", "perf_mono"],
-    path=["convert:firefox", "convert:perfetto", "convert:chrome", "convert:speedscope", "convert:pprof"],
+    path=[
+        "convert:firefox",
+        "convert:perfetto",
+        "convert:chrome",
+        "convert:speedscope",
+        "convert:pprof",
+        "convert:otlp",
+    ],
     source="the kinds of records in the recording, and readers of the targets' formats",
 )
 @pytest.mark.truth(

@@ -22,8 +22,13 @@ Row = dict[str, Any]
 
 def changed(difference: dict[str, Any], statistic: str = "self") -> list[dict[str, int]]:
     """The values of the functions of which a statistic differs."""
-    rows = [one["figures"][statistic] for one in difference["functions"]]
-    return [row for row in rows if row["difference"]]
+    rows = [one[statistic] for one in difference["functions"]]
+    return [row for row in rows if row["new"] != row["base"]]
+
+
+def increase(row: dict[str, int]) -> int:
+    """By how much the second number is larger."""
+    return row["new"] - row["base"]
 
 
 def without(data: bytes, removed: list[tuple[int, int]]) -> bytes:
@@ -78,14 +83,16 @@ def test_samples_that_are_missing(kind: Kind, tmp_path: Path) -> None:
     after = copied(kind, tmp_path / "after", {0: rest})
 
     difference = json_of("diff", before, after, "--event", "cpu-clock")
-    assert (difference["a"]["num_counted"], difference["b"]["num_counted"]) == (
+    assert (difference["base"]["num_counted"], difference["new"]["num_counted"]) == (
         len(samples),
         len(samples) - len(removed),
     )
-    assert difference["a"]["self"] - difference["b"]["self"] == periods
-    (row,) = [one["figures"] for one in difference["functions"] if one["figures"]["self"]["difference"]]
-    assert row["self"]["difference"] == -periods
-    assert row["count"]["difference"] == -len(removed)
+    assert difference["base"]["self"] - difference["new"]["self"] == periods
+    (row,) = [one for one in difference["functions"] if increase(one["self"])]
+    assert increase(row["self"]) == -periods
+    assert increase(row["count"]) == -len(removed)
+    assert row["self"]["change"] == pytest.approx(-periods / row["self"]["base"])
+    assert row["verdict"] == "unclear"
 
 
 def fdr_functions(data: bytes) -> Iterator[tuple[int, int, int]]:
@@ -146,12 +153,12 @@ def test_calls_of_another_function(kind: Kind, tmp_path: Path) -> None:
     difference = json_of("diff", before, after)
     expected = sorted((a[one][0], b.get(one, (0, 0))[0]) for one in a if a[one] != b.get(one))
     assert len(expected) == 2
-    assert sorted((row["a"], row["b"]) for row in changed(difference, "count")) == expected
-    rows = sorted(changed(difference), key=lambda row: row["a"])
+    assert sorted((row["base"], row["new"]) for row in changed(difference, "count")) == expected
+    rows = sorted(changed(difference), key=lambda row: row["base"])
     times = sorted((a[one][1], b.get(one, (0, 0.0))[1]) for one in a if a[one] != b.get(one))
     for row, (first, second) in zip(rows, times, strict=True):
-        assert row["a"] == pytest.approx(first, rel=3e-3, abs=len(a))
-        assert row["b"] == pytest.approx(second, rel=3e-3, abs=len(a))
+        assert row["base"] == pytest.approx(first, rel=3e-3, abs=len(a))
+        assert row["new"] == pytest.approx(second, rel=3e-3, abs=len(a))
     assert difference["num_functions"]["same"] == len(a) - 2
 
 
@@ -160,14 +167,9 @@ def test_counts_that_differ(kind: Kind, tmp_path: Path) -> None:
     text = kind.paths[0].read_text(encoding="utf-8")
     (tmp_path / "after.folded").write_text(text.replace("main;parse 30", "main;parse 41"), encoding="utf-8")
     difference = json_of("diff", kind.paths[0], tmp_path / "after.folded")
-    assert {one["name"]: one["figures"]["self"]["difference"] for one in difference["functions"]} == {
-        "parse": 11,
-        "main": 0,
-    }
-    assert {one["name"]: one["figures"]["count"]["difference"] for one in difference["functions"]} == {
-        "parse": 11,
-        "main": 11,
-    }
+    listed = [one for one in difference["functions"] if one["verdict"] != "same"]
+    assert {one["name"]: increase(one["self"]) for one in listed} == {"parse": 11, "main": 0}
+    assert {one["name"]: increase(one["count"]) for one in listed} == {"parse": 11, "main": 11}
 
 
 SAMPLE_HIT, METHOD_ENTER = 0x07, 0x23
@@ -195,11 +197,11 @@ def test_events_after_the_end_of_a_shorter_log(kind: Kind, tmp_path: Path) -> No
     a, b = ([one.values for one in read_events(log) if one.byte == event] for log in (path, shorter))
     assert 0 < len(b) < len(a)
     difference = json_of("diff", path, shorter)
-    assert (difference["a"]["num_counted"], difference["b"]["num_counted"]) == (len(a), len(b))
+    assert (difference["base"]["num_counted"], difference["new"]["num_counted"]) == (len(a), len(b))
     if event == SAMPLE_HIT:
-        assert (difference["a"]["self"], difference["b"]["self"]) == (len(a), len(b))
-        assert sum(row["difference"] for row in changed(difference)) == len(b) - len(a)
+        assert (difference["base"]["self"], difference["new"]["self"]) == (len(a), len(b))
+        assert sum(map(increase, changed(difference))) == len(b) - len(a)
     else:
         before, after = (Counter(method for (method,) in values) for values in (a, b))
-        rows = sorted((row["a"] or 0, row["b"] or 0) for row in changed(difference, "count"))
+        rows = sorted((row["base"], row["new"]) for row in changed(difference, "count"))
         assert rows == sorted((before[one], after[one]) for one in before if before[one] != after[one])

@@ -42,10 +42,10 @@ def test_functions_of_one_name_keep_their_own_times(moved_lines: int, tmp_path: 
     listed = {
         (one["line"] - moved_lines, one["column"]): one
         for one in document["functions"]
-        if (one["path"] or "").endswith("program.js") and one["state"] == "changed"
+        if (one["path"] or "").endswith("program.js") and one["verdict"] == "unclear"
     }
     for place, position in enumerate(positions()):
-        figures = listed[position]["figures"]["self"]
+        figures = listed[position]["self"]
         assert listed[position]["evidence"] in {"name", "line"}
-        for side in "ab":
-            assert figures[side] / 1e9 == pytest.approx(truth[side][place], rel=0.15, abs=0.03), (position, side)
+        for side, name in (("a", "base"), ("b", "new")):
+            assert figures[name] / 1e9 == pytest.approx(truth[side][place], rel=0.15, abs=0.03), (position, side)

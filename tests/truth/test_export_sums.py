@@ -4,6 +4,7 @@ The sums come from walks over the bytes of the recordings (`outside.py`), by thr
 """
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from .outside import Outside, Weight, outside
 EVENTS_OF = {
     "firefox": {"cpu-clock-samples", "sample-samples"},
     "chrome": {"cpu-clock-samples", "sample-samples", "calls", "wall-time"},
+    "perf-script": {"cpu-clock", "cpu-clock-samples", "sample", "sample-samples"},
     "perfetto": {"cpu-clock-samples", "sample-samples", "calls", "wall-time"},
 }
 """What targets hold that do not hold all: timelines have each call and each sample, but no sums; one file of
@@ -28,6 +30,7 @@ the Firefox Profiler has numbers of samples or weights."""
     recording="perf_[!mx]*",
     path=[
         "convert:pprof",
+        "convert:otlp",
         "convert:speedscope",
         "convert:firefox",
         "convert:perfetto",
@@ -38,17 +41,17 @@ the Firefox Profiler has numbers of samples or weights."""
 )
 @pytest.mark.truth(
     recording="collapsed",
-    path=["convert:pprof", "convert:speedscope", "convert:html"],
+    path=["convert:pprof", "convert:otlp", "convert:speedscope", "convert:html"],
     source="the counts of the lines, added up by hand",
 )
 @pytest.mark.truth(
     recording=["xray_fdr", "xray_basic", "xray_shared_objects"],
-    path=["convert:pprof", "convert:speedscope", "convert:perfetto", "convert:chrome", "convert:html"],
+    path=["convert:pprof", "convert:otlp", "convert:speedscope", "convert:perfetto", "convert:chrome", "convert:html"],
     source="calls and times by thread: a walk over the log's records that pairs entries and exits",
 )
 @pytest.mark.truth(
     recording="perf_xray",
-    path=["convert:pprof", "convert:speedscope", "convert:perfetto", "convert:chrome", "convert:html"],
+    path=["convert:pprof", "convert:otlp", "convert:speedscope", "convert:perfetto", "convert:chrome", "convert:html"],
     source="walks over both files: samples by thread, calls and times by thread",
 )
 @pytest.mark.truth(
@@ -63,13 +66,14 @@ the Firefox Profiler has numbers of samples or weights."""
 )
 @pytest.mark.truth(
     recording=["mono_samples", "mono_calls", "mono_allocations"],
-    path=["convert:pprof", "convert:html"],
+    path=["convert:pprof", "convert:otlp", "convert:html"],
     source="sums of an independent two-pass reader of Mono logs (corpus, truth.json)",
 )
 @pytest.mark.truth(
     recording="perf_mono",
     path=[
         "convert:pprof",
+        "convert:otlp",
         "convert:speedscope",
         "convert:firefox",
         "convert:perfetto",
@@ -77,6 +81,21 @@ the Firefox Profiler has numbers of samples or weights."""
         "convert:html",
     ],
     source="samples and periods by thread: a walk over the structures of the perf.data",
+)
+@pytest.mark.truth(
+    recording="xray_profiling",
+    path="convert:otlp",
+    source="the program's calls by construction: 1 + 10 + 10 + 20",
+)
+@pytest.mark.truth(
+    recording=["perf_*"],
+    path="convert:perf-script",
+    source="samples and periods by thread: a walk over the structures of the perf.data",
+)
+@pytest.mark.truth(
+    recording="mono_samples",
+    path="convert:perf-script",
+    source="sums of an independent two-pass reader of Mono logs (corpus, truth.json)",
 )
 def test_sums_by_thread(kind: Kind, profile: Profile, path: str, tmp_path: Path) -> None:
     target = path.removeprefix("convert:")
@@ -142,6 +161,43 @@ def test_sums_of_collapsed_stacks(kind: Kind, profile: Profile, path: str, tmp_p
         if weight.num_samples is not None:
             num_samples = Weight("samples", weight.num_samples, weight.samples_by_thread)
             compare(convert(event, "samples"), num_samples, event)
+
+
+@pytest.mark.truth(
+    recording=["perf_[!mx]*", "perf_mono"],
+    path="convert:cpuprofile",
+    source="samples and periods by thread: a walk over the structures of the perf.data",
+)
+@pytest.mark.truth(recording="collapsed", path="convert:cpuprofile", source="the counts of the lines, added up by hand")
+@pytest.mark.truth(
+    recording=["xray_fdr", "xray_basic", "xray_shared_objects", "perf_xray"],
+    path="convert:cpuprofile",
+    source="calls and times by thread: a walk over the log's records that pairs entries and exits",
+)
+@pytest.mark.truth(
+    recording="xray_profiling",
+    path="convert:cpuprofile",
+    source="the program's calls by construction: 1 + 10 + 10 + 20",
+)
+@pytest.mark.truth(
+    recording=["mono_samples", "mono_calls", "mono_allocations"],
+    path="convert:cpuprofile",
+    source="sums of an independent two-pass reader of Mono logs (corpus, truth.json)",
+)
+def test_sums_of_cpu_profiles(kind: Kind, profile: Profile, tmp_path: Path) -> None:
+    """A file for each thread has all its samples; where there are only sums, they last as long as they are."""
+    for number, (event, weight) in enumerate(outside(kind.name).weights.items()):
+        out = tmp_path / str(number)
+        out.mkdir()
+        profile.export(out, to="cpuprofile", event=event)
+        samples, lasted = exported.cpuprofiles(out)
+        if weight.num_samples is not None and kind.name != "collapsed":
+            compare(samples, Weight("samples", weight.num_samples, weight.samples_by_thread), event)
+        else:
+            unit = 1 if weight.unit == "ns" else 1000
+            sums = Counter({tid: value // unit for tid, value in lasted.items()})
+            microsecond = 1000 / weight.total if weight.unit == "ns" else 0.0
+            compare(sums, replace(weight, tolerance=weight.tolerance + microsecond), event)
 
 
 @pytest.mark.truth(

@@ -4,10 +4,15 @@ Debian ships no libperf-jvmti.so, so this is a stored recording and not a run; r
 describes how it was made.
 """
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 
+import perfuse as pf
+
+from .kinds import KINDS
 from .producers import PROGRAMS, function_lines, phases
 from .sampled import leaves, share
 
@@ -28,3 +33,25 @@ def test_samples_are_on_lines_of_the_method_that_was_busy() -> None:
         ]
         assert share(len(right), len(inside), at_least=200) >= 0.99, phase.function
         assert {Path(leaf.path or "").name for leaf in right} == {"Phases.java"}
+
+
+_JAVA_METHOD = re.compile(r"(?:[\w.]+\.)?([A-Z]\w*)[\w$]*\.[\w<>$]+\(")
+
+
+@pytest.mark.truth(recording="perf_openjdk", path="convert:firefox", source="Java names a file after its class")
+def test_files_of_methods_are_named_after_their_classes(tmp_path: Path) -> None:
+    """A method's code starts on a line of its own file; most of the rest may be of methods that were inlined."""
+    kind = KINDS["perf_openjdk"]
+    out = tmp_path / "out.json"
+    with pf.fuse(*kind.paths, **kind.fuse_options) as profile:
+        profile.export(out, to="firefox")
+    shared = json.loads(out.read_text(encoding="utf-8"))["shared"]
+    strings, funcs, sources = shared["stringArray"], shared["funcTable"], shared["sources"]
+    found = [
+        (method[1], Path(strings[sources["filename"][source]]).stem)
+        for name, source in zip(funcs["name"], funcs["source"], strict=True)
+        if source is not None and (method := _JAVA_METHOD.match(strings[name]))
+    ]
+    right = [one for one in found if one[0] == one[1]]
+    assert share(len(right), len(found), at_least=40) >= 0.95, set(found) - set(right)
+    assert ("W", "W") in right

@@ -55,8 +55,9 @@ def test_events_of_calls(kind: Kind, profile: Profile, path: str) -> None:
     expected = events_by_kind(log)
     by_thread = Counter[tuple[int, str]]()
     if path == "api:Profile.selected_rows":
+        threads = tids(profile)
         for row in rows(profile.selected_rows("call_events", ["kind", "thread_id"])):
-            by_thread[tids(profile)[row["thread_id"]], row["kind"]] += 1
+            by_thread[threads[row["thread_id"]], row["kind"]] += 1
     else:
         for tid in log.num_calls:
             for name in expected:

@@ -37,7 +37,7 @@ def test_a_program_built_again_after_a_recording_to_a_pipe_is_reported(tmp_path:
     program = build(tmp_path, "alpha")
     recording = tmp_path / "perf.data"
     with recording.open("wb") as out:
-        command = ["perf", "record", "-q", "-e", "cpu-clock", "-F", "499", "-o", "-", "--", program]
+        command = ["perf", "record", "-qN", "-e", "cpu-clock", "-F", "499", "-o", "-", "--", program]
         subprocess.run(command, stdout=out, stderr=subprocess.DEVNULL, check=True, cwd=tmp_path, timeout=60)
     same = codes(perfuse.fuse(recording))
     assert f"{program} ({program.stat().st_size:,} bytes, changed " in same["FU014"]
@@ -59,7 +59,7 @@ def test_a_program_built_again_after_a_recording_to_a_pipe_is_reported(tmp_path:
 def test_a_recording_with_build_ids_has_nothing_unverified(tmp_path: Path) -> None:
     need("perf", "gcc")
     program = build(tmp_path, "alpha")
-    run_tool(["perf", "record", "-q", "-e", "cpu-clock", "-o", "perf.data", "--", program], tmp_path)
+    run_tool(["perf", "record", "-qN", "-e", "cpu-clock", "-o", "perf.data", "--", program], tmp_path)
     assert not {"FU014", "FU015"} & codes(perfuse.fuse(tmp_path / "perf.data")).keys()
 
 

@@ -37,7 +37,7 @@ Compiled = Callable[[str], Path]
 def record(directory: Path, *command: str | Path, dump_bytes: int = 16384) -> Path:
     """Records a command with copies of its stacks."""
     need("perf")
-    perf = ["perf", "record", "-q", "-e", "cpu-clock", "-F", "997", "-k", "mono"]
+    perf = ["perf", "record", "-qN", "-e", "cpu-clock", "-F", "997", "-k", "mono"]
     run_tool([*perf, "--call-graph", f"dwarf,{dump_bytes}", "-o", "perf.data", *command], directory)
     return directory / "perf.data"
 

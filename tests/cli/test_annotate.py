@@ -1,0 +1,201 @@
+"""`perfuse annotate` of dumps with known code: what is selected, what is shown, and requests that name nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from pathlib import Path
+
+import pytest
+from command_line import Perfuse
+
+from perfuse.formats.jitdump.code import Declaration, InlineCall, Line
+from perfuse.formats.jitdump.writer import Writer
+
+# loop: dec %ecx; jne loop; call other (0x2000); ret
+LOOP = bytes.fromhex("ffc9 75fc e8f70f0000 c3")
+RETURN = b"\xc3"
+AARCH64 = struct.pack("<2I", 0xD2800540, 0xD65F03C0)  # mov x0, #42; ret
+SOURCE = "def loop():\n    count -= 1\n    other()\n"
+
+
+@pytest.fixture
+def dump(recordings: Path) -> str:
+    """Functions `loop` (two tiers), `other`, `other_one`, `nothing` (no bytes) and `inlining`."""
+    path = recordings / "jit-77.dump"
+    times = iter(range(1_000_000_000, 2_000_000_000, 1_000_000))
+    with Writer(path, pid=77, arch="x86_64", dialect="debug_info2", timestamps=lambda: next(times)) as out:
+        out.embedded_source("/src/loop.py", SOURCE)
+        lines = [Line(0, "/src/loop.py", 2, 5), Line(4, "/src/loop.py", 3, 5)]
+        out.code_load("loop", 0x2000, RETURN, tier="baseline")
+        out.code_load("other", 0x2000, RETURN, tier="baseline")
+        out.code_load("loop", 0x1000, LOOP, lines=lines, tier="optimised")
+        out.code_load("other_one", 0x3000, RETURN)
+        out.code_load("nothing", 0x4000, b"")
+    return path.name
+
+
+def listing(done_out: str) -> list[str]:
+    """The lines with an offset and an instruction."""
+    return [line for line in done_out.splitlines() if re.search(r" [0-9a-f]+  \w", line) and "offset" not in line]
+
+
+def test_the_code_of_the_last_compilation_with_its_source(perfuse: Perfuse, dump: str) -> None:
+    done = perfuse("annotate", dump, "loop")
+    assert (done.code, done.err) == (0, "")
+    assert "no samples" in done.out
+    rows = [line.strip() for line in done.out.splitlines()]
+    assert any(re.search(r"loop.py:2 +count -= 1", row) for row in rows)
+    assert any(re.search(r"jne +0$", row) for row in rows), done.out
+    assert any(re.search(r"call +other \[baseline\]$", row) for row in rows), done.out
+    assert [row.split()[1] for row in rows if re.match(r"►? *\d+ +c\d+", row.replace("► ", ""))]
+
+
+def test_json_has_the_bytes_of_each_compilation(perfuse: Perfuse, dump: str) -> None:
+    done = perfuse("annotate", dump, "loop", "--compilation", "all", "--json")
+    document = json.loads(done.out)
+    assert [one["tier"] for one in document["compilations"]] == ["baseline", "optimised"]
+    sizes = [sum(row["size_bytes"] for row in one["instructions"]) for one in document["listings"]]
+    assert sizes == [len(RETURN), len(LOOP)]
+    texts = [row["text"] for row in document["listings"][1]["instructions"]]
+    assert texts == ["dec %ecx", "jne 1000", "call 2000", "ret"]
+    assert document["listings"][1]["instructions"][1]["target_offset"] == 0
+    assert document["sources"]["/src/loop.py"] == {
+        "origin": "recording",
+        "lines": {"2": "    count -= 1", "3": "    other()"},
+    }
+
+
+def test_a_tier_a_number_and_a_handle_select_a_compilation(perfuse: Perfuse, dump: str) -> None:
+    document = json.loads(perfuse("annotate", dump, "loop", "--json").out)
+    baseline, optimised = (one["handle"] for one in document["compilations"])
+    for words, expected in (
+        (["loop", "--tier", "baseline"], baseline),
+        (["loop", "--compilation", "1"], baseline),
+        (["loop", "--compilation", optimised], optimised),
+        ([baseline], baseline),
+        ([document["function"]["handle"]], optimised),
+        (["0x1004"], optimised),
+    ):
+        found = json.loads(perfuse("annotate", dump, *words, "--json").out)
+        number = found["listings"][0]["number"]
+        assert [one["handle"] for one in found["compilations"] if one["number"] == number] == [expected], words
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        (["lop"], "no function 'lop'", "did you mean loop?"),
+        (["othe"], "2 functions match 'othe'", "other_one"),
+        (["/^o/"], "2 functions match '/^o/'", "other"),
+        (["/(/"], "not a valid regular expression", ""),
+        (["loop", "--tier", "turbofan"], "no code of tier 'turbofan'", "baseline, optimised"),
+        (["loop", "--compilation", "7"], "has no compilation 7", "1 (c"),
+        (["f999"], "no function has the handle f999", "handles are from f"),
+        (["c999"], "no code has the handle c999", "handles are from c"),
+        (["0x9999"], "no code is at 0x9999", "inside JIT code"),
+        (["0x2000"], "2 pieces of code were at 0x2000", "loop"),
+        (["loop", "--event", "cycles"], "no samples of event 'cycles'", ""),
+        (["other", "--source"], "no source text", ""),
+        ([""], "is empty", ""),
+    ],
+)
+def test_requests_that_name_nothing_are_errors(
+    perfuse: Perfuse, dump: str, words: list[str], message: str, hint: str
+) -> None:
+    done = perfuse("annotate", dump, *words)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+    assert hint in done.err
+
+
+def test_a_name_like_a_handle(perfuse: Perfuse, recordings: Path) -> None:
+    with Writer(recordings / "jit-4.dump", pid=4, arch="x86_64") as out:
+        for name in ("other", "f0", "c9"):
+            out.code_load(name, 0x1000, RETURN)
+    done = perfuse("annotate", "jit-4.dump", "f0")
+    assert done.code == 2
+    assert "is the name of a function and the handle of other code" in done.err
+    for words in ("/^f0$/", "f1"):
+        assert json.loads(perfuse("annotate", "jit-4.dump", words, "--json").out)["function"]["name"] == "f0"
+    assert json.loads(perfuse("annotate", "jit-4.dump", "c9", "--json").out)["function"]["name"] == "c9"
+
+
+def test_code_without_bytes(perfuse: Perfuse, dump: str) -> None:
+    done = perfuse("annotate", dump, "nothing")
+    assert done.code == 0
+    assert "does not contain its bytes" in done.out
+
+
+def test_a_file_in_place_of_the_function(perfuse: Perfuse, dump: str) -> None:
+    done = perfuse("annotate", dump)
+    assert done.code == 2
+    assert "no FUNCTION" in done.err
+
+
+@pytest.mark.parametrize(("arch", "texts"), [("aarch64", ["mov x0, #0x2a", "ret"]), ("riscv64", [".byte"])])
+def test_other_machines(perfuse: Perfuse, recordings: Path, arch: str, texts: list[str]) -> None:
+    with Writer(recordings / "jit-5.dump", pid=5, arch=arch) as out:
+        out.code_load("f", 0x1000, AARCH64)
+    done = perfuse("annotate", "jit-5.dump", "f", "--json")
+    found = [row["text"] for row in json.loads(done.out)["listings"][0]["instructions"]]
+    assert len(found) == len(texts)
+    assert all(one.startswith(text) for one, text in zip(found, texts, strict=True)), found
+
+
+def test_inlined_calls_are_marked(perfuse: Perfuse, recordings: Path) -> None:
+    called = Declaration("called", "/src/called.py", 10)
+    inlines = [InlineCall(2, 7, 0, called, "/src/outer.py", 3)]
+    lines = [Line(0, "/src/outer.py", 2), Line(2, "/src/called.py", 11), Line(9, "/src/outer.py", 4)]
+    with Writer(recordings / "jit-8.dump", pid=8, arch="x86_64", dialect="debug_info2") as out:
+        out.code_load("outer", 0x1000, LOOP, lines=lines, inlines=inlines)
+    done = perfuse("annotate", "jit-8.dump", "outer")
+    assert "inlined called at outer.py:3" in done.out
+    rows = json.loads(perfuse("annotate", "jit-8.dump", "outer", "--json").out)["listings"][0]["instructions"]
+    names = [[call["name"] for call in row["inlined"]] for row in rows]
+    assert names == [[], ["called"], ["called"], []]
+    assert [row["line"] for row in rows] == [2, 11, 11, 4]
+    done = perfuse("annotate", "jit-8.dump", "called")
+    assert done.code == 2
+    assert "no machine code of its own" in done.err
+
+
+def test_moved_code_is_listed_by_place(perfuse: Perfuse, recordings: Path) -> None:
+    times = iter(range(1_000_000_000, 2_000_000_000, 1_000_000))
+    with Writer(recordings / "jit-6.dump", pid=6, arch="x86_64", timestamps=lambda: next(times)) as out:
+        index = out.code_load("f", 0x1000, LOOP)
+        out.code_move(index, 0x1000, 0x5000, len(LOOP))
+    done = perfuse("annotate", "jit-6.dump", "f")
+    assert "0x5000" in done.out
+    assert "moved" in done.out
+    places = json.loads(perfuse("annotate", "jit-6.dump", "f", "--json").out)["compilations"][0]["places"]
+    assert [place["address"] for place in places] == ["0x1000", "0x5000"]
+
+
+def test_samples_of_a_recording(perfuse: Perfuse) -> None:
+    done = perfuse("annotate", "perf.data", "jit-2345.dump", "crc")
+    assert done.code == 0
+    assert "share" in done.out
+    assert "cpu-clock" in done.out
+
+
+def test_a_page_is_one_file(perfuse: Perfuse, dump: str, recordings: Path) -> None:
+    done = perfuse("annotate", dump, "loop", "-o", "loop.html")
+    assert done.code == 0
+    page = (recordings / "loop.html").read_text(encoding="utf-8")
+    assert "default-src 'none'" in page
+    assert "http" not in re.sub(r"http://www\.w3\.org/2000/svg|http-equiv", "", page)
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
+    assert [one["number"] for one in data["listings"]] == [1, 2]
+
+
+def test_tables_of_code(perfuse: Perfuse, dump: str) -> None:
+    done = perfuse("query", dump, "SELECT text FROM instructions WHERE size_bytes = 5", "--json")
+    assert json.loads(done.out) == [{"text": "call 2000"}]
+    done = perfuse("tables", dump, "code_objects", "--columns", "size_bytes,code", "--json")
+    assert [row["code"] for row in json.loads(done.out)][2] == LOOP.hex()
+    done = perfuse("tables", dump, "code_objects", "--columns", "cod")
+    assert done.code == 2
+    assert "did you mean code?" in done.err
+    assert json.loads(perfuse("tables", dump, "--json").out)["tables"]

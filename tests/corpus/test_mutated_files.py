@@ -1,0 +1,118 @@
+"""Copies of recordings with a few changed bytes are decoded as LLVM's and GNU's readers decode them, where these do not
+refuse them or crash.
+
+The bytes are chosen with the seed of property tests, `pytest --hypothesis-seed=N`; PERFUSE_MUTATIONS is their number.
+"""
+
+import os
+import random
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+import perfuse
+from perfuse import sframe
+from perfuse import xray as xray_log
+
+LOGS = ["fdr/small-v5", "fdr/typed-v5", "fdr/wrap-v5", "fdr/lz4-small-v5", "fdr-old/small_nc-v3", "fdr-old/small_nc-v4"]
+PROGRAMS = ["small_O0.elf", "small_fp.elf", "small_nopie.elf", "small_omitfp.elf", "exc_omitfp.elf", "nest.so"]
+XRAY_HEADER_BYTES = 32
+SFRAME_MAGIC_BYTES = 4
+
+EVENT = re.compile(rb"cpu: \d+, thread: -?\d+, process: -?\d+, kind: [a-z]+-event, tsc: \d+")
+SIZE = re.compile(rb"size = (-?\d+) bytes")
+
+
+@pytest.fixture
+def numbers(request: pytest.FixtureRequest) -> random.Random:
+    return random.Random(int(request.config.getoption("--hypothesis-seed") or 1))
+
+
+def num_mutations() -> int:
+    return int(os.environ.get("PERFUSE_MUTATIONS", "40"))
+
+
+def mutated(data: bytes, begin: int, end: int, numbers: random.Random) -> bytes:
+    """A copy with one to three changed bytes in a range."""
+    changed = bytearray(data)
+    for _ in range(numbers.randint(1, 3)):
+        at = numbers.randrange(begin, end)
+        bit = changed[at] ^ (1 << numbers.randrange(8))
+        changed[at] = numbers.choice([bit, numbers.randrange(256), 0, 1, 0x7F, 0x80, 0xFF])
+    return bytes(changed)
+
+
+def records(yaml: bytes) -> Counter[bytes]:
+    """The records of llvm-xray's YAML. It gives events the function of the record before, and raw bytes."""
+    found = Counter[bytes]()
+    for record in yaml.split(b"\n  - { type"):
+        event = EVENT.search(record)
+        found[event.group() if event else record.strip()] += 1
+    return found
+
+
+def as_unsigned(text: bytes) -> bytes:
+    """readelf 2.40 prints sizes of functions as signed numbers."""
+    return SIZE.sub(lambda size: b"size = %d bytes" % (int(size[1]) % 2**32), text).strip()
+
+
+def test_xray_logs_are_decoded_as_llvm_xray_does(
+    xray_corpus: Path, llvm_xray: str, tmp_path: Path, numbers: random.Random
+) -> None:
+    log, out = tmp_path / "log.xray", tmp_path / "log.yaml"
+    num_same = 0
+    for _ in range(num_mutations()):
+        name = numbers.choice(LOGS)
+        data = (xray_corpus / f"{name}.xray").read_bytes()
+        log.write_bytes(mutated(data, XRAY_HEADER_BYTES, len(data), numbers))
+        theirs = subprocess.run([llvm_xray, "convert", "-f", "yaml", log], capture_output=True, check=False)
+        if theirs.returncode == 0:
+            xray_log.convert(log, output=out, yaml=True)
+            assert records(out.read_bytes()) == records(theirs.stdout), kept(log)
+            num_same += 1
+    assert num_same > num_mutations() // 4
+
+
+def test_sframe_sections_are_decoded_as_readelf_does(
+    sframe_corpus: Path, tmp_path: Path, numbers: random.Random
+) -> None:
+    """A difference is one of rows which `check` reports: readelf prints what it finds after them."""
+    readelf = shutil.which("readelf")
+    if readelf is None:
+        pytest.skip("no readelf")
+    program = tmp_path / "program.elf"
+    num_same = 0
+    for _ in range(num_mutations()):
+        source = sframe_corpus / "v1" / "x86_64" / numbers.choice(PROGRAMS)
+        begin, size = section(source)
+        program.write_bytes(mutated(source.read_bytes(), begin + SFRAME_MAGIC_BYTES, begin + size, numbers))
+        theirs = subprocess.run([str(readelf), "--sframe", program], capture_output=True, check=False, timeout=60)
+        if theirs.returncode != 0 or theirs.stderr:
+            continue
+        if as_unsigned(b"".join(readelf_text(program))) == as_unsigned(theirs.stdout):
+            num_same += 1
+        else:
+            assert any(one.severity == "error" for one in perfuse.open(program).check()), kept(program)
+    assert num_same > num_mutations() // 8
+
+
+def readelf_text(program: Path) -> Iterator[bytes]:
+    return iter(sframe.open(program).readelf("readelf-2.40"))
+
+
+def section(program: Path) -> tuple[int, int]:
+    """Offset and size of the section."""
+    with program.open("rb") as file:
+        found = ELFFile(file).get_section_by_name(".sframe")
+        assert found is not None
+        return found["sh_offset"], found["sh_size"]
+
+
+def kept(path: Path) -> str:
+    return f"the readers disagree about {path}"

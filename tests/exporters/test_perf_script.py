@@ -1,0 +1,71 @@
+"""The text of `perf script`: perf's own output for the same recordings."""
+
+import io
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from fake_profile import FakeProfile
+from small_profile import MS
+
+import perfuse
+from perfuse.errors import ExportError, UsageError
+from perfuse.exporters import export
+
+SAMPLE = re.compile(r"^(.+?)\s+(-?\d+)/(\d+)\s+(?:\[\d+\]\s+)?(\d+\.\d+):\s+(\d+)\s+(.+?):(?:\w+:)?\s*$")
+FRAME = re.compile(r"^\s+([0-9a-f]+) (.*) \((\S.*)\)$")
+
+Paragraph = tuple[str, str, str, str, tuple[str, ...]]
+
+
+def paragraphs(text: str) -> list[Paragraph]:
+    """Pid, tid, time and period of each sample, and the addresses of its frames without inlined calls."""
+    found = []
+    for paragraph in filter(None, text.split("\n\n")):
+        head, *lines = paragraph.strip("\n").split("\n")
+        sample = SAMPLE.match(head)
+        assert sample, head
+        frames = [FRAME.match(line) for line in lines]
+        assert all(frames), lines
+        ips = tuple(frame[1] for frame in frames if frame and frame[3] != "inlined")
+        found.append((*sample.groups()[1:5], ips))
+    return found
+
+
+@pytest.mark.parametrize("name", ["node20", "node24", "cpython313"])
+def test_samples_are_those_of_perf(corpus: Path, tmp_path: Path, name: str) -> None:
+    """Threads, times, periods and addresses of every sample, as perf itself prints them."""
+    if not shutil.which("perf"):
+        pytest.skip("perf is not installed")
+    recording = corpus / "produced" / f"{name}.perf.data"
+    fields = ["--ns", "-F", "comm,pid,tid,time,period,event,ip,sym,dso"]
+    command = ["perf", "--buildid-dir", str(tmp_path), "script", "--no-inline", "-f", "-i", str(recording), *fields]
+    theirs = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+    out = io.BytesIO()
+    export(perfuse.fuse(recording), out, to="perf-script")
+    assert sorted(paragraphs(out.getvalue().decode())) == sorted(paragraphs(theirs))
+
+
+def test_small_profile(small: FakeProfile) -> None:
+    out = io.BytesIO()
+    export(small, out, to="perf-script")
+    first, *_, last = out.getvalue().decode().split("\n\n")[:-1]
+    assert first.splitlines()[0] == f"app 10/10     5.000000000: {MS:10} cpu-clock: "
+    assert [line.split()[1:] for line in first.splitlines()[1:]] == [
+        ["run", "(/tmp/perf-10.map)"],
+        ["main", "(/opt/app)"],
+    ]
+    assert last.startswith("app 10/10     5.006000000: ")
+    assert "worker;1 10/11 " in out.getvalue().decode()
+    assert "add (inlined)" in out.getvalue().decode()
+
+
+def test_refusals(small: FakeProfile, traces: Path) -> None:
+    with pytest.raises(ExportError, match="no samples"):
+        export(FakeProfile(), io.BytesIO(), to="perf-script")
+    with pytest.raises(UsageError, match="names"):
+        export(small, io.BytesIO(), to="perf-script", names="short")
+    with pytest.raises(ExportError, match="only sums, without times"):
+        export(perfuse.fuse(traces / "fdr" / "small-v5.xray"), io.BytesIO(), to="perf-script")
