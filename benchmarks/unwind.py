@@ -112,7 +112,7 @@ def _recorded(program: RecordedProgram, cache: Path) -> Path:
     command = _compiling(cache) if program is COMPILER else _calling(cache)
     unfinished = recording.with_suffix(".unfinished")
     stacks = ["-e", "cpu-clock", "-F", str(program.hertz), "--call-graph", "dwarf,8192"]
-    perf = ["perf", "record", "-q", *stacks, "-o", unfinished, "--", *command]
+    perf = ["perf", "record", "-qN", *stacks, "-o", unfinished, "--", *command]
     subprocess.run(perf, check=True, stdout=subprocess.DEVNULL)
     unfinished.rename(recording)
     return recording

@@ -38,7 +38,7 @@ def main() -> int:
     measure.compile_perfuse()
     cache = Path(os.environ.get("PERFUSE_BENCH_DIR", "build/bench")).resolve() / "xray"
     cache.mkdir(parents=True, exist_ok=True)
-    log = options.log or _unpacked(cache)
+    log = options.log or unpacked(cache)
     peer = next((name for name in LLVM_XRAY if shutil.which(name)), None)
     if peer is None:
         print("llvm-xray is not installed: apt-get install llvm-22")
@@ -150,7 +150,7 @@ def _queries(cache: Path, log: Path, ours: Run, account_peer: measure.Cost) -> l
     ]
 
 
-def _unpacked(cache: Path) -> Path:
+def unpacked(cache: Path) -> Path:
     """Unpacks the log, unless the unpacked file exists."""
     log = cache / "lua-161mb.xray"
     packed = CORPUS / "xray" / "big" / "lua-161mb.xray.zst"

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import perfuse
-from perfuse import jitdump, mono, sframe, xray
+from perfuse import fleet, jitdump, mono, sframe, xray
 from perfuse.analysis import handles, heap, heap_rows
 
 SECTION = re.compile(r"^(Args|Attributes|Raises|Returns):\s*$")
@@ -19,11 +19,22 @@ CHAPTERS = {
     "Opening": ("open", "fuse", "check", "repair"),
     "Recordings": ("Recording", "Summary", "Clock", "Record", "Hex"),
     "Profiles": ("Profile", "Table", "Join", "RepairResult"),
+    "Recording a program": ("record", "RecordedRun"),
     "Diagnostics": ("Diagnostic", "Rule", "rules", "explain"),
-    "Errors": ("PerfuseError", "InternalError", "UsageError", "UnreadableInput", "QueryError", "ExportError"),
+    "Errors": (
+        "PerfuseError",
+        "InternalError",
+        "OutOfMemory",
+        "UsageError",
+        "UnreadableInput",
+        "QueryError",
+        "ExportError",
+        "RecordingError",
+    ),
 }
 WRITING = ("Writer", "Declaration", "InlineCall", "Line", "Unwinding", "UnsupportedCounts", "from_record")
 MODULES = (
+    ("Thousands of recordings", fleet, ("open", "Fleet", "AddResult", "Inline", "Pool", "Dask", "DatasetError")),
     ("Heap snapshots", heap, ("Heap",)),
     (
         "Heap snapshots: rows",
@@ -40,6 +51,7 @@ MODULES = (
             "ClassGrowth",
         ),
     ),
+    ("Fleets of recordings", fleet, ("open", "Fleet", "AddResult", "Inline", "Pool", "Dask", "DatasetError")),
     ("Handles that were never freed", handles, ("LeakedHandles", "leaked_handles")),
     ("XRay", xray, ("InstrumentationMap", "convert", "Writer", "WriteSummary")),
     ("Mono", mono, ("convert", "Writer", "WriteSummary", "heapshot", "match_kinds")),
@@ -66,6 +78,7 @@ def page() -> str:
     """The page, in Markdown."""
     documented = {name for names in CHAPTERS.values() for name in names} | {
         "__version__",
+        "fleet",
         "jitdump",
         "mono",
         "sframe",
@@ -86,8 +99,13 @@ def page() -> str:
     for title, module, names in MODULES:
         out.append(f"## {title}\n")
         for name in names:
-            out += _entry(f"{module.__name__.replace('perfuse.formats', 'pf')}.{name}", getattr(module, name), 3)
+            out += _entry(f"{_public(module.__name__)}.{name}", getattr(module, name), 3)
     return "\n".join(out)
+
+
+def _public(module: str) -> str:
+    """A module's name in examples."""
+    return module.replace("perfuse.formats", "pf").replace("perfuse.fleet", "pf.fleet")
 
 
 def _entry(name: str, item: Any, level: int) -> Iterator[str]:
