@@ -111,6 +111,7 @@ def test_the_timeline_has_the_calls_that_the_server_has(opened, view):
 def test_a_call_has_its_callers_and_callees(opened):
     viewed = opened("server", "tab=timeline")
     viewed.settled("timeline")
+    viewed.page.wait_for_selector("#view-timeline[data-filled]")
     longest = viewed.rows("Longest in sight")[1]
     viewed.page.locator('table[aria-label="Longest in sight"] tbody tr').nth(1).click()
     panel = viewed.page.locator(".panel .slice h2")

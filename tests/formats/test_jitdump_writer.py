@@ -216,7 +216,7 @@ if child == 0:
     plain.close()
     os._exit(0)
 os.waitpid(child, 0)
-print(child)
+print(child, flush=True)
 plain.code_load("parent", 0x7000, b"\\xc3")
 plain.close()
 os._exit(0)
