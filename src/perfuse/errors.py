@@ -114,6 +114,18 @@ def core_error(error: Exception) -> BaseException | None:
     return unreadable if unreadable is not None and str(unreadable) in str(error) else None
 
 
+def check_text(given: str) -> None:
+    """Raises UsageError for a file name or argument with bytes that are not UTF-8: tables and outputs contain text."""
+    shown = with_escaped_bytes(given)
+    if shown != given:
+        raise UsageError(f"{shown}: not UTF-8", hint="rename such a file, or give a link to it: `ln -s FILE LINK`")
+
+
+def with_escaped_bytes(name: str) -> str:
+    r"""A file name in which bytes that are not UTF-8 are `\xNN`."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 _MOST_NAMES = 60
 
 

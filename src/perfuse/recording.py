@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 import perfuse
 from perfuse import _core
-from perfuse.errors import UnreadableInput, UsageError
+from perfuse.errors import UnreadableInput, UsageError, check_text
 from perfuse.table import ClosedObject, Tables
 from perfuse.unpacking import allowed_bytes, unpacking_at_most
 
@@ -303,7 +303,7 @@ def open(
         UnreadableInput: It cannot be read, is of no known format, unpacks to more than is allowed, or `strict` found a
             departure. A device cannot be read, nor a named pipe that nobody writes to.
         OutOfMemory: A call would use more memory than the limit.
-        UsageError: `max_unpacked` or `memory` is not a size.
+        UsageError: `max_unpacked` or `memory` is not a size, or the name of the file is not UTF-8.
     """
     if memory is not None:
         from perfuse.memory import limit_memory
@@ -361,6 +361,7 @@ def _open(source: Input) -> Recording:
             import sys
 
             return Recording(_core.Recording.from_stream("-", sys.stdin.buffer, limit), "-")
+        check_text(path)
         status = _status(path)
         if status is None:
             from perfuse.streams import kind_of_stream, opened_stream

@@ -1,5 +1,6 @@
 """Adding recordings: each once, whatever it is called; those that cannot be read stop nothing."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -50,6 +51,20 @@ def test_what_cannot_be_read_is_in_quarantine(few: Written, tmp_path: Path) -> N
     assert fleet.add([bad]).kept == 1
     write_collapsed(missing, {"main;late": 7})
     assert fleet.add([missing], retry_failed=True).num_added == 1
+
+
+def test_a_name_that_is_not_utf8_is_in_quarantine_and_stops_nothing(few: Written, tmp_path: Path) -> None:
+    directory = tmp_path / "names"
+    directory.mkdir()
+    shutil.copy(few.paths[0], directory / os.fsdecode(b"caf\xe9.collapsed"))
+    shutil.copy(few.paths[1], directory / "plain.collapsed")
+    fleet = Fleet(tmp_path / "dataset")
+    result = fleet.add([directory])
+    assert result.num_added == 1
+    assert [(text.rpartition("/")[2], message) for text, *_, message in result.failed] == [
+        ("caf\\xe9.collapsed", f"{directory}/caf\\xe9.collapsed: not UTF-8")
+    ]
+    assert fleet.add([directory]).kept == 2
 
 
 def test_a_second_attempt_can_succeed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -300,3 +300,36 @@ def test_the_option_of_csv(trace: Path) -> None:
 )
 def test_what_a_terminal_receives(text: str, shown: str) -> None:
     assert escaped(text) == shown
+
+
+NOT_UTF8 = os.fsdecode(b"caf\xe9.data")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_file_whose_name_is_not_utf8_is_refused(tmp_path, verb, capsys):
+    path = tmp_path / NOT_UTF8
+    shutil.copyfile(TESTDATA / "perf.data", path)
+    assert run([verb, str(path)]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "caf\\xe9.data: not UTF-8" in printed.err
+    assert "ln -s FILE LINK" in printed.err
+
+
+def test_a_file_whose_name_is_not_utf8_is_refused_by_the_library(tmp_path):
+    path = tmp_path / NOT_UTF8
+    shutil.copyfile(TESTDATA / "perf.data", path)
+    for call in (pf.open, pf.fuse, pf.check):
+        with pytest.raises(pf.UsageError, match="not UTF-8"):
+            call(path)
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    assert pf.fuse(link).sql("SELECT count(*) > 0 FROM samples").fetchall() == [(True,)]
+
+
+def test_a_command_that_reads_early_refuses_such_a_name_too(tmp_path):
+    path = tmp_path / NOT_UTF8
+    shutil.copyfile(TESTDATA / "perf.data", path)
+    done = subprocess.run([sys.executable, "-m", "perfuse", "report", path], capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"caf\\xe9.data: not UTF-8" in done.stderr

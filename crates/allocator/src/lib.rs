@@ -1,4 +1,4 @@
-//! The allocator of the core, and what it does where there is no memory left.
+//! The allocator of the core, and its behaviour when memory is exhausted.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr::null_mut;
@@ -103,7 +103,7 @@ pub fn set_aside() {
     }
 }
 
-/// Lets the process end with an error where there is no memory left at all.
+/// Makes the process end with an error when memory is exhausted.
 pub fn exit_when_out_of_memory() {
     IS_COMMAND.store(true, Ordering::Relaxed);
 }

@@ -85,7 +85,7 @@ pub enum Flow {
     Return,
     /// Nothing: it traps.
     Trap,
-    /// The bytes are no instruction.
+    /// The bytes are not an instruction.
     Bad,
 }
 

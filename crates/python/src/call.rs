@@ -122,7 +122,7 @@ pub fn memory_limit() -> u64 {
     memory::limit()
 }
 
-/// Lets the process end with an error where there is no memory left at all.
+/// Makes the process end with an error when memory is exhausted.
 #[pyfunction]
 pub fn exit_when_out_of_memory() {
     perfuse_allocator::exit_when_out_of_memory();

@@ -58,4 +58,5 @@ def _prefetch_files(args: Sequence[str]) -> None:
         for before, arg in pairwise(args):
             # The argument after an option may be its value: a program with a map, or the file to write.
             if not before.startswith("-") and os.path.isfile(arg):  # noqa: PTH113 - pathlib is not loaded yet
-                _core.read_early(arg)
+                with contextlib.suppress(UnicodeEncodeError):
+                    _core.read_early(arg)

@@ -19,7 +19,7 @@ from perfuse.cli.console import Console
 from perfuse.cli.exit_codes import describe_failure, is_out_of_memory
 from perfuse.cli.signals import Stopped, received, report_end
 from perfuse.cli.verbs import COLORS, VERBS
-from perfuse.errors import InternalError, OutOfMemory
+from perfuse.errors import InternalError, OutOfMemory, check_text
 
 COMPLETION = "_PERFUSE_COMPLETE"
 """Set by a shell that completes a command line: eval "$(_PERFUSE_COMPLETE=bash_source perfuse)"."""
@@ -98,11 +98,13 @@ def run(args: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             # Paths may contain bytes that are not text, and terminals may lack characters: neither is an error.
             stream.reconfigure(errors="backslashreplace")
+    given = list(sys.argv[1:] if args is None else args)
     try:
         if COMPLETION in os.environ:
             app.main(prog_name="perfuse")
+        _check_arguments(given)
         # Not click's main(), which handles closed pipes and interrupts in its own way.
-        with app.make_context("perfuse", list(sys.argv[1:] if args is None else args)) as context:
+        with app.make_context("perfuse", given) as context:
             exit_code = app.invoke(context)
         sys.stdout.flush()
     except click.exceptions.Exit as asked:
@@ -117,8 +119,15 @@ def run(args: Sequence[str] | None = None) -> int:
     except (SystemExit, GeneratorExit):
         raise
     except BaseException as error:
-        return _failed(error, as_json="--json" in (sys.argv if args is None else args))
+        return _failed(error, as_json="--json" in given)
     return exit_code if isinstance(exit_code, int) else exit_codes.CLEAN
+
+
+def _check_arguments(args: Sequence[str]) -> None:
+    """Raises UsageError for an argument that is not UTF-8; those of a program that is recorded may be any bytes."""
+    of_perfuse = args[: args.index("--")] if "record" in args and "--" in args else args
+    for arg in of_perfuse:
+        check_text(arg)
 
 
 def _report_failure(error: Exception, *, as_json: bool) -> int:

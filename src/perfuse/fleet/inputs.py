@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfuse.errors import UsageError
+from perfuse.errors import UsageError, with_escaped_bytes
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
@@ -29,7 +29,7 @@ class FleetInput:
     @property
     def text(self) -> str:
         """Its files as the command line names them."""
-        return "+".join(self.files)
+        return with_escaped_bytes("+".join(self.files))
 
 
 def is_url(text: str) -> bool:
@@ -51,8 +51,7 @@ def inputs_of(arguments: Iterable[str], labels_from: str | None = None) -> list[
     found: dict[tuple[str, ...], FleetInput] = {}
     for argument in arguments:
         for files in _groups(argument):
-            text = "+".join(files)
-            match = pattern.search(text) if pattern else None
+            match = pattern.search(with_escaped_bytes("+".join(files))) if pattern else None
             labels = {name: value for name, value in match.groupdict().items() if value} if match else {}
             key = tuple(one if is_url(one) else os.path.realpath(one) for one in files)
             found.setdefault(key, FleetInput(files, tuple(sorted(labels.items()))))

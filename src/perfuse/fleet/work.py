@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from perfuse.errors import check_text
 from perfuse.fleet.identities import attempt_id, file_sha256, recording_id
 from perfuse.fleet.inputs import FleetInput, is_url
 from perfuse.fleet.layout import DICTIONARIES, OF_RECORDINGS, TABLES
@@ -188,6 +189,8 @@ def _process(options: WorkOptions, known: Known, one: FleetInput, batch: _Batch)
     with contextlib.ExitStack() as stack:
         key = ""
         try:
+            for name in one.files:
+                check_text(name)
             files = stack.enter_context(local_files(one.files, options.store_options))
             stated = [_stated(shown, path) for shown, path in zip(one.files, files, strict=True)]
             key = recording_id(fact["sha256"] for fact in stated)

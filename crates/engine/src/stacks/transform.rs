@@ -175,7 +175,7 @@ impl StackTransform {
 
     /// Keeps ([`StackStep::Only`]) or drops the samples whose stack begins with the functions of a stack, given by its key.
     ///
-    /// Returns the number of such stacks with samples; 0 also where there is no such stack.
+    /// Returns the number of such stacks with samples; 0 if no stack matches.
     pub fn apply_to_stack(&mut self, keep: bool, key: u32) -> u64 {
         let first = self.first_id(true).unwrap_or(u32::MAX);
         let row = self.stack_keys.row(if key >= first { key.saturating_sub(first) } else { key });

@@ -60,7 +60,7 @@ pub struct EventTables {
     pub exceptions: Vec<RecordBatch>,
 }
 
-/// Why there is no timeline.
+/// The reason why a recording has no timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TimelineError {
     /// A table is not as declared.
