@@ -63,10 +63,8 @@ class OutOfMemory(PerfuseError):  # noqa: N818 - the name that databases have fo
     """
 
     def __init__(self, message: str = "", *, limit_bytes: int = 0, used_bytes: int = 0) -> None:
-        import resource
-
         limited = f"{used_bytes / 1e6:,.0f} MB are in use, the limit is {limit_bytes / 1e6:,.0f} MB"
-        if used_bytes <= limit_bytes and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+        if used_bytes <= limit_bytes and _is_address_space_limited():
             limited = f"{used_bytes / 1e6:,.0f} MB are in use, and the address space is limited (`ulimit -v`)"
         super().__init__(
             message or f"not enough memory: {limited}",
@@ -74,6 +72,17 @@ class OutOfMemory(PerfuseError):  # noqa: N818 - the name that databases have fo
         )
         self.limit_bytes = limit_bytes
         self.used_bytes = used_bytes
+
+
+def _is_address_space_limited() -> bool:
+    """Whether `ulimit -v` limits this process."""
+    try:
+        import resource
+    except ModuleNotFoundError:
+        return False  # of this system
+    except ImportError:
+        return True  # no room for the module itself
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 
 
 class InternalError(PerfuseError):

@@ -31,7 +31,7 @@ const WAIT: Duration = Duration::from_millis(10);
 const EXIT_CODE: i32 = 2;
 
 const MESSAGE: &[u8] = b"perfuse: not enough memory: the system gives no more\n\
-    perfuse: give it more (`ulimit -v`), or select less: --between, --thread, one section\n";
+    \x20  hint: give it more (`ulimit -v`), or select less: --between, --thread, one section\n";
 
 #[cold]
 #[inline(never)]

@@ -126,4 +126,5 @@ pub fn memory_limit() -> u64 {
 #[pyfunction]
 pub fn exit_when_out_of_memory() {
     perfuse_allocator::exit_when_out_of_memory();
+    memory::count_from_here();
 }

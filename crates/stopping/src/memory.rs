@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Default limit, in percent of the memory that the machine or the control group has.
 const DEFAULT_PERCENT: u64 = 60;
 
-/// A call that took less than this is not stopped: what fills memory is something else.
+/// A call that took less than this is not stopped: what fills memory is something else. See [`count_from_here`].
 const LEAST_BYTES: u64 = 64 << 20;
 
 /// The same where address space is limited: that of the interpreter and its libraries is most of a small limit.
@@ -17,6 +17,15 @@ const LEAST_ADDRESSES: u64 = 16 << 20;
 
 /// The limit that was set, in bytes; 0 where none was.
 static LIMIT: AtomicU64 = AtomicU64::new(0);
+
+/// Memory of a process that is a command, in bytes, when it had done nothing; 0 in other processes.
+static AT_START: AtomicU64 = AtomicU64::new(0);
+
+/// States that the process is a command: all memory that it takes from now on is that of its calls, also what one call
+/// leaves for the next, and what is read before the first.
+pub fn count_from_here() {
+    AT_START.store(Usage::of_process().memory, Ordering::Relaxed);
+}
 
 /// Limits the memory of this process; `None` for the default.
 pub fn set_limit(bytes: Option<u64>) {
@@ -112,6 +121,8 @@ pub fn address_limit() -> Option<u64> {
 /// The memory of the process while one call runs.
 #[derive(Debug)]
 pub struct MemoryWatch {
+    /// Memory that is not the call's, in bytes.
+    before: u64,
     start: Usage,
     limit: u64,
     address_limit: Option<u64>,
@@ -121,11 +132,12 @@ impl MemoryWatch {
     /// At the start of the call.
     #[must_use]
     pub fn new() -> Self {
-        Self::with(Usage::of_process(), limit(), address_limit())
-    }
-
-    fn with(start: Usage, limit: u64, address_limit: Option<u64>) -> Self {
-        Self { start, limit, address_limit }
+        let start = Usage::of_process();
+        let before = match AT_START.load(Ordering::Relaxed) {
+            0 => start.memory,
+            of_command => of_command,
+        };
+        Self { before, start, limit: limit(), address_limit: address_limit() }
     }
 
     /// Whether the process uses more than its limit, and the call is a cause.
@@ -135,10 +147,10 @@ impl MemoryWatch {
     }
 
     fn is_over_with(&self, now: Usage) -> bool {
-        let taken = now.memory.saturating_sub(self.start.memory);
-        if now.memory > self.limit && taken > LEAST_BYTES {
+        if now.memory > self.limit && now.memory.saturating_sub(self.before) > LEAST_BYTES {
             return true;
         }
+        let taken = now.memory.saturating_sub(self.start.memory);
         // A vector that grows needs twice its size beside itself; where that is not to be had, the process would end.
         self.address_limit.is_some_and(|limit| {
             taken > LEAST_ADDRESSES && limit.saturating_sub(now.addresses) < taken.saturating_mul(2)
@@ -193,22 +205,31 @@ mod tests {
         assert_eq!(groups("v1", &[v1, limit, unlimited]), Some(8 * MB));
     }
 
+    /// A watch of a call that starts with this use, in a process that is not a command.
+    fn call_from(start: Usage, limit: u64, address_limit: Option<u64>) -> MemoryWatch {
+        MemoryWatch { before: start.memory, start, limit, address_limit }
+    }
+
     #[test]
     fn only_a_call_that_takes_memory_is_over_the_limit() {
         let usage = |memory, addresses| Usage { memory: memory * MB, addresses: addresses * MB };
-        let watch = MemoryWatch::with(usage(900, 2000), 1000 * MB, None);
+        let watch = call_from(usage(900, 2000), 1000 * MB, None);
         assert!(!watch.is_over_with(usage(990, 9000)));
         assert!(watch.is_over_with(usage(1001, 2000)));
         // The process was over its limit before.
-        let watch = MemoryWatch::with(usage(1500, 2000), 1000 * MB, None);
-        assert!(!watch.is_over_with(usage(1560, 2000)));
-        assert!(watch.is_over_with(usage(1600, 2000)));
+        let later = call_from(usage(1500, 2000), 1000 * MB, None);
+        assert!(!later.is_over_with(usage(1560, 2000)));
+        assert!(later.is_over_with(usage(1600, 2000)));
+        // In a command, what earlier calls left counts.
+        let of_command = MemoryWatch { before: 30 * MB, ..later };
+        assert!(of_command.is_over_with(usage(1501, 2000)));
+        assert!(!of_command.is_over_with(usage(999, 2000)));
     }
 
     #[test]
     fn a_call_ends_before_its_largest_vector_has_no_room_to_grow() {
         let usage = |memory, addresses| Usage { memory: memory * MB, addresses: addresses * MB };
-        let watch = MemoryWatch::with(usage(100, 500), u64::MAX, Some(2000 * MB));
+        let watch = call_from(usage(100, 500), u64::MAX, Some(2000 * MB));
         assert!(!watch.is_over_with(usage(400, 1300)));
         assert!(watch.is_over_with(usage(600, 1100)));
         assert!(!watch.is_over_with(usage(110, 1999)));

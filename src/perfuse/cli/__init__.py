@@ -19,6 +19,11 @@ OBJECTS_BEFORE_GC = 50_000
 """Threshold of the garbage collector: start-up makes thousands of objects and no garbage. With Python's own threshold
 of 700, collecting takes a tenth of the start-up time."""
 
+NO_MEMORY = b"""\
+perfuse: not enough memory: the system gives no more
+   hint: give it more (`ulimit -v`), or select less: --between, --thread, one section
+"""
+
 
 def main() -> NoReturn:
     """The console script."""
@@ -33,6 +38,12 @@ def main() -> NoReturn:
     except Stopped as stopped:
         report_end(stopped.text)
         exit_code = stopped.exit_code
+    except (MemoryError, ImportError) as error:
+        # Nothing is left to describe it with: modules may not be loaded any more.
+        if isinstance(error, ImportError) and "failed to map segment" not in str(error):
+            raise
+        os.write(2, NO_MEMORY)
+        exit_code = 2
     # Leaves without taking the interpreter apart, which takes longer than many a command.
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
