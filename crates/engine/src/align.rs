@@ -5,7 +5,7 @@ use arrow_array::{Array, PrimitiveArray, RecordBatch};
 use perfuse_tables::access::{ColumnError, lists, numbers};
 use rustc_hash::FxHashMap;
 
-use crate::timed_space::{Interval, TimedSpace};
+use perfuse_addresses::timed_space::{Interval, TimedSpace};
 
 /// Creation and first sample of a code object, each on the clock of its own recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -50,6 +50,7 @@ pub fn code_mappings(codes: &CodeMap, placed: &[PlacedCode]) -> Vec<CodeMapping>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::code_map;
     use perfuse_tables::{code_moves, code_objects};
 
     fn mappings(code: &[(i64, Option<i64>, u64, u64)], moves: &[(u32, i64, u64, u64)]) -> Vec<CodeMapping> {
@@ -62,7 +63,7 @@ mod tests {
         }
         let mut moved = code_moves::Builder::new();
         moves.iter().for_each(|&(id, at, old, new)| moved.push(id, at, old, new, 0, 0));
-        code_mappings(&CodeMap::new(&[codes.finish()], &[moved.finish()]).unwrap(), &placed)
+        code_mappings(&code_map::of_tables(&[codes.finish()], &[moved.finish()]).unwrap(), &placed)
     }
 
     fn shown(mappings: &[CodeMapping]) -> Vec<(i64, u64, u64, Option<u64>)> {
@@ -95,7 +96,7 @@ mod tests {
     fn code_outside_images_is_left_out() {
         let mut codes = code_objects::Builder::new();
         codes.push(3, 0, 1, None, "jit", None, 0, None, 0x100, 0x10, None, 0, 0, 0);
-        let codes = CodeMap::new(&[codes.finish()], &[]).unwrap();
+        let codes = code_map::of_tables(&[codes.finish()], &[]).unwrap();
         assert!(code_mappings(&codes, &[]).is_empty());
     }
 }

@@ -23,6 +23,5 @@ pub mod join;
 pub mod mappings;
 pub mod selected;
 pub mod stacks;
-pub mod timed_space;
 pub mod timeline;
 pub mod unwind;

@@ -5,7 +5,7 @@ use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use rustc_hash::FxHashMap;
 
-use crate::timed_space::{Interval, TimedSpace};
+use perfuse_addresses::timed_space::{Interval, TimedSpace};
 
 /// A row of table `mappings`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,13 +7,13 @@ use std::io::{self, Seek, Write};
 use arrow_array::types::UInt32Type;
 use perfuse_binaries::elf_image::tables::{self, ImageTables, PlacedCode};
 use perfuse_binaries::elf_image::{Error, ImageSpec, ImageSummary};
-use perfuse_engine::code_map::CodeMap;
+use perfuse_engine::code_map;
 use perfuse_engine::code_mappings::{CodeMapping, code_mappings};
 use perfuse_formats::jitdump::JitDump;
 use perfuse_formats::perf_data::{InjectError, InjectedMmap, Injection, PerfData, inject};
-use perfuse_formats::{TableRequest, machine_pointer_bytes};
+use perfuse_formats::TableRequest;
 use perfuse_tables::access::{ColumnError, numbers};
-use perfuse_wire::Endian;
+use perfuse_wire::{Endian, machine_pointer_bytes};
 use rustc_hash::FxHashMap;
 
 use crate::profile::Profile;
@@ -140,7 +140,7 @@ impl Profile {
     ) -> Result<Vec<InjectedMmap>, ColumnError> {
         let everything = TableRequest::default();
         let code_objects = self.collect("code_objects", &everything);
-        let codes = CodeMap::new(&code_objects, &self.collect("code_moves", &everything))?;
+        let codes = code_map::of_tables(&code_objects, &self.collect("code_moves", &everything))?;
         let pids: FxHashMap<_, _> = self.pids().into_iter().collect();
         let build_ids: FxHashMap<_, _> = images.images.iter().map(|(pid, s)| (*pid, s.build_id)).collect();
         let mmap = |mapping: CodeMapping| {

@@ -7,7 +7,7 @@ use std::sync::mpsc::sync_channel;
 use arrow_array::RecordBatch;
 use perfuse_binaries::symbolize::{Follow, Options, Symbolizer};
 use perfuse_engine::address_spaces::AddressSpaces;
-use perfuse_engine::code_map::CodeMap;
+use perfuse_engine::code_map;
 use perfuse_engine::join::{
     self, AddressColumn, CodeFunctions, CodeLines, JoinedTables, LocatedSamples, NativeNames, PerfMapDirs,
     PerfMaps,
@@ -42,7 +42,8 @@ impl Profile {
             let clock = placed.find(|(id, clock)| *id == source && clock.kind == "tsc");
             clock.and_then(|(_, clock)| clock.uncertainty_ns).unwrap_or_default()
         };
-        let codes = CodeMap::new(&code_objects, &code_moves)?.with_uncertainty(&code_objects, uncertainty)?;
+        let codes = code_map::of_tables(&code_objects, &code_moves)?;
+        let codes = code_map::with_uncertainty(codes, &code_objects, uncertainty)?;
         let functions = CodeFunctions::new(&code_objects)?;
         let mappings = Mappings::new(&mapping_rows)?;
         let symbolizer = self.symbolizer();

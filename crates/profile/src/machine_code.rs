@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use perfuse_binaries::symbolize::Module;
-use perfuse_engine::code_map::CodeMap;
+use perfuse_engine::code_map;
 use perfuse_engine::mappings::Mappings;
 use perfuse_formats::TableRequest;
 use perfuse_tables::access::ColumnError;
@@ -59,7 +59,7 @@ impl Profile {
         self.settle_keys()?;
         let everything = TableRequest::default();
         let codes = self.collect("code_objects", &everything);
-        let codes = CodeMap::new(&codes, &self.collect("code_moves", &everything))?;
+        let codes = code_map::of_tables(&codes, &self.collect("code_moves", &everything))?;
         let mappings = Mappings::new(&self.collect("mappings", &everything))?;
         let target = |&(process_id, at_ns, address): &(u32, i64, u64)| {
             if let Some(hit) = codes.find(process_id, address, at_ns) {

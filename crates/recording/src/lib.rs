@@ -13,7 +13,6 @@
 
 mod format;
 pub mod listing;
-mod machine;
 mod packed;
 mod record_rows;
 mod recording;
@@ -21,7 +20,6 @@ mod sampling;
 mod source;
 
 pub use format::{Capabilities, ClockPolicy, RecordingDirectory, Role, Sniff};
-pub use machine::{machine_name, machine_pointer_bytes};
 pub use perfuse_mapped::{CUT, TooLarge, UnpackLimit, open_regular};
 pub use record_rows::table_of;
 pub use recording::{

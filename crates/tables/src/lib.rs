@@ -13,7 +13,6 @@ mod family;
 mod identities;
 mod schema;
 mod sums;
-mod unwinding;
 
 pub use calls::{CallRow, CallRows, CallRun};
 pub use column::Choices;
@@ -29,7 +28,7 @@ pub use family::{
 pub use identities::{Identities, Offsets};
 pub use schema::{ColumnSpec, TableSpec};
 pub use sums::{AllocationGroup, AllocationSum, SnapshotSum};
-pub use unwinding::{Base, CodeUnwinding, Expression, FrameRecovery, Recover, Recovery, UserStack};
+pub use perfuse_addresses::unwinding::{Base, CodeUnwinding, Expression, FrameRecovery, Recover, Recovery, UserStack};
 
 /// Every common table, in the order of the documentation.
 pub static TABLES: &[&TableSpec] = &[

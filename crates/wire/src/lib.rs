@@ -18,10 +18,12 @@ mod cursor;
 mod diagnostic;
 mod error;
 mod layout;
+mod machine;
 mod view;
 
 pub use cursor::{Cursor, Endian, FixedFields, Put};
 pub use diagnostic::{Diagnostic, Diagnostics, Rule, Severity};
 pub use error::{ErrorKind, ParseError};
 pub use layout::{Field, FieldType, Layout};
+pub use machine::{machine_name, machine_pointer_bytes};
 pub use view::{RecordView, Value};

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use arrow_array::RecordBatch;
 use arrow_array::types::{UInt32Type, UInt64Type};
+use perfuse_addresses::inlined::{InlinedRange, calls_at};
 use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use rustc_hash::FxHashMap;
 
@@ -82,14 +83,11 @@ impl CodeLines {
         let paths = text(batch, "call_path")?;
         let lines = numbers::<UInt32Type>(batch, "call_line")?;
         let columns = numbers::<UInt32Type>(batch, "call_column")?;
-        let mut covering: Vec<usize> = range
-            .clone()
-            .filter(|&row| {
-                code_offset.checked_sub(starts.value(row)).is_some_and(|into| into < sizes.value(row))
-            })
-            .collect();
-        covering.sort_by_key(|&row| depths.value(row));
-        covering.dedup_by_key(|row| depths.value(*row));
+        let range_of = |row| InlinedRange {
+            start: starts.value(row),
+            size: sizes.value(row),
+            depth: depths.value(row),
+        };
         let call = |row: usize| {
             let position = SourcePosition {
                 path: paths.get(row).map(str::to_owned),
@@ -98,7 +96,7 @@ impl CodeLines {
             };
             (functions.value(row), position)
         };
-        Ok(covering.into_iter().map(call).collect())
+        Ok(calls_at(range.clone(), code_offset, range_of).into_iter().map(call).collect())
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_array::types::UInt32Type;
+use perfuse_addresses::inlined;
 use perfuse_binaries::symbolize::{Module, PerfMap, Resolved, SymbolFrame, Symbolizer};
 use perfuse_tables::access::{ColumnError, numbers};
 use perfuse_workers::{in_call, install};
@@ -160,25 +161,18 @@ fn jit_frames(
     lines: &CodeLines,
 ) -> Result<Vec<ResolvedFrame>, ColumnError> {
     let at = code_offset.saturating_sub(u64::from(location.is_return));
-    let mut position = lines.line(code_object_id, at)?;
-    let relative_address = Some(code_offset);
-    // Innermost first: the position of a function is where it called the next inner one.
-    let mut frames = Vec::new();
-    for (function, call) in lines.inlined(code_object_id, at)?.into_iter().rev() {
-        let position = std::mem::replace(&mut position, call);
-        frames.push(ResolvedFrame {
-            function: FrameFunction::Existing(function),
-            position,
-            relative_address,
-        });
-    }
-    let function = match names.functions.get(&code_object_id) {
+    let outer = match names.functions.get(&code_object_id) {
         Some(function) => FrameFunction::Existing(*function),
         None => FrameFunction::Unnamed("the JIT code has no function".to_owned()),
     };
-    frames.push(ResolvedFrame { function, position, relative_address });
-    frames.reverse();
-    Ok(frames)
+    let calls = lines.inlined(code_object_id, at)?;
+    let calls = calls.into_iter().map(|(function, call)| (FrameFunction::Existing(function), call)).collect();
+    let frames = inlined::frames(outer, calls, lines.line(code_object_id, at)?);
+    let relative_address = Some(code_offset);
+    Ok(frames
+        .into_iter()
+        .map(|(function, position)| ResolvedFrame { function, position, relative_address })
+        .collect())
 }
 
 /// Frames of native code, as the symbolizer resolved them: for a return address, those of the byte before it.

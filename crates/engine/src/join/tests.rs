@@ -9,7 +9,7 @@ use perfuse_tables::{Offsets, callchains, code_moves, code_objects, inline_calls
 
 use super::*;
 use crate::address_spaces::{AddressSpaces, Region};
-use crate::code_map::CodeMap;
+use crate::code_map;
 use crate::mappings::Mappings;
 use crate::unwind::Chains;
 
@@ -53,7 +53,7 @@ impl Recorded {
 
     fn join(mut self, first: Offsets) -> Joined {
         let (code, moves) = (vec![self.code.finish()], vec![self.moves.finish()]);
-        let codes = CodeMap::new(&code, &moves).unwrap();
+        let codes = code_map::of_tables(&code, &moves).unwrap();
         let mapped = Mappings::new(&[self.mapped.finish()]).unwrap();
         let spaces = AddressSpaces { codes: &codes, mappings: &mapped };
         let chains = Ok(Chains::from(self.chains.finish()));
@@ -176,7 +176,7 @@ fn the_latest_of_code_and_mapped_file_wins() {
         code.push(0, 100, 1, None, "jit", None, code_ns, None, 0x1000, 0x100, None, 0, 0, 0);
         let mut mapped = mappings::Builder::new();
         mapped.push(0, Some(1), Some(file_ns), 0x1000, 0x2000, 0, "/lib.so", None, true, 0, 0);
-        let codes = CodeMap::new(&[code.finish()], &[]).unwrap();
+        let codes = code_map::of_tables(&[code.finish()], &[]).unwrap();
         let mapped = Mappings::new(&[mapped.finish()]).unwrap();
         AddressSpaces { codes: &codes, mappings: &mapped }.find_user(1, 0x1010, at_ns)
     };

@@ -3,49 +3,24 @@
 
 use std::collections::BTreeMap;
 
-use perfuse_recording::Source;
 use rustc_hash::FxHashMap;
 
 use super::consts::RecordTag;
-use super::functions::{FunctionTable, NO_INDEX};
-use super::index::{
-    CodeMove, DebugRecord, DumpIndex, LoadedCode, LostBytes, Pairing, RELEASE_BYTES, UnwindRecord,
-};
+use super::functions::{FunctionTable, InternedName, NO_INDEX};
+use super::index::{CodeMove, DebugRecord, DumpIndex, LoadedCode, LostBytes, Pairing, UnwindRecord};
 use super::inline::{self, Extension, RecordSubject};
 use super::layout::Move;
 use super::names::is_java_method;
 use super::producer::Producer;
-use super::reader::{FileStart, RawRecord, Reader, ReaderStep};
+use super::reader::{FileStart, RawRecord, ReaderStep};
 use super::records::{DebugInfoRecord, LoadRecord, UnwindingInfoRecord};
 use super::skew;
 
-/// Reads all records of a file and builds its index.
-#[must_use]
-pub fn build_index(source: &Source, start: FileStart) -> DumpIndex {
-    let mut builder = IndexBuilder::new(start);
-    let mut released = 0u64;
-    source.prepare(0..RELEASE_BYTES as usize);
-    let mut reader = Reader::new(source, start.endian, start.first_record, 0);
-    while let Some(step) = reader.next() {
-        match step {
-            ReaderStep::Record(record) => builder.add_record(&record),
-            ReaderStep::Header(offset, header) => builder.index.later_headers.push((offset, header)),
-            ReaderStep::Lost { offset, len, prefix, at_end } => {
-                builder.index.lost.push(LostBytes { offset, len, prefix, at_end, index: reader.index() });
-            }
-        }
-        if reader.offset().saturating_sub(released) > RELEASE_BYTES {
-            source.release(released as usize..reader.offset() as usize);
-            released = reader.offset();
-            source.prepare(released as usize..released.saturating_add(RELEASE_BYTES) as usize);
-        }
-    }
-    source.release(released as usize..source.len());
-    builder.finish(source)
-}
-
 /// An index under construction, with the records that are not yet paired with code.
-struct IndexBuilder {
+///
+/// [`settle`](Self::settle) determines what depends on all records so far. More records may be added after it: what it assumed
+/// is then withdrawn, so that the index is the same however often it was settled.
+pub struct IndexBuilder {
     index: DumpIndex,
     /// Latest unpaired JIT_CODE_DEBUG_INFO by the address of its code.
     pending: FxHashMap<u64, u32>,
@@ -63,10 +38,23 @@ struct IndexBuilder {
     by_code_index: FxHashMap<u64, u32>,
     /// Index of a kind in the counts.
     kinds: FxHashMap<RecordTag, usize>,
+    /// Debug records that were paired with code because no later load had their address so far: record and code.
+    assumed_pairs: Vec<(u32, u32)>,
+    /// Code that was marked as a stub of the JVM, with its name before that, while the producer may turn out to be another.
+    assumed_stubs: Vec<(u32, InternedName)>,
+    /// Number of pieces of code whose stubs are marked.
+    num_marked: usize,
+    is_producer_final: bool,
+    is_skew_final: bool,
+    replay: Replay,
 }
 
+/// Number of loads that the producer is determined from.
+const LOADS_OF_PRODUCER: usize = 200;
+
 impl IndexBuilder {
-    fn new(start: FileStart) -> Self {
+    /// An index without records.
+    pub fn new(start: FileStart) -> Self {
         Self {
             index: DumpIndex {
                 endian: start.endian,
@@ -93,7 +81,42 @@ impl IndexBuilder {
             pending_tier: FxHashMap::default(),
             by_code_index: FxHashMap::default(),
             kinds: FxHashMap::default(),
+            assumed_pairs: Vec::new(),
+            assumed_stubs: Vec::new(),
+            num_marked: 0,
+            is_producer_final: false,
+            is_skew_final: false,
+            replay: Replay::default(),
         }
+    }
+
+    /// The index as it was settled last.
+    pub fn index(&self) -> &DumpIndex {
+        &self.index
+    }
+
+    /// Whether debug records are paired with code only as long as no later load has their address.
+    pub fn has_assumed_pairs(&self) -> bool {
+        !self.assumed_pairs.is_empty()
+    }
+
+    /// Adds what a reader found; `next_index` is the index of the record after it.
+    pub fn add(&mut self, step: &ReaderStep<'_>, next_index: u64) {
+        self.withdraw_assumptions();
+        match *step {
+            ReaderStep::Record(record) => self.add_record(&record),
+            ReaderStep::Header(offset, header) => self.index.later_headers.push((offset, header)),
+            ReaderStep::Lost { offset, len, prefix, at_end } => {
+                self.index.lost.push(LostBytes { offset, len, prefix, at_end, index: next_index });
+            }
+        }
+    }
+
+    /// The index of all records.
+    #[cfg(feature = "tables")]
+    pub fn finish(mut self, data: &[u8], path: &str) -> DumpIndex {
+        self.settle(data, path);
+        self.index
     }
 
     fn add_record(&mut self, record: &RawRecord<'_>) {
@@ -274,28 +297,54 @@ impl IndexBuilder {
         }
     }
 
-    /// Pairs the remaining debug records and determines producer, skew and times of overwriting.
-    fn finish(mut self, source: &Source) -> DumpIndex {
+    /// Pairs the remaining debug records and determines producer, skew and times of overwriting. Returns how the life of code
+    /// changed.
+    pub fn settle(&mut self, data: &[u8], path: &str) -> LifeChanges {
+        self.withdraw_assumptions();
         self.pair_remaining();
         let index = &mut self.index;
-        let vma_is_zero = zero_vmas(index, source);
-        let functions = &index.functions;
-        let names = index
-            .codes
-            .iter()
-            .filter_map(|code| Some(&*functions.get(code.name.function)?.linkage_name))
-            .take(200);
-        index.producer = Producer::detect(
-            &index.header,
-            &source.path,
-            names.zip(vma_is_zero.into_iter().chain(std::iter::repeat(false))),
-        );
-        if index.producer == Producer::OpenJdk {
-            mark_stubs_of_the_jvm(index);
+        if !self.is_producer_final {
+            let vma_is_zero = zero_vmas(index, data);
+            let functions = &index.functions;
+            let names = index
+                .codes
+                .iter()
+                .filter_map(|code| Some(&*functions.get(code.name.function)?.linkage_name))
+                .take(LOADS_OF_PRODUCER);
+            index.producer = Producer::detect(
+                &index.header,
+                path,
+                names.zip(vma_is_zero.into_iter().chain(std::iter::repeat(false))),
+            );
+            self.is_producer_final = index.codes.len() >= LOADS_OF_PRODUCER;
         }
-        index.skew = skew::of_dump(index, source);
-        retire_overwritten_code(index);
-        self.index
+        if index.producer == Producer::OpenJdk {
+            self.mark_stubs_of_the_jvm();
+        }
+        if !self.is_skew_final || !self.assumed_pairs.is_empty() {
+            let (skew, is_final) = skew::of_dump(&self.index, data, path);
+            self.index.skew = skew;
+            self.is_skew_final = is_final && self.assumed_pairs.is_empty() && self.is_producer_final;
+        }
+        self.replay.advance(&mut self.index)
+    }
+
+    fn withdraw_assumptions(&mut self) {
+        for (debug, code) in self.assumed_pairs.drain(..) {
+            if let Some(debug) = self.index.debug_records.get_mut(debug as usize) {
+                debug.code = NO_INDEX;
+                debug.pairing = Pairing::Orphan;
+            }
+            if let Some(code) = self.index.codes.get_mut(code as usize) {
+                code.debug = NO_INDEX;
+            }
+        }
+        for (code, name) in self.assumed_stubs.drain(..) {
+            if let Some(code) = self.index.codes.get_mut(code as usize) {
+                code.name = name;
+            }
+            self.num_marked = 0;
+        }
     }
 
     /// Pairs debug records that no later load was paired with: with an earlier load at their address, else with the load
@@ -304,13 +353,13 @@ impl IndexBuilder {
         let index = &mut self.index;
         let mut latest: FxHashMap<u64, u32> = FxHashMap::default();
         let mut next_code = 0usize;
-        let orphans = index.debug_records.iter().enumerate();
-        let orphans: Vec<usize> = orphans
-            .filter(|(_, debug)| debug.pairing == Pairing::Orphan && debug.code_addr != 0 && !debug.inline)
-            .map(|(i, _)| i)
-            .collect();
+        let mut orphans: Vec<u32> = self.pending.values().copied().collect();
+        orphans.sort_unstable();
         for orphan in orphans {
-            let Some(debug) = index.debug_records.get_mut(orphan) else { continue };
+            let Some(debug) = index.debug_records.get_mut(orphan as usize) else { continue };
+            if debug.pairing != Pairing::Orphan || debug.code_addr == 0 {
+                continue;
+            }
             while let Some(code) = index.codes.get(next_code).filter(|code| code.index < debug.index) {
                 latest.insert(code.start, next_code as u32);
                 next_code = next_code.saturating_add(1);
@@ -324,48 +373,125 @@ impl IndexBuilder {
             if let Some((id, pairing)) = found
                 && let Some(code) = index.codes.get_mut(id as usize).filter(|code| code.debug == NO_INDEX)
             {
-                code.debug = orphan as u32;
+                code.debug = orphan;
                 debug.code = id;
                 debug.pairing = pairing;
+                self.assumed_pairs.push((orphan, id));
             }
         }
     }
-}
 
-/// Code of a JVM that is not a compiled method becomes a stub.
-fn mark_stubs_of_the_jvm(index: &mut DumpIndex) {
-    let tier = index.functions.intern_tier("stub");
-    for code in &mut index.codes {
-        let function = index.functions.get(code.name.function);
-        if !code.name.stub && function.is_some_and(|function| !is_java_method(&function.linkage_name)) {
-            code.name.stub = true;
-            code.name.tier = tier;
+    /// Code of a JVM that is not a compiled method becomes a stub.
+    fn mark_stubs_of_the_jvm(&mut self) {
+        let index = &mut self.index;
+        let tier = index.functions.intern_tier("stub");
+        for (id, code) in (0u32..).zip(&mut index.codes).skip(self.num_marked) {
+            let function = index.functions.get(code.name.function);
+            if !code.name.stub && function.is_some_and(|function| !is_java_method(&function.linkage_name)) {
+                if !self.is_producer_final {
+                    self.assumed_stubs.push((id, code.name));
+                }
+                code.name.stub = true;
+                code.name.tier = tier;
+            }
+        }
+        if self.is_producer_final {
+            self.num_marked = index.codes.len();
         }
     }
 }
 
 /// For each of the first 200 loads, whether it has an address and a `vma` of 0.
-fn zero_vmas(index: &DumpIndex, source: &Source) -> Vec<bool> {
-    let loads = index.codes.iter().take(200);
+fn zero_vmas(index: &DumpIndex, data: &[u8]) -> Vec<bool> {
+    let loads = index.codes.iter().take(LOADS_OF_PRODUCER);
     loads
         .map(|code| {
-            let record = index.record_at(source, code.offset, code.index);
+            let record = index.record_at(data, code.offset, code.index);
             let load = record.and_then(|record| LoadRecord::decode(record.cursor()).ok());
             load.is_some_and(|load| load.fixed.vma == 0 && load.fixed.code_addr != 0)
         })
         .collect()
 }
 
+/// How the life of code changed when an index was settled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LifeChanges {
+    /// Code was added at the end, and earlier code was overwritten.
+    Added {
+        /// Index of the first piece of code that was added.
+        first: u32,
+        /// Indexes of earlier code that was overwritten since.
+        overwritten: Vec<u32>,
+    },
+    /// Records were not in order of time, or code moved: any code may have changed.
+    Any,
+}
+
 /// Replays loads and moves in time order and sets `retired` of code that other code overwrites.
-fn retire_overwritten_code(index: &mut DumpIndex) {
-    let loads = index.codes.iter().zip(0u32..).map(|(code, id)| CodeEvent {
+#[derive(Default)]
+struct Replay {
+    /// End and code by process and start of what is there now.
+    live: BTreeMap<(u32, u64), (u64, u32)>,
+    last: Option<CodeEvent>,
+    num_codes: usize,
+    num_moves: usize,
+}
+
+impl Replay {
+    /// Replays what was added to the index; from the beginning where that is earlier than what was replayed.
+    fn advance(&mut self, index: &mut DumpIndex) -> LifeChanges {
+        let mut events = events(index, self.num_codes, self.num_moves);
+        let is_in_order = events.first().is_none_or(|first| self.last.is_none_or(|last| last <= *first));
+        let has_moved = index.moves.len() > self.num_moves;
+        let first = self.num_codes as u32;
+        if !is_in_order {
+            self.live.clear();
+            index.codes.iter_mut().for_each(|code| code.retired = u64::MAX);
+            events = self::events(index, 0, 0);
+        }
+        let mut overwritten = Vec::new();
+        for event in &events {
+            self.replay(event, index, |id| {
+                if id < first {
+                    overwritten.push(id);
+                }
+            });
+        }
+        self.last = events.last().copied().or(self.last);
+        (self.num_codes, self.num_moves) = (index.codes.len(), index.moves.len());
+        if is_in_order && !has_moved { LifeChanges::Added { first, overwritten } } else { LifeChanges::Any }
+    }
+
+    fn replay(&mut self, event: &CodeEvent, index: &mut DumpIndex, mut overwritten: impl FnMut(u32)) {
+        let Some(code) = index.codes.get(event.id as usize).copied() else { return };
+        if let Some(old) = event.old {
+            self.live.remove(&(code.pid, old));
+        }
+        let end = event.new.saturating_add(code.size.max(1));
+        while let Some((&key, &(live_end, id))) = self.live.range(..(code.pid, end)).next_back() {
+            if key.0 != code.pid || live_end <= event.new {
+                break;
+            }
+            self.live.remove(&key);
+            if let Some(old) = index.codes.get_mut(id as usize).filter(|_| id != event.id) {
+                old.retired = event.timestamp;
+                overwritten(id);
+            }
+        }
+        self.live.insert((code.pid, event.new), (end, event.id));
+    }
+}
+
+/// Loads and moves from these indexes on, in order of time.
+fn events(index: &DumpIndex, first_code: usize, first_move: usize) -> Vec<CodeEvent> {
+    let loads = index.codes.iter().zip(0u32..).skip(first_code).map(|(code, id)| CodeEvent {
         timestamp: code.timestamp,
         offset: code.offset,
         id,
         old: None,
         new: code.start,
     });
-    let moves = index.moves.iter().map(|m| CodeEvent {
+    let moves = index.moves.iter().skip(first_move).map(|m| CodeEvent {
         timestamp: m.timestamp,
         offset: m.offset,
         id: m.code,
@@ -376,24 +502,7 @@ fn retire_overwritten_code(index: &mut DumpIndex) {
     if !events.is_sorted() {
         events.sort_unstable();
     }
-    let mut live: BTreeMap<(u32, u64), (u64, u32)> = BTreeMap::new();
-    for event in events {
-        let Some(code) = index.codes.get(event.id as usize).copied() else { continue };
-        if let Some(old) = event.old {
-            live.remove(&(code.pid, old));
-        }
-        let end = event.new.saturating_add(code.size.max(1));
-        while let Some((&key, &(live_end, id))) = live.range(..(code.pid, end)).next_back() {
-            if key.0 != code.pid || live_end <= event.new {
-                break;
-            }
-            live.remove(&key);
-            if let Some(old) = index.codes.get_mut(id as usize).filter(|_| id != event.id) {
-                old.retired = event.timestamp;
-            }
-        }
-        live.insert((code.pid, event.new), (end, event.id));
-    }
+    events
 }
 
 /// A load or a move; ordered by time, then by offset in the file.

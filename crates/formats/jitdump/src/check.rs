@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use perfuse_wire::{Diagnostics, Rule};
+use perfuse_wire::{Diagnostics, Rule, machine_name};
 use rustc_hash::FxHashMap;
 
 use super::consts::{JITDUMP_FLAGS_ARCH_TIMESTAMP, RecordTag};
@@ -16,7 +16,7 @@ use super::producer::Producer;
 use super::reader::{RawRecord, Reader, ReaderStep};
 use super::records::{DebugInfoRecord, LoadRecord, UnwindOrder, UnwindingInfoRecord};
 use super::rules::*;
-use perfuse_recording::{Source, machine_name};
+use perfuse_recording::Source;
 
 pub use super::rules::RULES;
 

@@ -6,10 +6,10 @@ use perfuse_recording::Source;
 use perfuse_tables::CodeUnwinding;
 use perfuse_wire::{Endian, ParseError};
 
-use super::build_index::build_index;
+use super::build_index::IndexBuilder;
 use super::consts::JITDUMP_FLAGS_ARCH_TIMESTAMP;
-use super::index::{DumpIndex, LoadedCode};
-use super::reader::{self, FileStart};
+use super::index::{DumpIndex, LoadedCode, RELEASE_BYTES};
+use super::reader::{self, FileStart, Reader};
 use super::records::UnwindingInfoRecord;
 
 /// An open dump.
@@ -33,6 +33,24 @@ impl DumpContents {
     pub fn index(&self) -> &DumpIndex {
         self.index.get_or_init(|| build_index(&self.source, self.start))
     }
+}
+
+/// Reads all records of a file and builds its index.
+fn build_index(source: &Source, start: FileStart) -> DumpIndex {
+    let mut builder = IndexBuilder::new(start);
+    let mut released = 0u64;
+    source.prepare(0..RELEASE_BYTES as usize);
+    let mut reader = Reader::new(source, start.endian, start.first_record, 0);
+    while let Some(step) = reader.next() {
+        builder.add(&step, reader.index());
+        if reader.offset().saturating_sub(released) > RELEASE_BYTES {
+            source.release(released as usize..reader.offset() as usize);
+            released = reader.offset();
+            source.prepare(released as usize..released.saturating_add(RELEASE_BYTES) as usize);
+        }
+    }
+    source.release(released as usize..source.len());
+    builder.finish(source, &source.path)
 }
 
 /// Encodings of an absolute pointer to `.eh_frame` in `.eh_frame_hdr` (LLVM ORC). The header is: version, encoding, two more

@@ -14,13 +14,13 @@ use perfuse_tables::{
     records,
 };
 
+use super::code_lines::{debug_lines, with_inline_tree};
 use super::consts::RecordTag;
 use super::dump::{DumpContents, JitDump};
 use super::functions::NO_INDEX;
 use super::index::LoadedCode;
-use super::inline::inline_info2::{self, InlineInfo2};
 use super::inline::{self, Extension, InlineTree, nonzero};
-use super::lines::{self, DebugLine};
+use super::lines::DebugLine;
 use super::reader::{Reader, ReaderStep};
 use super::records::LoadRecord;
 use perfuse_recording::{BatchStream, ClockMap, Placement, Source, TableRequest, one_batch};
@@ -271,7 +271,8 @@ impl LineRowBatches {
         table: &mut line_rows::Builder,
     ) {
         let dump = &*self.dump;
-        let has_inline_lines = with_inline_tree(dump, code, |offset, tree| {
+        let index = dump.index();
+        let has_inline_lines = with_inline_tree(&dump.source, index, code, |offset, tree| {
             for line in &tree.lines {
                 let (path, column) = (String::from_utf8_lossy(line.path), nonzero(line.column));
                 table.push(id, line.code_offset, &path, line.line, column, None, self.source_id, offset);
@@ -281,20 +282,12 @@ impl LineRowBatches {
         if has_inline_lines == Some(true) {
             return;
         }
-        let index = dump.index();
-        if index.has_bytecode_offsets(code) {
-            return;
-        }
-        let Some((debug, info)) = index.debug_info(&dump.source, code) else { return };
-        lines::decode(&info, &index.described_code(code), rows);
-        if index.producer.entries_end_lines() {
-            lines::move_to_starts(rows);
-        }
+        let Some(offset) = debug_lines(&dump.source, index, code, rows) else { return };
         let columns = index.producer.writes_columns();
         for row in rows.iter() {
             let value = nonzero(row.discrim);
             let (column, discriminator) = if columns { (value, None) } else { (None, value) };
-            let (path, offset) = (path.of(row.name), debug.offset);
+            let path = path.of(row.name);
             table.push(id, row.code_offset, path, row.line, column, discriminator, self.source_id, offset);
         }
     }
@@ -379,52 +372,6 @@ impl Iterator for RecordTableBatches {
     }
 }
 
-/// Calls `use_tree` with the inline tree of a piece of code and the offset of its (first) record; `None` where the file has
-/// none. Lines and calls outside the code are removed.
-pub(super) fn with_inline_tree<R>(
-    dump: &DumpContents,
-    code: &LoadedCode,
-    use_tree: impl FnOnce(u64, &InlineTree<'_>) -> R,
-) -> Option<R> {
-    let index = dump.index();
-    let debug = *index.debug_records.get(code.inline as usize)?;
-    let record = index.record_at(&dump.source, debug.offset, debug.index)?;
-    let extension = inline::extension(&record)?;
-    let tree = match &extension {
-        Extension::DebugInfo2(info) => Ok(info.tree()),
-        Extension::Frames(info) => info.tree(code.size),
-        Extension::InlineInfo1(info) => Ok(info.tree()),
-        Extension::InlineInfo2(_) => inline_info2::tree(&inline_stacks(dump, code), code.start, code.size),
-        Extension::Tier(_) | Extension::EmbeddedFile(_) => return None,
-    };
-    let mut tree = tree.ok()?;
-    tree.lines.retain(|line| line.code_offset < code.size);
-    tree.calls.retain_mut(|call| {
-        call.size = call.size.min(code.size.saturating_sub(call.start_offset));
-        call.size > 0
-    });
-    Some(use_tree(debug.offset, &tree))
-}
-
-/// All records of dialect D that describe a piece of code: they are between the previous load and its own.
-fn inline_stacks<'a>(dump: &'a DumpContents, code: &LoadedCode) -> Vec<InlineInfo2<'a>> {
-    let index = dump.index();
-    let Some(first) = index.debug_records.get(code.inline as usize) else { return Vec::new() };
-    let following = index.debug_records.get(code.inline as usize..).unwrap_or_default();
-    let own = following
-        .iter()
-        .take_while(|debug| debug.index < code.index)
-        .filter(|debug| debug.code == first.code);
-    own.filter_map(|debug| {
-        let record = index.record_at(&dump.source, debug.offset, debug.index)?;
-        match inline::extension(&record)? {
-            Extension::InlineInfo2(info) => Some(info),
-            _ => None,
-        }
-    })
-    .collect()
-}
-
 fn inline_calls(dump: &JitDump, placement: &Placement, request: &TableRequest) -> BatchStream {
     let codes = selected_codes(dump, placement, request).filter(|(_, code)| code.inline != NO_INDEX);
     let todo: Vec<(u32, LoadedCode)> = codes.map(|(id, code)| (id, *code)).collect();
@@ -453,7 +400,8 @@ impl Iterator for InlineCallBatches {
         let mut table = inline_calls::Builder::new();
         while table.len() < BATCH_ROWS {
             let Some((id, code)) = self.todo.next() else { break };
-            with_inline_tree(&self.dump, &code, |offset, tree| self.push(id, offset, tree, &mut table));
+            let (data, index) = (&self.dump.source, self.dump.index());
+            with_inline_tree(data, index, &code, |offset, tree| self.push(id, offset, tree, &mut table));
         }
         // An empty table has one batch, for its schema.
         let batch = !self.started || !table.is_empty();

@@ -75,6 +75,30 @@ pub fn read_start(data: &[u8]) -> Result<FileStart, ParseError> {
     Ok(FileStart { header, endian, first_record })
 }
 
+/// Bytes after a header of an unusual size that are waited for to decide where records begin.
+const MAX_AWAITED_AFTER_HEADER: u64 = 64 << 10;
+
+/// The header of a file that a writer may append to; `None` while the bytes do not decide it.
+///
+/// # Errors
+/// As [`read_start`], once more bytes cannot make it a header.
+pub fn read_growing_start(data: &[u8], is_whole: bool) -> Result<Option<FileStart>, ParseError> {
+    let start = match read_start(data) {
+        Ok(start) => start,
+        Err(error) if is_whole || (data.len() >= 4 && matches!(error.kind, ErrorKind::BadMagic { .. })) => {
+            return Err(error);
+        }
+        Err(_) => return Ok(None),
+    };
+    let stated = u64::from(start.header.total_size);
+    let is_decided = is_whole
+        || stated <= FileHeader::SIZE
+        || is_plausible(data, stated, start.endian)
+        || is_plausible(data, FileHeader::SIZE, start.endian)
+        || data.len() as u64 > stated.saturating_add(MAX_AWAITED_AFTER_HEADER);
+    Ok(is_decided.then_some(start))
+}
+
 /// Whether records may begin at an offset: the file ends there, a plausible record starts there, or none starts after a
 /// header of the usual size.
 fn may_begin_records(data: &[u8], offset: u64, endian: Endian) -> bool {
@@ -102,6 +126,23 @@ pub enum ReaderStep<'a> {
         at_end: bool,
     },
 }
+
+/// What the bytes so far tell about the next step of a [`Reader`] of a file that is still written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TailState {
+    /// More bytes cannot change the next step.
+    Complete,
+    /// The next record is not written to its end yet.
+    Incomplete,
+    /// No record begins here.
+    Damaged,
+}
+
+/// Largest record that is waited for, in bytes; one that claims more is damaged.
+const MAX_AWAITED_BYTES: u64 = 256 << 20;
+
+/// Largest record of an unknown kind that is waited for, in bytes.
+const MAX_AWAITED_UNKNOWN_BYTES: u64 = 1 << 20;
 
 /// Iterates over the records of a file. Every step moves forward or corrects the size of the previous record once.
 #[derive(Clone, Copy, Debug)]
@@ -149,6 +190,53 @@ impl<'a> Reader<'a> {
     fn split_record(&self) -> Option<RawRecord<'a>> {
         let (prefix, body) = split_record(self.data, self.offset, self.endian)?;
         Some(RawRecord { offset: self.offset, index: self.index, prefix, body, endian: self.endian })
+    }
+
+    /// What the bytes so far tell about the next step, where a writer may append more.
+    #[must_use]
+    pub fn state_of_tail(&self) -> TailState {
+        let Some(rest) = self.data.get(self.offset as usize..) else { return TailState::Incomplete };
+        let Ok(prefix) = RecordPrefix::read(&mut Cursor::new(rest, self.offset, self.endian)) else {
+            return TailState::Incomplete;
+        };
+        if prefix.id == MAGIC {
+            let size = u64::from(prefix.total_size).max(FileHeader::SIZE);
+            return self.wait_for(size, MAX_AWAITED_UNKNOWN_BYTES, TailState::Complete);
+        }
+        let size = u64::from(prefix.total_size);
+        if size < RecordPrefix::SIZE {
+            return TailState::Damaged;
+        }
+        if RecordTag(prefix.id).name().is_some() {
+            return self.wait_for(size, MAX_AWAITED_BYTES, TailState::Complete);
+        }
+        // A record of an unknown kind is one if another follows it.
+        match self.wait_for(size, MAX_AWAITED_UNKNOWN_BYTES, TailState::Complete) {
+            TailState::Complete if rest.len() as u64 == size => TailState::Incomplete,
+            TailState::Complete => {
+                let next = Self { offset: self.offset.saturating_add(size), ..*self };
+                let size = next.data.get(next.offset as usize..).and_then(|rest| {
+                    let prefix = RecordPrefix::read(&mut Cursor::new(rest, next.offset, self.endian)).ok()?;
+                    Some(u64::from(prefix.total_size))
+                });
+                match size {
+                    Some(size) if size < RecordPrefix::SIZE => TailState::Damaged,
+                    Some(size) => next.wait_for(size, MAX_AWAITED_UNKNOWN_BYTES, TailState::Complete),
+                    None => TailState::Incomplete,
+                }
+            }
+            other => other,
+        }
+    }
+
+    /// A state that needs `size` bytes from the current offset on.
+    fn wait_for(&self, size: u64, most: u64, complete: TailState) -> TailState {
+        let available = (self.data.len() as u64).saturating_sub(self.offset);
+        match size {
+            size if size <= available => complete,
+            size if size <= most => TailState::Incomplete,
+            _ => TailState::Damaged,
+        }
     }
 
     /// Whether a record is accepted: its kind is known, or a record or the end of the file follows it.

@@ -277,7 +277,7 @@ impl<'a> Repairer<'a> {
     /// the written entries for skewed ones.
     fn code_to_mark(&self) -> Option<u64> {
         let index = self.index;
-        let mut evidence = SkewEvidence::new(index, self.data);
+        let mut evidence = SkewEvidence::new(index, &self.data.path);
         let mut first_written = None;
         let mut rows = Vec::new();
         let is_written = |code: &&LoadedCode| code.debug != NO_INDEX && code.offset >= self.begin;

@@ -1,6 +1,6 @@
 //! The skew of debug entries: some producers add the size of an ELF header to every address.
 
-use perfuse_recording::{Source, machine_pointer_bytes};
+use perfuse_wire::machine_pointer_bytes;
 
 use super::consts::{ELF32_HEADER_SKEW, ELF64_HEADER_SKEW};
 use super::functions::NO_INDEX;
@@ -29,13 +29,13 @@ pub struct SkewEvidence {
 
 impl SkewEvidence {
     /// No evidence but the producer and the machine.
-    pub fn new(index: &DumpIndex, source: &Source) -> Self {
+    pub fn new(index: &DumpIndex, path: &str) -> Self {
         let is_32_bit = machine_pointer_bytes(index.header.elf_mach) == Some(4);
         Self {
             header_bytes: if is_32_bit { ELF32_HEADER_SKEW } else { ELF64_HEADER_SKEW },
             records: 0,
             exact: 0,
-            is_certain: index.producer == Producer::V8 || source.path.contains("llvm-IR-jit-"),
+            is_certain: index.producer == Producer::V8 || path.contains("llvm-IR-jit-"),
             is_contradicted: false,
         }
     }
@@ -68,21 +68,23 @@ impl SkewEvidence {
     }
 }
 
-/// The skew of a dump's debug entries; 0 for none.
-pub fn of_dump(index: &DumpIndex, source: &Source) -> u64 {
-    let mut evidence = SkewEvidence::new(index, source);
+/// The skew of a dump's debug entries, 0 for none, and whether further records cannot change it.
+pub fn of_dump(index: &DumpIndex, data: &[u8], path: &str) -> (u64, bool) {
+    let mut evidence = SkewEvidence::new(index, path);
+    let mut num_records = 0usize;
     for code in
         index.codes.iter().filter(|code| code.debug != NO_INDEX && code.size > 0).take(RECORDS_OF_SKEW)
     {
-        let Some((_, info)) = index.debug_info(source, code) else { continue };
+        num_records = num_records.saturating_add(1);
+        let Some((_, info)) = index.debug_info(data, code) else { continue };
         let entries = info.iter_entries().map_while(Result::ok);
         evidence.add(
             code.size,
             entries.map(|entry| (entry.fixed.code_addr.wrapping_sub(code.start), entry.fixed.line)),
         );
         if evidence.is_contradicted() {
-            return 0;
+            return (0, true);
         }
     }
-    evidence.skew()
+    (evidence.skew(), num_records == RECORDS_OF_SKEW)
 }

@@ -1,5 +1,6 @@
 //! An open file: its sections and their units, and lookups by address.
 
+use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use perfuse_wire::ParseError;
@@ -12,7 +13,6 @@ use super::recovery::{InvalidRow, Recovery};
 use super::row::Fre;
 use super::row_survey::RowSurvey;
 use super::unit::SFrameUnit;
-use perfuse_recording::Source;
 
 /// Number of addresses that are looked up together.
 const LOOKUP_BATCH: usize = 32;
@@ -30,15 +30,25 @@ pub struct AddressMatch<'a> {
     pub recovery: Option<Result<Recovery, InvalidRow>>,
 }
 
-/// An open file with SFrame sections.
-#[derive(Clone, Debug)]
-pub struct SFrame {
-    shared: Arc<SharedFile>,
+/// An open file with SFrame sections, whose bytes are in a `B`.
+#[derive(Debug)]
+pub struct SFrameFile<B> {
+    shared: Arc<SharedFile<B>>,
+}
+
+/// A file that perfuse opened.
+#[cfg(feature = "tables")]
+pub type SFrame = SFrameFile<perfuse_recording::Source>;
+
+impl<B> Clone for SFrameFile<B> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
 }
 
 #[derive(Debug)]
-struct SharedFile {
-    source: Arc<Source>,
+struct SharedFile<B> {
+    source: Arc<B>,
     sections: Vec<Section>,
     units: Vec<SFrameUnit>,
     unreadable: Vec<(usize, ParseError)>,
@@ -47,12 +57,12 @@ struct SharedFile {
     address_index: OnceLock<FunctionAddressIndex>,
 }
 
-impl SFrame {
+impl<B: Deref<Target = [u8]>> SFrameFile<B> {
     /// Finds the sections of a file and reads their headers.
     ///
     /// # Errors
     /// When there is no section, or none that begins with a header.
-    pub fn open(source: Arc<Source>) -> Result<Self, ParseError> {
+    pub fn open(source: Arc<B>) -> Result<Self, ParseError> {
         Self::open_at(source, None)
     }
 
@@ -60,7 +70,7 @@ impl SFrame {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn open_at(source: Arc<Source>, address: Option<u64>) -> Result<Self, ParseError> {
+    pub fn open_at(source: Arc<B>, address: Option<u64>) -> Result<Self, ParseError> {
         let mut sections = container::sections(&source)?;
         let mut shared = SharedFile {
             sections: Vec::new(),
@@ -93,7 +103,7 @@ impl SFrame {
     }
 
     /// The bytes of the file.
-    pub(super) fn file_source(&self) -> &Arc<Source> {
+    pub(super) fn file_source(&self) -> &Arc<B> {
         &self.shared.source
     }
 
@@ -176,7 +186,7 @@ impl SFrame {
     }
 }
 
-impl SFrame {
+impl<B: Deref<Target = [u8]>> SFrameFile<B> {
     /// The function that contains an address, and the row that applies there.
     #[must_use]
     pub fn find(&self, pc: u64) -> Option<AddressMatch<'_>> {

@@ -1,4 +1,8 @@
 //! SFrame: a compact stack trace format that a running program can unwind by. See the README of this folder.
+//!
+//! Feature `tables`, which is on unless `default-features` is off, adds what perfuse itself needs: the common tables as Arrow
+//! record batches, the checker, the repair, readelf's text, the writer. Without it the crate reads sections and finds the row of an
+//! address ([`SFrameFile::find`]).
 #![cfg_attr(
     not(test),
     deny(
@@ -9,38 +13,54 @@
         clippy::panic
     )
 )]
+// Some items are used by these parts alone.
+#![cfg_attr(not(feature = "tables"), allow(dead_code))]
 
 pub mod address_index;
+#[cfg(feature = "tables")]
 mod check;
 pub mod consts;
 pub mod container;
+#[cfg(feature = "tables")]
 mod describe;
 mod file;
+#[cfg(feature = "tables")]
 mod ingest;
 pub mod layout;
+#[cfg(feature = "tables")]
 mod prefetch;
+#[cfg(feature = "tables")]
 pub mod readelf;
 pub mod reader;
+#[cfg(feature = "tables")]
 mod recording;
 pub mod records;
 pub mod recovery;
+#[cfg(feature = "tables")]
 mod repair;
 pub mod row;
 mod row_survey;
 pub mod rules;
-#[cfg(test)]
+#[cfg(all(test, feature = "tables"))]
 mod tests;
 pub mod unit;
+#[cfg(feature = "tables")]
 pub mod writer;
 
+#[cfg(feature = "tables")]
 use std::sync::Arc;
 
+#[cfg(feature = "tables")]
 use perfuse_recording::{Capabilities, ClockPolicy, Format, Role};
 
+#[cfg(feature = "tables")]
 pub use file::SFrame;
+pub use file::{AddressMatch, SFrameFile};
+#[cfg(feature = "tables")]
 pub use ingest::look_up;
 
 /// The format's entry in the registry.
+#[cfg(feature = "tables")]
 pub static FORMAT: Format = Format {
     name: "sframe",
     title: "SFrame",

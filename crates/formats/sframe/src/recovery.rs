@@ -7,7 +7,7 @@ use super::consts::{
 };
 use super::row::{Fre, FreInfo};
 
-pub use perfuse_tables::{Base, Expression, Recover, Recovery};
+pub use perfuse_addresses::unwinding::{Base, Expression, Recover, Recovery};
 
 /// Why a row cannot be interpreted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::panic::resume_unwind;
 use std::thread;
 
-use perfuse_workers::part;
+use perfuse_stopping::part;
 use rustc_hash::FxHashMap;
 
 use super::layout::{ATTRIBUTES, ENTRY, HEADER, INDEX, ROW};

@@ -8,7 +8,7 @@ use perfuse_wire::{Endian, RecordView, Value};
 use crate::JitDump;
 use crate::consts::RecordTag;
 use crate::encode::{self, WriteError};
-use crate::ingest::with_inline_tree;
+use crate::code_lines::with_inline_tree;
 use crate::inline::{self, DeclaredFunction, InlineCall, InlineTree, SourceLine};
 use crate::layout::{self, DebugEntry as Entry, DebugInfo as DebugFixed, Move};
 use crate::reader::{self, RawRecord, Reader, ReaderStep};
@@ -116,7 +116,7 @@ fn every_kind_is_read_back_in_both_endians_and_dialects() {
             assert_eq!(views[7].fields, [("body", Value::Bytes(b"anything"))]);
             let code = dump.index().codes[0];
             assert_eq!(dump.index().functions.tier(code.name.tier), Some("Ion"));
-            let same = with_inline_tree(&dump.share(), &code, |_, read| read.clone() == tree());
+            let same = with_inline_tree(dump.bytes(), dump.index(), &code, |_, read| read.clone() == tree());
             assert_eq!(same, Some(true), "{dialect:?}");
         }
     }
@@ -309,7 +309,7 @@ fn stacks_of_single_addresses_become_calls() {
     w.load(2, load_at(0x1000), b"outer", b"\x90\x90\x90\xc3").unwrap();
     let dump = open(w.into_inner());
     let code = dump.index().codes[0];
-    let calls = with_inline_tree(&dump.share(), &code, |_, tree| {
+    let calls = with_inline_tree(dump.bytes(), dump.index(), &code, |_, tree| {
         tree.calls.iter().map(|c| (c.start_offset, c.size)).collect()
     });
     assert_eq!(calls, Some(vec![(2, 2)]));

@@ -7,10 +7,13 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
+#[cfg(feature = "tables")]
 use perfuse_recording::Sniff;
 use perfuse_wire::{ErrorKind, ParseError};
 
-use super::consts::{PT_GNU_SFRAME, SFRAME_MAGIC};
+use super::consts::PT_GNU_SFRAME;
+#[cfg(feature = "tables")]
+use super::consts::SFRAME_MAGIC;
 use elf::Elf;
 use relocation::AppliedRelocations;
 
@@ -72,6 +75,7 @@ impl Section {
 }
 
 /// How certain it is that a file is a section or contains one: programs and archives only may contain one.
+#[cfg(feature = "tables")]
 #[must_use]
 pub fn sniff(head: &[u8]) -> Sniff {
     if Elf::sniff(head) || is_archive(head) { Sniff::Likely } else { sniff_bare(head) }
@@ -79,6 +83,7 @@ pub fn sniff(head: &[u8]) -> Sniff {
 
 /// How certain it is that bytes begin with a section's header. The magic number has two bytes, so the version or the ABI has to
 /// be a known one as well.
+#[cfg(feature = "tables")]
 fn sniff_bare(head: &[u8]) -> Sniff {
     let Some(&[a, b, version, _flags, abi]) = head.first_chunk::<5>() else { return Sniff::No };
     let magic = u16::from_le_bytes([a, b]);

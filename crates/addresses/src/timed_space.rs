@@ -40,6 +40,20 @@ impl TimedSpace {
     pub fn new(mut intervals: Vec<Interval>) -> Self {
         intervals.retain(|i| i.end > i.start && i.until_ns > i.from_ns);
         intervals.sort_by_key(|i| (i.start, i.from_ns));
+        Self::of_sorted(intervals)
+    }
+
+    /// The ranges of both.
+    #[must_use]
+    pub fn merged_with(self, other: Self) -> Self {
+        let mut intervals = self.intervals;
+        intervals.extend(other.intervals);
+        // Two sorted runs, which this sort merges in one pass.
+        intervals.sort_by_key(|i| (i.start, i.from_ns));
+        Self::of_sorted(intervals)
+    }
+
+    fn of_sorted(intervals: Vec<Interval>) -> Self {
         let mut groups: Vec<StartGroup> = Vec::new();
         for (at, interval) in intervals.iter().enumerate() {
             match groups.last_mut() {
@@ -51,6 +65,14 @@ impl TimedSpace {
             }
         }
         Self { intervals, groups }
+    }
+
+    /// Sets the end of a range, given by its start, the start of its validity and its identifier; false where there is none.
+    pub fn end(&mut self, start: u64, from_ns: i64, id: u32, until_ns: i64) -> bool {
+        let first = self.intervals.partition_point(|i| (i.start, i.from_ns) < (start, from_ns));
+        let same = self.intervals.iter_mut().skip(first).take_while(|i| i.start == start && i.from_ns == from_ns);
+        let found = same.into_iter().find(|i| i.id == id);
+        found.map(|interval| interval.until_ns = until_ns).is_some()
     }
 
     /// The range that is valid for an address at a time.

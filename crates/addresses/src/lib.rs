@@ -1,0 +1,18 @@
+//! What is at an address: code at a time ([`code_map`]), the calls inlined in it ([`inlined`]), and the rules by which its frame
+//! is left ([`unwinding`]). Knows no format and no tables.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
+)]
+
+pub mod code_map;
+pub mod inlined;
+mod layered_space;
+pub mod timed_space;
+pub mod unwinding;
