@@ -62,7 +62,7 @@ impl UnwindTable {
         let is_signal = found.function.info.is_signal() && self.file.units().get(found.unit)?.version() >= 3;
         Some(UnwindRow {
             start_address: found.function.start,
-            size_bytes: found.function.size,
+            size_bytes: found.function.size.into(),
             row_offset: found.row?.start.into(),
             recovery: found.recovery?.ok()?,
             is_signal,

@@ -20,6 +20,7 @@ use super::skew;
 ///
 /// [`settle`](Self::settle) determines what depends on all records so far. More records may be added after it: what it assumed
 /// is then withdrawn, so that the index is the same however often it was settled.
+#[derive(Debug)]
 pub struct IndexBuilder {
     index: DumpIndex,
     /// Latest unpaired JIT_CODE_DEBUG_INFO by the address of its code.
@@ -428,7 +429,7 @@ pub enum LifeChanges {
 }
 
 /// Replays loads and moves in time order and sets `retired` of code that other code overwrites.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Replay {
     /// End and code by process and start of what is there now.
     live: BTreeMap<(u32, u64), (u64, u32)>,
@@ -506,7 +507,7 @@ fn events(index: &DumpIndex, first_code: usize, first_move: usize) -> Vec<CodeEv
 }
 
 /// A load or a move; ordered by time, then by offset in the file.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct CodeEvent {
     timestamp: u64,
     offset: u64,

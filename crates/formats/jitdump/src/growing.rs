@@ -13,12 +13,14 @@ pub use super::build_index::LifeChanges;
 ///
 /// A record is added when all of its bytes are there. Whatever the pieces in which the bytes of an undamaged dump arrive, the
 /// index is that of the whole dump. After damaged bytes reading resumes at the next plausible record, once there is one.
+#[derive(Debug)]
 pub struct GrowingIndex {
     path: String,
     open: Option<OpenIndex>,
     line_revision: u64,
 }
 
+#[derive(Debug)]
 struct OpenIndex {
     start: FileStart,
     builder: IndexBuilder,
