@@ -70,7 +70,8 @@ impl TimedSpace {
     /// Sets the end of a range, given by its start, the start of its validity and its identifier; false where there is none.
     pub fn end(&mut self, start: u64, from_ns: i64, id: u32, until_ns: i64) -> bool {
         let first = self.intervals.partition_point(|i| (i.start, i.from_ns) < (start, from_ns));
-        let same = self.intervals.iter_mut().skip(first).take_while(|i| i.start == start && i.from_ns == from_ns);
+        let same =
+            self.intervals.iter_mut().skip(first).take_while(|i| i.start == start && i.from_ns == from_ns);
         let found = same.into_iter().find(|i| i.id == id);
         found.map(|interval| interval.until_ns = until_ns).is_some()
     }

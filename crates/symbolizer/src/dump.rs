@@ -222,8 +222,7 @@ impl GrowingDump {
                     self.lines.clear();
                 }
                 let codes = self.index.index().map_or(0, |index| index.codes.len());
-                progress.num_code =
-                    progress.num_code.saturating_add(codes.saturating_sub(num_before) as u64);
+                progress.num_code = progress.num_code.saturating_add(codes.saturating_sub(num_before) as u64);
                 self.update_codes(&advanced.life);
             }
             self.bytes.release(released..end);
@@ -322,8 +321,7 @@ impl GrowingDump {
         let Some(index) = self.index.index() else { return Vec::new() };
         let Some(code) = index.codes.get(code_id as usize) else { return Vec::new() };
         let rows = self.lines.of(&self.bytes, index, code_id, code);
-        let frames =
-            inlined::frames(code.name.function, rows.calls(code_offset), rows.position(code_offset));
+        let frames = inlined::frames(code.name.function, rows.calls(code_offset), rows.position(code_offset));
         let frame = |(depth, (function, position)): (usize, (u32, Position))| {
             let function: &Function = index.functions.get(function)?;
             let Position { path, line, column } = position;

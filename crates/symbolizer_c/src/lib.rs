@@ -10,6 +10,6 @@ mod status;
 mod unwind;
 
 pub use answer::{perfuse_answer, perfuse_code, perfuse_frame};
-pub use dump::{perfuse_dump, perfuse_dump_facts};
+pub use dump::{PERFUSE_LATEST, perfuse_dump, perfuse_dump_facts};
 pub use status::perfuse_status;
 pub use unwind::{perfuse_expression, perfuse_expression_base, perfuse_unwind_row, perfuse_unwind_table};

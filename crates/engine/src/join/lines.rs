@@ -83,11 +83,8 @@ impl CodeLines {
         let paths = text(batch, "call_path")?;
         let lines = numbers::<UInt32Type>(batch, "call_line")?;
         let columns = numbers::<UInt32Type>(batch, "call_column")?;
-        let range_of = |row| InlinedRange {
-            start: starts.value(row),
-            size: sizes.value(row),
-            depth: depths.value(row),
-        };
+        let range_of =
+            |row| InlinedRange { start: starts.value(row), size: sizes.value(row), depth: depths.value(row) };
         let call = |row: usize| {
             let position = SourcePosition {
                 path: paths.get(row).map(str::to_owned),

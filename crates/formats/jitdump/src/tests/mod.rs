@@ -2,6 +2,7 @@
 
 mod assemble;
 mod damage;
+mod growing;
 mod names;
 mod producers;
 mod unwinding;

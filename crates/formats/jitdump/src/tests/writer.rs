@@ -6,9 +6,9 @@ use std::sync::Arc;
 use perfuse_wire::{Endian, RecordView, Value};
 
 use crate::JitDump;
+use crate::code_lines::with_inline_tree;
 use crate::consts::RecordTag;
 use crate::encode::{self, WriteError};
-use crate::code_lines::with_inline_tree;
 use crate::inline::{self, DeclaredFunction, InlineCall, InlineTree, SourceLine};
 use crate::layout::{self, DebugEntry as Entry, DebugInfo as DebugFixed, Move};
 use crate::reader::{self, RawRecord, Reader, ReaderStep};
