@@ -1,0 +1,1 @@
+"""The library that other programs embed."""
