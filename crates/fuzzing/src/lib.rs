@@ -4,6 +4,7 @@
 //! Every target is a [`Target`] in [`targets`]. Those of formats are made from the registry, so that a new format has them
 //! without a change here.
 
+mod growing;
 mod machine_code;
 mod open;
 mod profiles;
@@ -77,6 +78,13 @@ pub fn targets() -> Vec<Target> {
         "a profile written as Chrome, Perfetto and speedscope traces",
         profiles::exported,
     );
+    add(
+        "growing",
+        "jitdump",
+        "a dump in pieces, as a program embeds it: the same code as in one piece",
+        growing::in_pieces,
+    );
+    add("unwind", "sframe", "unwinding rows by address, as a program embeds them", growing::unwind);
     add("symbols", "sframe", "ELF and DWARF of a program: symbols, lines, .eh_frame", programs::symbols);
     add("xray-map", "xray", "the instrumentation map of a program", programs::xray_map);
     add("perf-map", "", "a perf map", programs::perf_map);
