@@ -118,7 +118,7 @@ int main(int argc, char **argv) {
     perfuse_dump_find(dump, PERFUSE_LATEST, 0x4018, answer);
     perfuse_dump_free(dump);
 
-    // Bytes that are no dump.
+    // Bytes of something else.
     CHECK(perfuse_dump_new(&dump) == PERFUSE_OK);
     CHECK(perfuse_dump_push(dump, (const uint8_t *)"no dump", 7, NULL) == PERFUSE_ERROR_FORMAT);
     CHECK(strstr(perfuse_error_message(), "magic"));

@@ -1,4 +1,4 @@
-"""What the C interface promises beyond names: statuses, NULL, the life of answers, threads. A program in C asserts it."""
+"""What the C interface promises beyond names, asserted in C: statuses, NULL, the life of answers, threads."""
 
 import subprocess
 from collections.abc import Callable

@@ -7,7 +7,14 @@ from pathlib import Path
 ASSOCIATED = {"Item", "Error", "Output", "Target", "Builder"}
 """Names of associated types, which traits prescribe."""
 
-BYTES = {"perfuse-addresses", "perfuse-wire", "perfuse-tables", "perfuse-recording", "perfuse-stopping", "perfuse-workers"}
+BYTES = {
+    "perfuse-addresses",
+    "perfuse-wire",
+    "perfuse-tables",
+    "perfuse-recording",
+    "perfuse-stopping",
+    "perfuse-workers",
+}
 FOLDERS = sorted(path.parent.name for path in Path(__file__).parents[2].glob("crates/formats/*/Cargo.toml"))
 FORMATS = {f"perfuse-{name.replace('_', '-')}" for name in FOLDERS if name != "registry"}
 OWN: dict[str, set[str]] = {
@@ -24,7 +31,13 @@ OWN: dict[str, set[str]] = {
     "perfuse-formats": {"perfuse-wire", "perfuse-recording", *FORMATS},
     "perfuse-binaries": {"perfuse-tables", "perfuse-mapped", "perfuse-stopping"},
     "perfuse-disassembly": set(),
-    "perfuse-engine": {"perfuse-addresses", "perfuse-tables", "perfuse-binaries", "perfuse-stopping", "perfuse-workers"},
+    "perfuse-engine": {
+        "perfuse-addresses",
+        "perfuse-tables",
+        "perfuse-binaries",
+        "perfuse-stopping",
+        "perfuse-workers",
+    },
     "perfuse-writers": {"perfuse-tables", "perfuse-engine", "perfuse-stopping"},
     "perfuse-symbolizer": {
         "perfuse-addresses",

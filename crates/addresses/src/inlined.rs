@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// A range of code that belongs to an inlined call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InlinedRange {
+pub struct CallExtent {
     /// Offset from the start of the code, in bytes.
     pub start: u64,
     /// Size in bytes.
@@ -15,9 +15,9 @@ pub struct InlinedRange {
 
 /// The rows of `rows` whose range contains an offset, outermost call first. Of several calls with one depth the first counts.
 #[must_use]
-pub fn calls_at(rows: Range<usize>, code_offset: u64, range: impl Fn(usize) -> InlinedRange) -> Vec<usize> {
+pub fn calls_at(rows: Range<usize>, code_offset: u64, range: impl Fn(usize) -> CallExtent) -> Vec<usize> {
     let contains = |&row: &usize| {
-        let InlinedRange { start, size, .. } = range(row);
+        let CallExtent { start, size, .. } = range(row);
         code_offset.checked_sub(start).is_some_and(|into| into < size)
     };
     let mut found: Vec<usize> = rows.filter(contains).collect();
@@ -50,7 +50,7 @@ mod tests {
         let ranges = [(0, 10, 1), (0, 20, 0), (5, 5, 1), (10, 5, 1)];
         let range = |row: usize| {
             let (start, size, depth) = ranges[row];
-            InlinedRange { start, size, depth }
+            CallExtent { start, size, depth }
         };
         assert_eq!(calls_at(0..4, 7, range), [1, 0]);
         assert_eq!(calls_at(0..4, 12, range), [1, 3]);

@@ -1,6 +1,6 @@
 //! A dump that arrives in pieces, as a program embeds it.
 
-use perfuse_symbolizer::{GrowingDump, LATEST, UnwindTable};
+use perfuse_symbolizer::{GrowingDump, LATEST, SFrameTable};
 
 /// Pushes bytes in pieces whose sizes the first bytes choose, and looks up addresses in all code; what was found in the whole is
 /// found in pieces too.
@@ -8,7 +8,8 @@ use perfuse_symbolizer::{GrowingDump, LATEST, UnwindTable};
 /// # Panics
 /// When a result is outside of what it is part of, or an undamaged dump is read differently in pieces.
 pub(crate) fn in_pieces(bytes: &[u8]) {
-    let sizes: Vec<usize> = bytes.iter().skip(16).step_by(7).take(5).map(|&size| usize::from(size) + 1).collect();
+    let sizes: Vec<usize> =
+        bytes.iter().skip(16).step_by(7).take(5).map(|&size| usize::from(size) + 1).collect();
     let mut pieces = GrowingDump::new();
     let mut rest = bytes;
     let mut sizes = sizes.iter().cycle();
@@ -34,7 +35,8 @@ pub(crate) fn in_pieces(bytes: &[u8]) {
 
 fn look_up(dump: &GrowingDump, limit: usize) {
     for code in dump.code_objects().take(limit) {
-        for address in [code.start_address, code.start_address.wrapping_add(code.size_bytes.wrapping_sub(1))] {
+        for address in [code.start_address, code.start_address.wrapping_add(code.size_bytes.wrapping_sub(1))]
+        {
             for at in [0, code.created, LATEST] {
                 let Some(found) = dump.find(at, address) else { continue };
                 assert!(found.code_offset < found.code.size_bytes);
@@ -49,7 +51,7 @@ fn look_up(dump: &GrowingDump, limit: usize) {
 /// # Panics
 /// When a row is outside of its function.
 pub(crate) fn unwind(bytes: &[u8]) {
-    let Ok(table) = UnwindTable::from_bytes(bytes.to_vec(), None) else { return };
+    let Ok(table) = SFrameTable::from_bytes(bytes.to_vec(), None) else { return };
     for pc in bytes.chunks(8).filter_map(|chunk| chunk.first_chunk::<4>()).take(64) {
         let pc = u64::from(u32::from_le_bytes(*pc));
         for pc in [pc, pc & 0xffff] {

@@ -10,14 +10,14 @@ use crate::error::Error;
 
 /// The bytes so far.
 #[derive(Debug)]
-pub enum Bytes {
+pub enum GrowingBytes {
     /// Of a file, which is mapped again when it has grown.
     File(File, MappedFile),
     /// That were pushed.
     Pushed(Vec<u8>),
 }
 
-impl Bytes {
+impl GrowingBytes {
     /// Maps a regular file.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let file = open_regular(path)?;
@@ -56,7 +56,7 @@ impl Bytes {
     }
 }
 
-impl Deref for Bytes {
+impl Deref for GrowingBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {

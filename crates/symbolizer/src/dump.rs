@@ -10,9 +10,9 @@ use perfuse_jitdump::functions::Function;
 use perfuse_jitdump::growing::{GrowingIndex, LifeChanges};
 use perfuse_jitdump::index::{DumpIndex, LoadedCode};
 
-use crate::bytes::Bytes;
+use crate::bytes::GrowingBytes;
 use crate::error::Error;
-use crate::kept_lines::{KeptLines, Position};
+use crate::kept_lines::{KeptLines, LinePosition};
 
 /// A time after all records: what is at an address now.
 pub const LATEST: u64 = u64::MAX;
@@ -23,7 +23,7 @@ const WINDOW_BYTES: usize = 32 << 20;
 /// A JITDUMP file, or its bytes so far.
 #[derive(Debug)]
 pub struct GrowingDump {
-    bytes: Bytes,
+    bytes: GrowingBytes,
     index: GrowingIndex,
     codes: CodeMap,
     lines: KeptLines,
@@ -32,7 +32,7 @@ pub struct GrowingDump {
 
 /// What became known in one step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct DumpProgress {
     /// Number of records that were added.
     pub num_records: u64,
     /// Number of pieces of code that were added.
@@ -44,7 +44,7 @@ pub struct Progress {
 pub struct DumpFacts {
     /// Process id in the header: as the process itself knew it.
     pub pid: u32,
-    /// ELF `e_machine` of the code; 0 where the producer does not tell.
+    /// ELF `e_machine` of the code; 0 where the producer does not write it.
     pub elf_machine: u32,
     /// Whether time stamps are the processor's counter; else they are nanoseconds of CLOCK_MONOTONIC.
     pub has_arch_timestamps: bool,
@@ -110,7 +110,7 @@ pub struct Code<'a> {
 
 /// A function at an address: the compiled one, or one that is inlined in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame<'a> {
+pub struct CodeFrame<'a> {
     /// Name of the function.
     pub function: &'a str,
     /// Name as written.
@@ -127,13 +127,13 @@ pub struct Frame<'a> {
 
 /// What is at an address at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Location<'a> {
+pub struct CodeLocation<'a> {
     /// The code.
     pub code: Code<'a>,
     /// Bytes from the start of the code, wherever it was moved to.
     pub code_offset: u64,
     /// The functions at the address, innermost first; the last one is that of the code.
-    pub frames: Vec<Frame<'a>>,
+    pub frames: Vec<CodeFrame<'a>>,
 }
 
 impl Default for GrowingDump {
@@ -146,7 +146,7 @@ impl GrowingDump {
     /// A dump without bytes, for [`push`](Self::push). All bytes that are pushed stay in memory.
     #[must_use]
     pub fn new() -> Self {
-        Self::of(Bytes::Pushed(Vec::new()), "")
+        Self::of(GrowingBytes::Pushed(Vec::new()), "")
     }
 
     /// A file of which the records so far are read; [`poll`](Self::poll) reads what is added later. A file that is shorter than
@@ -156,12 +156,12 @@ impl GrowingDump {
     /// [`Error::Io`], also where the path is not that of a regular file; [`Error::Format`] where it is not a JITDUMP file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        let mut dump = Self::of(Bytes::open(path)?, &path.to_string_lossy());
+        let mut dump = Self::of(GrowingBytes::open(path)?, &path.to_string_lossy());
         dump.advance(false)?;
         Ok(dump)
     }
 
-    fn of(bytes: Bytes, path: &str) -> Self {
+    fn of(bytes: GrowingBytes, path: &str) -> Self {
         Self {
             bytes,
             index: GrowingIndex::new(path),
@@ -175,10 +175,10 @@ impl GrowingDump {
     ///
     /// # Errors
     /// [`Error::Format`] where the bytes do not begin as a JITDUMP file.
-    pub fn push(&mut self, bytes: &[u8]) -> Result<Progress, Error> {
+    pub fn push(&mut self, bytes: &[u8]) -> Result<DumpProgress, Error> {
         match &mut self.bytes {
-            Bytes::Pushed(all) => all.extend_from_slice(bytes),
-            Bytes::File(..) => return Ok(Progress::default()),
+            GrowingBytes::Pushed(all) => all.extend_from_slice(bytes),
+            GrowingBytes::File(..) => return Ok(DumpProgress::default()),
         }
         self.advance(false)
     }
@@ -187,7 +187,7 @@ impl GrowingDump {
     ///
     /// # Errors
     /// As [`open`](Self::open), and [`Error::Cut`].
-    pub fn poll(&mut self) -> Result<Progress, Error> {
+    pub fn poll(&mut self) -> Result<DumpProgress, Error> {
         self.bytes.refresh()?;
         self.advance(false)
     }
@@ -196,18 +196,18 @@ impl GrowingDump {
     ///
     /// # Errors
     /// As [`poll`](Self::poll); [`Error::Format`] too where there is no complete header.
-    pub fn finish(&mut self) -> Result<Progress, Error> {
+    pub fn finish(&mut self) -> Result<DumpProgress, Error> {
         self.bytes.refresh()?;
         let before = self.advance(false)?;
         let rest = self.advance(true)?;
-        Ok(Progress {
+        Ok(DumpProgress {
             num_records: before.num_records.saturating_add(rest.num_records),
             num_code: before.num_code.saturating_add(rest.num_code),
         })
     }
 
-    fn advance(&mut self, is_whole: bool) -> Result<Progress, Error> {
-        let mut progress = Progress::default();
+    fn advance(&mut self, is_whole: bool) -> Result<DumpProgress, Error> {
+        let mut progress = DumpProgress::default();
         let all = self.bytes.len();
         let mut released = usize::try_from(self.index.offset()).unwrap_or(all);
         loop {
@@ -310,22 +310,22 @@ impl GrowingDump {
 
     /// What is at an address at a time, with lines and inlined functions; see [`find_code`](Self::find_code).
     #[must_use]
-    pub fn find(&self, at: u64, address: u64) -> Option<Location<'_>> {
+    pub fn find(&self, at: u64, address: u64) -> Option<CodeLocation<'_>> {
         let (code, code_offset) = self.find_code(at, address)?;
-        Some(Location { code, code_offset, frames: self.frames(code.id, code_offset) })
+        Some(CodeLocation { code, code_offset, frames: self.frames(code.id, code_offset) })
     }
 
     /// The functions at an offset of a piece of code, innermost first.
     #[must_use]
-    pub fn frames(&self, code_id: u32, code_offset: u64) -> Vec<Frame<'_>> {
+    pub fn frames(&self, code_id: u32, code_offset: u64) -> Vec<CodeFrame<'_>> {
         let Some(index) = self.index.index() else { return Vec::new() };
         let Some(code) = index.codes.get(code_id as usize) else { return Vec::new() };
         let rows = self.lines.of(&self.bytes, index, code_id, code);
         let frames = inlined::frames(code.name.function, rows.calls(code_offset), rows.position(code_offset));
-        let frame = |(depth, (function, position)): (usize, (u32, Position))| {
+        let frame = |(depth, (function, position)): (usize, (u32, LinePosition))| {
             let function: &Function = index.functions.get(function)?;
-            let Position { path, line, column } = position;
-            Some(Frame {
+            let LinePosition { path, line, column } = position;
+            Some(CodeFrame {
                 function: function.name(),
                 linkage_name: &function.linkage_name,
                 path,

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use perfuse_addresses::inlined::{InlinedRange, calls_at};
+use perfuse_addresses::inlined::{CallExtent, calls_at};
 use perfuse_jitdump::code_lines::{debug_lines, with_inline_tree};
 use perfuse_jitdump::index::{DumpIndex, LoadedCode};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -12,7 +12,7 @@ const MOST_ROWS: usize = 1 << 20;
 
 /// A position in a source file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Position {
+pub struct LinePosition {
     pub path: Option<Arc<str>>,
     pub line: Option<u32>,
     pub column: Option<u32>,
@@ -20,48 +20,48 @@ pub struct Position {
 
 /// A row of lines, or the position of a call.
 #[derive(Clone, Debug)]
-struct LineRow {
+struct KeptLine {
     code_offset: u64,
     path: Option<Arc<str>>,
     line: u32,
     column: u32,
 }
 
-impl LineRow {
-    fn position(&self) -> Position {
+impl KeptLine {
+    fn position(&self) -> LinePosition {
         let nonzero = |value: u32| (value != 0).then_some(value);
-        Position { path: self.path.clone(), line: nonzero(self.line), column: nonzero(self.column) }
+        LinePosition { path: self.path.clone(), line: nonzero(self.line), column: nonzero(self.column) }
     }
 }
 
 #[derive(Clone, Debug)]
-struct CallRow {
-    range: InlinedRange,
+struct KeptCall {
+    range: CallExtent,
     function: u32,
-    call: LineRow,
+    call: KeptLine,
 }
 
 /// Lines and inlined calls of a piece of code.
 #[derive(Debug, Default)]
-pub struct CodeRows {
-    lines: Vec<LineRow>,
-    calls: Vec<CallRow>,
+pub struct DecodedLines {
+    lines: Vec<KeptLine>,
+    calls: Vec<KeptCall>,
 }
 
-impl CodeRows {
+impl DecodedLines {
     /// The source position at an offset.
-    pub fn position(&self, code_offset: u64) -> Position {
+    pub fn position(&self, code_offset: u64) -> LinePosition {
         let after = self.lines.partition_point(|row| row.code_offset <= code_offset);
         let row = after.checked_sub(1).and_then(|at| self.lines.get(at));
-        row.filter(|row| row.line != 0).map(LineRow::position).unwrap_or_default()
+        row.filter(|row| row.line != 0).map(KeptLine::position).unwrap_or_default()
     }
 
     /// The calls that are inlined at an offset, outermost first: index of the function, and where it is called.
-    pub fn calls(&self, code_offset: u64) -> Vec<(u32, Position)> {
+    pub fn calls(&self, code_offset: u64) -> Vec<(u32, LinePosition)> {
         if self.calls.is_empty() {
             return Vec::new();
         }
-        let nothing = InlinedRange { start: 0, size: 0, depth: 0 };
+        let nothing = CallExtent { start: 0, size: 0, depth: 0 };
         let range = |row: usize| self.calls.get(row).map_or(nothing, |call| call.range);
         let rows = calls_at(0..self.calls.len(), code_offset, range).into_iter();
         rows.filter_map(|row| self.calls.get(row)).map(|row| (row.function, row.call.position())).collect()
@@ -74,7 +74,7 @@ pub struct KeptLines(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    by_code: FxHashMap<u32, Arc<CodeRows>>,
+    by_code: FxHashMap<u32, Arc<DecodedLines>>,
     num_rows: usize,
     paths: FxHashSet<Arc<str>>,
 }
@@ -86,7 +86,7 @@ impl KeptLines {
     }
 
     /// The rows of the code with this index.
-    pub fn of(&self, data: &[u8], index: &DumpIndex, id: u32, code: &LoadedCode) -> Arc<CodeRows> {
+    pub fn of(&self, data: &[u8], index: &DumpIndex, id: u32, code: &LoadedCode) -> Arc<DecodedLines> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(rows) = kept.by_code.get(&id) {
             return Arc::clone(rows);
@@ -102,8 +102,13 @@ impl KeptLines {
     }
 }
 
-fn decode(data: &[u8], index: &DumpIndex, code: &LoadedCode, paths: &mut FxHashSet<Arc<str>>) -> CodeRows {
-    let mut rows = CodeRows::default();
+fn decode(
+    data: &[u8],
+    index: &DumpIndex,
+    code: &LoadedCode,
+    paths: &mut FxHashSet<Arc<str>>,
+) -> DecodedLines {
+    let mut rows = DecodedLines::default();
     let mut last: (&[u8], Option<Arc<str>>) = (&[], None);
     let mut path_of = |raw: &[u8]| -> Option<Arc<str>> {
         let text = String::from_utf8_lossy(raw);
@@ -118,22 +123,22 @@ fn decode(data: &[u8], index: &DumpIndex, code: &LoadedCode, paths: &mut FxHashS
         Some(text)
     };
     with_inline_tree(data, index, code, |_, tree| {
-        rows.lines.extend(tree.lines.iter().map(|line| LineRow {
+        rows.lines.extend(tree.lines.iter().map(|line| KeptLine {
             code_offset: line.code_offset,
             path: path_of(line.path),
             line: line.line,
             column: line.column,
         }));
         rows.calls.extend(tree.calls.iter().filter_map(|call| {
-            let range = InlinedRange { start: call.start_offset, size: call.size, depth: call.depth };
+            let range = CallExtent { start: call.start_offset, size: call.size, depth: call.depth };
             let function = index.functions.find_declared(&call.function)?;
-            let position = LineRow {
+            let position = KeptLine {
                 code_offset: call.start_offset,
                 path: path_of(call.call_path),
                 line: call.call_line,
                 column: call.call_column,
             };
-            Some(CallRow { range, function, call: position })
+            Some(KeptCall { range, function, call: position })
         }));
     });
     if rows.lines.is_empty() {
@@ -145,7 +150,7 @@ fn decode(data: &[u8], index: &DumpIndex, code: &LoadedCode, paths: &mut FxHashS
             if last.0 != line.name {
                 last = (line.name, path_of(line.name));
             }
-            rows.lines.push(LineRow {
+            rows.lines.push(KeptLine {
                 code_offset: line.code_offset,
                 path: last.1.clone(),
                 line: line.line,

@@ -1,8 +1,8 @@
 //! Names of JIT code by address and time, for programs that embed it: profilers, debuggers, crash reporters.
 //!
-//! * [`GrowingDump`] reads a JITDUMP file, also while its program writes it, or bytes that are pushed. It tells which code is at an
+//! * [`GrowingDump`] reads a JITDUMP file, also while its program writes it, or bytes that are pushed. It finds which code is at an
 //!   address at a time ([`GrowingDump::find_code`]), and its function, lines and inlined calls ([`GrowingDump::find`]).
-//! * [`UnwindTable`] reads the SFrame sections of a program, and finds the row for a program counter.
+//! * [`SFrameTable`] reads the SFrame sections of a program, and finds the row for a program counter.
 //!
 //! ```
 //! use perfuse_symbolizer::{GrowingDump, LATEST};
@@ -47,7 +47,7 @@ mod error;
 mod kept_lines;
 mod unwind;
 
-pub use dump::{Code, CodeKind, DumpFacts, Frame, GrowingDump, LATEST, Location, Progress};
+pub use dump::{Code, CodeFrame, CodeKind, CodeLocation, DumpFacts, DumpProgress, GrowingDump, LATEST};
 pub use error::Error;
 pub use perfuse_addresses::unwinding::{Base, Expression, Recover, Recovery};
-pub use unwind::{UnwindRow, UnwindTable};
+pub use unwind::{SFrameRow, SFrameTable};

@@ -6,20 +6,20 @@ use std::sync::Arc;
 use perfuse_addresses::unwinding::Recovery;
 use perfuse_sframe::SFrameFile;
 
-use crate::bytes::Bytes;
+use crate::bytes::GrowingBytes;
 use crate::error::Error;
 
 /// The SFrame sections of a program, library, object file or archive, or a section alone. Addresses are those of the file: an
 /// address in a process less the difference between where the file is mapped and where it states to be.
 #[derive(Debug)]
-pub struct UnwindTable {
-    file: SFrameFile<Bytes>,
-    bytes: Arc<Bytes>,
+pub struct SFrameTable {
+    file: SFrameFile<GrowingBytes>,
+    bytes: Arc<GrowingBytes>,
 }
 
 /// How the frame of a function is left at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnwindRow {
+pub struct SFrameRow {
     /// Address at which the function starts.
     pub start_address: u64,
     /// Size of the function in bytes.
@@ -32,13 +32,13 @@ pub struct UnwindRow {
     pub is_signal: bool,
 }
 
-impl UnwindTable {
+impl SFrameTable {
     /// Maps a file and reads the headers of its sections.
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::Format`] where there is no section, or none with a header.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        Self::of(Bytes::open(path.as_ref())?, None)
+        Self::of(GrowingBytes::open(path.as_ref())?, None)
     }
 
     /// Takes the bytes of a file, or of a section that is loaded at `address`.
@@ -46,21 +46,21 @@ impl UnwindTable {
     /// # Errors
     /// [`Error::Format`], as [`open`](Self::open).
     pub fn from_bytes(bytes: Vec<u8>, address: Option<u64>) -> Result<Self, Error> {
-        Self::of(Bytes::Pushed(bytes), address)
+        Self::of(GrowingBytes::Pushed(bytes), address)
     }
 
-    fn of(bytes: Bytes, address: Option<u64>) -> Result<Self, Error> {
+    fn of(bytes: GrowingBytes, address: Option<u64>) -> Result<Self, Error> {
         let bytes = Arc::new(bytes);
         Ok(Self { file: SFrameFile::open_at(Arc::clone(&bytes), address)?, bytes })
     }
 
     /// The row for a program counter; `None` where no function has it, or its row has no defined meaning.
     #[must_use]
-    pub fn find(&self, pc: u64) -> Option<UnwindRow> {
+    pub fn find(&self, pc: u64) -> Option<SFrameRow> {
         let found = self.file.find(pc)?;
         // Before version 3 the flag of a signal frame has another meaning.
         let is_signal = found.function.info.is_signal() && self.file.units().get(found.unit)?.version() >= 3;
-        Some(UnwindRow {
+        Some(SFrameRow {
             start_address: found.function.start,
             size_bytes: found.function.size.into(),
             row_offset: found.row?.start.into(),

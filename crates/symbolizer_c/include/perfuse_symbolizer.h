@@ -22,9 +22,9 @@ typedef enum perfuse_status {
   PERFUSE_NOT_FOUND = 1,
   // An argument is NULL or not valid.
   PERFUSE_ERROR_ARGUMENT = 2,
-  // The operating system refused: perfuse_error_message() tells what.
+  // The operating system refused: perfuse_error_message() has its reason.
   PERFUSE_ERROR_IO = 3,
-  // The bytes are not of the format: perfuse_error_message() tells what is wrong at which offset.
+  // The bytes are not of the format: perfuse_error_message() states what is wrong at which offset.
   PERFUSE_ERROR_FORMAT = 4,
   // The file became shorter while it was used.
   PERFUSE_ERROR_CUT = 5,
@@ -68,7 +68,7 @@ typedef struct perfuse_code {
   uint64_t start_address;
   // Size in bytes.
   uint64_t size_bytes;
-  // Bytes from its start to the address that was looked up, wherever the code was moved to.
+  // GrowingBytes from its start to the address that was looked up, wherever the code was moved to.
   uint64_t code_offset;
   // Time stamp of its record.
   uint64_t created;
@@ -116,7 +116,7 @@ typedef struct perfuse_dump_facts {
   uint64_t num_damaged;
   // Process id in the header.
   uint32_t pid;
-  // ELF e_machine of the code; 0 where the producer does not tell.
+  // ELF e_machine of the code; 0 where the producer does not write it.
   uint32_t elf_machine;
   // 1 where time stamps are the processor's counter; 0 where they are nanoseconds of CLOCK_MONOTONIC.
   uint32_t has_arch_timestamps;
@@ -142,7 +142,7 @@ typedef struct perfuse_unwind_row {
   uint64_t start_address;
   // Size of the function in bytes.
   uint64_t size_bytes;
-  // Bytes from the start of the function at which the row begins.
+  // GrowingBytes from the start of the function at which the row begins.
   uint64_t row_offset;
   // The canonical frame address.
   struct perfuse_expression cfa;

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::ptr;
 
-use perfuse_symbolizer::{Code, CodeKind, Frame};
+use perfuse_symbolizer::{Code, CodeFrame, CodeKind};
 
 use crate::handle;
 use crate::status::{Failure, perfuse_status, run};
@@ -84,7 +84,7 @@ impl perfuse_answer {
     }
 
     /// Replaces the answer.
-    pub fn fill(&mut self, code: &Code<'_>, code_offset: u64, frames: &[Frame<'_>]) {
+    pub fn fill(&mut self, code: &Code<'_>, code_offset: u64, frames: &[CodeFrame<'_>]) {
         self.clear();
         let code_texts = [Some(code.name), Some(code.linkage_name), code.tier].map(|text| self.add(text));
         let frame_texts: Vec<[usize; 3]> = frames

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::sync::{PoisonError, RwLock};
 
-use perfuse_symbolizer::{Error, GrowingDump, Progress};
+use perfuse_symbolizer::{DumpProgress, Error, GrowingDump};
 
 use crate::answer::perfuse_answer;
 use crate::handle;
@@ -32,7 +32,7 @@ pub struct perfuse_dump_facts {
     pub num_damaged: u64,
     /// Process id in the header.
     pub pid: u32,
-    /// ELF e_machine of the code; 0 where the producer does not tell.
+    /// ELF e_machine of the code; 0 where the producer does not write it.
     pub elf_machine: u32,
     /// 1 where time stamps are the processor's counter; 0 where they are nanoseconds of CLOCK_MONOTONIC.
     pub has_arch_timestamps: u32,
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn perfuse_dump_finish(
 unsafe fn advance(
     dump: *const perfuse_dump,
     num_records: *mut u64,
-    step: impl FnOnce(&mut GrowingDump) -> Result<Progress, Failure>,
+    step: impl FnOnce(&mut GrowingDump) -> Result<DumpProgress, Failure>,
 ) -> Result<(), Failure> {
     // SAFETY: the caller's promise.
     let mut dump = unsafe { handle::get(dump) }?.0.write().unwrap_or_else(PoisonError::into_inner);

@@ -17,9 +17,9 @@ pub enum perfuse_status {
     PERFUSE_NOT_FOUND = 1,
     /// An argument is NULL or not valid.
     PERFUSE_ERROR_ARGUMENT = 2,
-    /// The operating system refused: perfuse_error_message() tells what.
+    /// The operating system refused: perfuse_error_message() has its reason.
     PERFUSE_ERROR_IO = 3,
-    /// The bytes are not of the format: perfuse_error_message() tells what is wrong at which offset.
+    /// The bytes are not of the format: perfuse_error_message() states what is wrong at which offset.
     PERFUSE_ERROR_FORMAT = 4,
     /// The file became shorter while it was used.
     PERFUSE_ERROR_CUT = 5,

@@ -2,14 +2,14 @@
 
 use std::ffi::c_char;
 
-use perfuse_symbolizer::{Base, Expression, Recovery, UnwindTable};
+use perfuse_symbolizer::{Base, Expression, Recovery, SFrameTable};
 
 use crate::handle;
 use crate::status::{Failure, perfuse_status, run};
 
 /// The SFrame sections of a file. Threads may use one handle at the same time.
 #[allow(non_camel_case_types)]
-pub struct perfuse_unwind_table(UnwindTable);
+pub struct perfuse_unwind_table(SFrameTable);
 
 /// What an expression counts from.
 #[allow(non_camel_case_types)]
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn perfuse_unwind_open(
         // SAFETY: as the documentation asks.
         let path = unsafe { handle::path(path) }?;
         // SAFETY: as the documentation asks.
-        unsafe { handle::give(table, perfuse_unwind_table(UnwindTable::open(path)?)) }
+        unsafe { handle::give(table, perfuse_unwind_table(SFrameTable::open(path)?)) }
     })
 }
 
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn perfuse_unwind_section(
     run(|| {
         // SAFETY: as the documentation asks.
         let bytes = unsafe { handle::bytes(bytes, num_bytes) }?.to_vec();
-        let found = UnwindTable::from_bytes(bytes, Some(address))?;
+        let found = SFrameTable::from_bytes(bytes, Some(address))?;
         // SAFETY: as the documentation asks.
         unsafe { handle::give(table, perfuse_unwind_table(found)) }
     })

@@ -5,7 +5,7 @@ use std::env;
 use std::error::Error;
 use std::io::{self, BufRead, Write};
 
-use perfuse_symbolizer::{GrowingDump, LATEST, Location};
+use perfuse_symbolizer::{CodeLocation, GrowingDump, LATEST};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = env::args_os().nth(1).ok_or("usage: symbolize DUMP < LINES")?;
@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The functions at an address, innermost first.
-fn print(out: &mut impl Write, address: &str, found: &Location<'_>) -> io::Result<()> {
+fn print(out: &mut impl Write, address: &str, found: &CodeLocation<'_>) -> io::Result<()> {
     for (depth, frame) in found.frames.iter().enumerate() {
         // The outermost function is that of the code: only its name has a tier.
         let is_code = depth + 1 == found.frames.len();

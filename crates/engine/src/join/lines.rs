@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use arrow_array::RecordBatch;
 use arrow_array::types::{UInt32Type, UInt64Type};
-use perfuse_addresses::inlined::{InlinedRange, calls_at};
+use perfuse_addresses::inlined::{CallExtent, calls_at};
 use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use rustc_hash::FxHashMap;
 
@@ -84,7 +84,7 @@ impl CodeLines {
         let lines = numbers::<UInt32Type>(batch, "call_line")?;
         let columns = numbers::<UInt32Type>(batch, "call_column")?;
         let range_of =
-            |row| InlinedRange { start: starts.value(row), size: sizes.value(row), depth: depths.value(row) };
+            |row| CallExtent { start: starts.value(row), size: sizes.value(row), depth: depths.value(row) };
         let call = |row: usize| {
             let position = SourcePosition {
                 path: paths.get(row).map(str::to_owned),

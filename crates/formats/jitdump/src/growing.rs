@@ -92,7 +92,7 @@ impl GrowingIndex {
         self.open.as_ref().map_or(0, |open| open.offset)
     }
 
-    /// A number that changes where lines of earlier code may have: the first records of a dump tell how to read its lines.
+    /// A number that changes where lines of earlier code may have: how to read lines shows in the first records.
     #[must_use]
     pub fn line_revision(&self) -> u64 {
         self.line_revision

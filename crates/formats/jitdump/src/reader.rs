@@ -127,7 +127,7 @@ pub enum ReaderStep<'a> {
     },
 }
 
-/// What the bytes so far tell about the next step of a [`Reader`] of a file that is still written.
+/// What the bytes so far show of the next step of a [`Reader`] of a file that is still written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TailState {
     /// More bytes cannot change the next step.
@@ -192,7 +192,7 @@ impl<'a> Reader<'a> {
         Some(RawRecord { offset: self.offset, index: self.index, prefix, body, endian: self.endian })
     }
 
-    /// What the bytes so far tell about the next step, where a writer may append more.
+    /// What the bytes so far show of the next step, where a writer may append more.
     #[must_use]
     pub fn state_of_tail(&self) -> TailState {
         let Some(rest) = self.data.get(self.offset as usize..) else { return TailState::Incomplete };
