@@ -219,12 +219,14 @@ class FileDatabase(Database):
     """An in-memory database with views over Parquet files, and no access to other files.
 
     Args:
-        statements: What creates the views, in DuckDB's dialect.
+        statements: What creates the views, in DuckDB's dialect, with the values of its `?` where it has any.
         files: The files that views read.
         columns: Names of the columns of each view, for hints.
     """
 
-    def __init__(self, statements: Sequence[str], files: Sequence[str], columns: "Mapping[str, Sequence[str]]") -> None:
+    def __init__(
+        self, statements: "Sequence[Statement]", files: Sequence[str], columns: "Mapping[str, Sequence[str]]"
+    ) -> None:
         super().__init__({})
         self._statements = tuple(statements)
         self._files = tuple(files)
@@ -239,7 +241,7 @@ class FileDatabase(Database):
         connection = super()._open(True)
         with query_errors():
             for statement in self._statements:
-                connection.execute(statement)
+                connection.execute(*((statement,) if isinstance(statement, str) else statement))
             if not allow_files:
                 connection.execute(f"SET allowed_paths = [{', '.join(map(_quoted, self._files))}]")
                 connection.execute("SET allow_persistent_secrets = false")
@@ -282,6 +284,9 @@ class _Session:
 
 Parameters: TypeAlias = Mapping[str, object] | Sequence[object]
 """Values of a query's `$name` parameters, or of its `?` in order."""
+
+Statement: TypeAlias = str | tuple[str, Sequence[object]]
+"""A statement, with the values of its `?` where it has any."""
 
 _ALLOW_FILES = "--allow-files (allow_files=True) permits files, extensions and settings"
 _ALLOWED_STATEMENTS = {"SELECT", "EXPLAIN", "CREATE", "INSERT", "UPDATE", "DELETE", "DROP", "MULTI", "RELATION"}

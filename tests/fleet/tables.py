@@ -5,7 +5,7 @@ from typing import Any
 from perfuse.fleet import Fleet
 from perfuse.fleet.layout import DICTIONARIES, OF_RECORDINGS, TABLES
 
-_OF_A_RUN = {"attempt_id", "added_ns", "decode_ms", "peak_rss_bytes", "inputs", "title", "day", "service"}
+_OF_A_RUN = {"attempt_id", "added_ns", "decode_ms", "peak_rss_bytes", "inputs", "title", "day", "service", "pack"}
 
 
 def contents(fleet: Fleet) -> dict[str, list[tuple[Any, ...]]]:

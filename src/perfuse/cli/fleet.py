@@ -28,6 +28,7 @@ OPTIONS_OF: Mapping[str, tuple[str, ...]] = {
         "scheduler",
         "worker_memory",
         "retry_failed",
+        "keep_packs",
         "symbol_dirs",
         "no_debug_info",
         "no_compact",
@@ -35,12 +36,12 @@ OPTIONS_OF: Mapping[str, tuple[str, ...]] = {
     ),
     "status": ("limit", "as_json"),
     "report": ("where", "event", "by", "unit", "order", "function", "calls", "heap", "limit", "as_json"),
-    "query": ("form", "output", "limit", "as_json"),
+    "query": ("where", "form", "output", "limit", "as_json"),
     "diff": ("event", "normalize", "by", "since", "where", "output", "limit", "as_json"),
     "flame": ("where", "event", "output"),
     "find": ("where", "event", "limit", "as_json"),
     "check": ("against", "event", "normalize", "output", "limit", "as_json"),
-    "open": ("as_json",),
+    "open": ("output", "as_json"),
     "gc": ("older_than", "keep_files", "as_json"),
     "files": ("as_json",),
 }
@@ -85,6 +86,7 @@ class FleetVerb(Verb):
         "perfuse fleet flame profiles --where build=42 -o flame.html",
         "perfuse fleet check profiles new.folded --against 'build=41, last 20' -o check.html",
         "perfuse fleet open profiles 3f2a",
+        "perfuse fleet add profiles nightly/ --keep-packs",
         "perfuse fleet gc profiles",
     ],
 )
@@ -118,6 +120,11 @@ class FleetVerb(Verb):
     "--worker-memory", metavar="SIZE", help="Limit of the memory of each worker, such as 2GB: larger recordings fail."
 )
 @click.option("--retry-failed", is_flag=True, help="Read recordings in quarantine again.")
+@click.option(
+    "--keep-packs",
+    is_flag=True,
+    help="Keep a saved profile of each recording in the dataset: open shows it when its files are gone.",
+)
 @click.option(
     "--symbols", "symbol_dirs", multiple=True, metavar="DIR", help="Directory with binaries and debug files; repeats."
 )
@@ -177,7 +184,7 @@ class FleetVerb(Verb):
 @click.option(
     "--store-option", "store_options", multiple=True, metavar="NAME=VALUE", help="Option of the object store; repeats."
 )
-@output("File to write: the flame graph, the comparison or the rows")
+@output("File to write: the flame graph, the comparison, the rows or the saved profile")
 @limit(None, "rows per list [10 as text]")
 @JSON
 def command(console: Console, action: str, dataset: str, arguments: tuple[str, ...], **options: Any) -> int:
@@ -201,7 +208,8 @@ def command(console: Console, action: str, dataset: str, arguments: tuple[str, .
 
     check: compares new recordings with those before; exit 1 if a function grew beyond the noise.
 
-    open: the files of a recording, by the beginning of its identity, and the command that shows it.
+    open: the files of a recording, by the beginning of its identity, and the command that shows it; -o copies its saved
+    profile, where the dataset keeps one.
 
     gc: merges small files, deletes what interrupted commands left.
 

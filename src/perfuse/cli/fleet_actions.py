@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -65,6 +66,7 @@ def add(console: Console, dataset: str, inputs: Sequence[str], **options: Any) -
                 debug_info=not options["no_debug_info"],
                 memory=memory,
                 retry_failed=options["retry_failed"],
+                keep_packs=options["keep_packs"],
                 progress=progress,
             )
     finally:
@@ -169,7 +171,7 @@ def query(console: Console, dataset: str, arguments: Sequence[str], **options: A
         raise click.UsageError("query needs one argument, the SQL")
     path, form = options["output"], "json" if options["as_json"] else options["form"]
     form = form or (form_of_file(path) if path and path != "-" else "table")
-    relation = _fleet(dataset, options).sql(arguments[0])
+    relation = _fleet(dataset, options).sql(arguments[0], where=options["where"])
     if relation is None:
         raise click.UsageError("the SQL returns no rows: it must be a SELECT, or FROM a view")
     write_result(console, relation, form, None if path == "-" else path, options["limit"])
@@ -294,14 +296,16 @@ def find(console: Console, dataset: str, arguments: Sequence[str], **options: An
 
 
 def open_recording(console: Console, dataset: str, arguments: Sequence[str], **options: Any) -> int:
-    """Prints the files of a recording, and the command that shows it; exit 1 if a file is not here as it was."""
+    """Prints the files of a recording, and the command that shows it; exit 1 if neither they nor its saved profile are
+    here."""
     from perfuse.fleet.identities import file_sha256
     from perfuse.fleet.inputs import is_url
     from perfuse.fleet.status import recording_named
 
     if len(arguments) != 1:
         raise click.UsageError("open needs one argument: the beginning of a recording's identity")
-    key, inputs = recording_named(_fleet(dataset, options), arguments[0])
+    fleet = _fleet(dataset, options)
+    key, inputs, pack = recording_named(fleet, arguments[0])
     states = []
     for one in inputs:
         path = one["path"]
@@ -313,11 +317,30 @@ def open_recording(console: Console, dataset: str, arguments: Sequence[str], **o
             states.append("missing")
         else:
             states.append("same" if file_sha256(path) == one["sha256"] else "changed")
-    command = f"perfuse view {' '.join(shlex.quote(one['path']) for one in inputs)}"
+    is_gone = bool({"missing", "changed"} & set(states))
+    saved = None if pack is None else _saved_profile(fleet, pack, options["output"])
+    if saved is None and options["output"] is not None:
+        raise click.UsageError(f"no saved profile of {key} is kept: perfuse fleet add --keep-packs keeps one")
+    shown = [saved] if saved is not None and (is_gone or options["output"]) else [one["path"] for one in inputs]
+    command = f"perfuse view {' '.join(map(shlex.quote, shown))}"
     found = [{**one, "state": state} for one, state in zip(inputs, states, strict=True)]
-    document = {"recording_id": key, "inputs": found, "command": command}
-    _print(console, options, document, lambda: texts.recording_lines(key, found, command, console.style))
-    return exit_codes.FINDINGS if {"missing", "changed"} & set(states) else exit_codes.CLEAN
+    document = {"recording_id": key, "inputs": found, "pack": saved, "command": command}
+    _print(console, options, document, lambda: texts.recording_lines(key, found, saved, command, console.style))
+    return exit_codes.FINDINGS if is_gone and saved is None else exit_codes.CLEAN
+
+
+def _saved_profile(fleet: Fleet, pack: str, output: str | None) -> str:
+    """Where the saved profile of a recording is; with `output`, it is copied there."""
+    from perfuse.fleet.packs import pack_path
+    from perfuse.output_file import output_file
+    from perfuse.temporary import temporary_directory
+
+    if output is None:
+        return f"{fleet.uri}/{pack}"
+    with temporary_directory() as directory:
+        with pack_path(fleet.store, pack, directory).open("rb") as file, output_file(Path(output)) as out:
+            shutil.copyfileobj(file, out)
+    return output
 
 
 def gc(console: Console, dataset: str, arguments: Sequence[str], **options: Any) -> int:
@@ -333,7 +356,8 @@ def gc(console: Console, dataset: str, arguments: Sequence[str], **options: Any)
     else:
         attempts = f"rows of {counted(done.attempts, 'attempt')} deleted"
         merged = f"{count_text(done.files_before)} files became {count_text(done.files_after)}"
-        console.line(f"{attempts}, {merged}, {counted(done.deleted_files, 'file')} deleted")
+        packs = f", {counted(done.deleted_packs, 'saved profile')} deleted" if done.deleted_packs else ""
+        console.line(f"{attempts}, {merged}, {counted(done.deleted_files, 'file')} deleted{packs}")
     return exit_codes.CLEAN
 
 

@@ -16,6 +16,8 @@ from perfuse.fleet.work import Known, Outcome, WorkOptions, failed_row, process_
 
 MOST_RECORDINGS = 64
 """Recordings of a batch."""
+LEAST_RECORDINGS = 16
+"""Recordings of a batch where one worker works on all: appending the rows of fewer would take as long as reading them."""
 MOST_BYTES = 64 << 20
 """Size of the files of a batch; a larger recording is a batch of its own."""
 COMMIT_RECORDINGS = 256
@@ -98,7 +100,8 @@ def write_failure(store: Store, error: BaseException) -> DatasetError:
 def batches_of(inputs: Iterable[FleetInput], num_workers: int = 1) -> list[tuple[tuple[FleetInput, ...], int]]:
     """Inputs in batches, with their sizes: as large as pays, and several for each worker."""
     sized = [(one, _size(one)) for one in inputs]
-    most = max(1, min(MOST_RECORDINGS, -(-len(sized) // (num_workers * 4))))
+    least = LEAST_RECORDINGS if num_workers == 1 else 1
+    most = max(least, min(MOST_RECORDINGS, -(-len(sized) // (num_workers * 4))))
     batches: list[tuple[tuple[FleetInput, ...], int]] = []
     batch: list[FleetInput] = []
     total = 0

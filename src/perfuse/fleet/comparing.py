@@ -38,12 +38,12 @@ def graphs_of(fleet: Fleet, which: Recordings, event: FleetEvent, *, nodes: bool
     """
     r = f"SELECT * FROM ({which.query}) ORDER BY start_ns DESC, recording_id LIMIT {MOST_RUNS}"
     parameters = [*which.parameters, event.name]
-    runs = fleet.rows(
+    runs = fleet.only(which).rows(
         f"""SELECT r.recording_id, r.title, e.num_samples, e.weight FROM ({r}) AS r JOIN event_totals AS e
         USING (recording_id) WHERE e.event = ? ORDER BY r.start_ns DESC, r.recording_id""",
         parameters,
     )
-    rows = fleet.rows(
+    rows = fleet.only(which).rows(
         f"""SELECT t.recording_id, t.function_hash, t.self, t.total, t.self_samples, t.total_samples
         FROM function_totals AS t SEMI JOIN ({r}) AS r USING (recording_id) WHERE t.event = ?
         ORDER BY t.recording_id, t.function_hash""",
@@ -84,7 +84,7 @@ def _trees(
     fleet: Fleet, which: Recordings, event: FleetEvent, r: str, keys: Mapping[bytes, int]
 ) -> dict[str, StackNodes]:
     """The call tree of each recording."""
-    rows = fleet.rows(
+    rows = fleet.only(which).rows(
         f"""SELECT t.recording_id, t.stack_hash, t.weight, t.num_samples FROM stack_totals AS t
         SEMI JOIN ({r}) AS r USING (recording_id) WHERE t.event = ? ORDER BY t.recording_id, t.stack_hash""",
         [*which.parameters, event.name],
@@ -272,7 +272,7 @@ def steps_since(
     """
     column, names = label_sql(label)
     selected = select_event(fleet, which, event)
-    runs = fleet.rows(
+    runs = fleet.only(which).rows(
         f"""WITH r AS (SELECT *, {column} AS value FROM ({which.query}))
         SELECT r.value, r.recording_id, e.weight FROM r JOIN event_totals AS e USING (recording_id)
         WHERE e.event = ? AND r.value IS NOT NULL AND e.weight > 0
@@ -347,7 +347,7 @@ def _share_rows(
     """The share of each function in each recording, and its samples in all of them."""
     shares: dict[bytes, list[float]] = {}
     samples: dict[bytes, int] = {}
-    rows = fleet.rows(
+    rows = fleet.only(which).rows(
         f"""SELECT t.function_hash, t.recording_id, t.self, t.self_samples FROM function_totals AS t
         SEMI JOIN ({which.query}) AS r USING (recording_id) WHERE t.event = ? AND t.self > 0""",
         [*which.parameters, event.name],

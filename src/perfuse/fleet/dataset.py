@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from perfuse.errors import UsageError
 from perfuse.fleet.inputs import inputs_of
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
     from perfuse.fleet.adding import AddResult, Progress
     from perfuse.fleet.engines import Engine
     from perfuse.fleet.selecting import Recordings
-    from perfuse.query import DuckDBRelation, FileDatabase, Parameters
+    from perfuse.query import DuckDBRelation, FileDatabase, Parameters, Statement
+
+Partition = tuple[str, str | None]
+"""Day and service of recordings, by which files are in folders."""
 
 VIEWS = ("recordings", "quarantine", *OF_RECORDINGS, *DICTIONARIES)
 """What `Fleet.sql` can name."""
@@ -35,6 +39,9 @@ class Fleet:
 
     def __init__(self, uri: str | os.PathLike[str], store_options: Mapping[str, str] | None = None) -> None:
         self.store = Store(uri, store_options)
+        self._parts: dict[Recordings, Fleet] = {}
+        self._which: Recordings | None = None
+        self._partitions: frozenset[Partition] | None = None
 
     @property
     def uri(self) -> str:
@@ -52,6 +59,7 @@ class Fleet:
         debug_info: bool = True,
         memory: int | None = None,
         retry_failed: bool = False,
+        keep_packs: bool = False,
         progress: Progress | None = None,
     ) -> AddResult:
         """Adds recordings; creates the dataset where there is none.
@@ -69,6 +77,7 @@ class Fleet:
             debug_info: Whether lines and inlined calls of native code are read, which names more functions.
             memory: Limit of a worker's memory in bytes.
             retry_failed: Whether recordings in quarantine are read again.
+            keep_packs: Whether a saved profile of each is kept in the dataset, to be opened when its files are gone.
             progress: Called with what is done and its share.
 
         Raises:
@@ -79,13 +88,14 @@ class Fleet:
         from perfuse.fleet.work import WorkOptions
 
         options = WorkOptions(
-            self.store.uri if self.store.is_remote else str(Path(self.store.uri.removeprefix("file://")).absolute()),
+            self.store.uri if self.store.is_remote else str(self.store.folder.absolute()),
             self.store.options,
             dict(labels or {}),
             tuple(symbol_dirs),
             debug_info,
             memory,
             retry_failed,
+            keep_packs,
         )
         inputs = inputs_of([os.fspath(path) for path in paths], labels_from)
         try:
@@ -96,19 +106,38 @@ class Fleet:
     def refresh(self) -> None:
         """Reads the logs again."""
         self.store.forget()
+        self._parts.clear()
         self.__dict__.pop("_database", None)
 
-    def sql(self, query: str, parameters: Parameters | None = None) -> DuckDBRelation:
+    def only(self, which: Recordings) -> Fleet:
+        """The same dataset with only some recordings in its views: files of other days and services are not read."""
+        if not which.conditions and which.last is None:
+            return self
+        if which not in self._parts:
+            query = f"SELECT DISTINCT day, service FROM ({which.query})"
+            part = Fleet(self.uri, self.store.options)
+            part.store = self.store
+            part._which = which
+            part._partitions = frozenset(tuple(row) for row in self.rows(query, list(which.parameters)))
+            self._parts[which] = part
+        return self._parts[which]
+
+    def sql(self, query: str, parameters: Parameters | None = None, *, where: str = "") -> DuckDBRelation:
         """Runs SQL over the views of the dataset, which contain only what counts.
 
         Args:
             query: The SQL, in DuckDB's dialect; `docs/fleet.md` describes the views.
             parameters: Values of its `?` or `$name`.
+            where: Only these recordings, as `fleet report --where` selects them; files of other days and services are
+                not read.
 
         Raises:
             QueryError: The SQL is invalid, or reaches for other files.
+            UsageError: `where` does not select recordings.
         """
-        return self._database.sql(query, parameters=parameters)
+        from perfuse.fleet.selecting import parse_recordings
+
+        return self.only(parse_recordings(where))._database.sql(query, parameters=parameters)
 
     def rows(self, query: str, parameters: Parameters | None = None) -> list[tuple[Any, ...]]:
         """The rows of a query."""
@@ -129,7 +158,7 @@ class Fleet:
         return int(number)
 
     def files(self) -> dict[str, list[str]]:
-        """The Parquet files of each table that are part of the dataset."""
+        """The Parquet files of each table that are part of the dataset; of `only`, those that its views read."""
         return {name: self._files_of(name) for name in TABLES}
 
     def _what_there_is(self) -> str:
@@ -142,7 +171,10 @@ class Fleet:
         return "; ".join(texts) or "no recording has labels"
 
     def _files_of(self, name: str) -> list[str]:
-        return [str(one) for one in self.store.table(name).file_uris()]
+        files = [str(one) for one in self.store.table(name).file_uris()]
+        if self._partitions is None or not TABLES[name].partitioned:
+            return files
+        return [one for one in files if partition_of(one) in self._partitions]
 
     @cached_property
     def _database(self) -> FileDatabase:
@@ -153,38 +185,53 @@ class Fleet:
             from perfuse.fleet.remote import cached
 
             files = cached(files, self.store.options)
-        statements = []
+        statements: list[Statement] = []
         for name, table in TABLES.items():
-            # Partition columns are not in the files: those of `recordings` are joined where they are needed.
+            # Partition columns are not in the files: those of `recordings` are joined.
             columns = [one for one in table.columns if not (table.partitioned and one.name in ("day", "service"))]
-            if files[name]:
-                listed = ", ".join(map(quoted, files[name]))
-                names = ", ".join(f'"{one.name}"' for one in columns)
-                source = (
-                    f"SELECT {names} FROM read_parquet([{listed}], hive_partitioning = false, union_by_name = false)"
-                )
-            else:
-                nulls = ", ".join(f'NULL::{SQL_TYPES[one.kind]} AS "{one.name}"' for one in columns)
-                source = f"SELECT {nulls} WHERE false"
-            statements.append(f"CREATE VIEW all_{name} AS {source}")
+            present = self.store.columns(name) if files[name] else set()
+            names = ", ".join(
+                f'"{one.name}"' if one.name in present else f'NULL::{SQL_TYPES[one.kind]} AS "{one.name}"'
+                for one in columns
+            )
+            listed = ", ".join(map(quoted, files[name]))
+            # Files of `recordings` may be older than one of its columns; those of the large tables have the same columns.
+            by_name = "true" if name == "recordings" else "false"
+            rows = f"FROM read_parquet([{listed}], hive_partitioning = false, union_by_name = {by_name})"
+            statements.append(f"CREATE VIEW all_{name} AS SELECT {names} {rows if files[name] else 'WHERE false'}")
         statements += [
             "CREATE TABLE live_recordings AS SELECT * FROM all_recordings QUALIFY row_number() OVER "
             "(PARTITION BY recording_id ORDER BY state = 'failed', added_ns DESC, attempt_id) = 1",
             "CREATE VIEW recordings AS SELECT * FROM live_recordings WHERE state <> 'failed'",
             "CREATE VIEW quarantine AS SELECT * FROM live_recordings WHERE state = 'failed'",
         ]
-        statements += [
-            f"CREATE VIEW {name} AS SELECT * FROM all_{name} AS t SEMI JOIN"
-            " (SELECT recording_id, attempt_id FROM live_recordings WHERE state <> 'failed') AS r"
-            " ON t.recording_id = r.recording_id AND t.attempt_id = r.attempt_id"
-            for name in OF_RECORDINGS
-        ]
+        if self._which is not None:
+            # The condition is about the view; its parameters are values, which only a table can be made of.
+            statements += [
+                (f"CREATE TABLE selected_recordings AS {self._which.query}", list(self._which.parameters)),
+                "CREATE OR REPLACE VIEW recordings AS SELECT * FROM selected_recordings",
+            ]
+        counting = "selected_recordings" if self._which is not None else "live_recordings"
+        for name in OF_RECORDINGS:
+            own = ", ".join(f"r.{one}" if one in ("day", "service") else f"t.{one}" for one in TABLES[name].names)
+            statements.append(
+                f"CREATE VIEW {name} AS SELECT {own} FROM all_{name} AS t JOIN"
+                f" (SELECT recording_id, attempt_id, day, service FROM {counting} WHERE state <> 'failed') AS r"
+                " ON t.recording_id = r.recording_id AND t.attempt_id = r.attempt_id"
+            )
         for name in DICTIONARIES:
             key, *others = TABLES[name].names
             values = ", ".join(f"min({other}) AS {other}" for other in others)
             statements.append(f"CREATE VIEW {name} AS SELECT {key}, {values} FROM all_{name} GROUP BY {key}")
         columns_of = {name: TABLES.get(name, TABLES["recordings"]).names for name in VIEWS}
         return FileDatabase(statements, [one for some in files.values() for one in some], columns_of)
+
+
+def partition_of(file: str) -> Partition:
+    """The partition of a data file, by its folders `day=…/service=…`."""
+    folders = dict(part.split("=", 1) for part in file.split("/")[-3:-1] if "=" in part)
+    day, service = (unquote(folders.get(name, "")) for name in ("day", "service"))
+    return day, None if service == "__HIVE_DEFAULT_PARTITION__" else service
 
 
 def open(uri: str | os.PathLike[str], *, store_options: Mapping[str, str] | None = None) -> Fleet:

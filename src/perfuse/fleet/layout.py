@@ -128,6 +128,7 @@ RECORDINGS = FleetTable(
         _integer("decode_ms", "Time that reading it took, in milliseconds."),
         _integer("peak_rss_bytes", "Largest resident memory of the worker until then."),
         _integer("added_ns", "Time of the row, in nanoseconds since 1970-01-01 (UTC)."),
+        _text("pack", "Its saved profile, as a path below the dataset; null where none is kept.", True),
     ),
 )
 EVENT_TOTALS = FleetTable(

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from perfuse.fleet.layout import DICTIONARIES, OF_RECORDINGS, TABLES
+from perfuse.fleet.packs import delete_unnamed
 from perfuse.fleet.status import unnamed_attempts
 from perfuse.fleet.store import DatasetError, first_line, writer_properties
 
@@ -28,12 +29,14 @@ class Cleaned:
         files_before: Files that were part of the dataset.
         files_after: Files that are part of it now.
         deleted_files: Files that were deleted from the store.
+        deleted_packs: Saved profiles that were deleted: no recording names them.
     """
 
     attempts: int = 0
     files_before: int = 0
     files_after: int = 0
     deleted_files: int = 0
+    deleted_packs: int = 0
 
 
 def compact(fleet: Fleet, *, always: bool = False) -> None:
@@ -112,6 +115,7 @@ def _clean(fleet: Fleet, older_than_hours: float, keep_files: bool) -> Cleaned:
                 retention_hours=int(older_than_hours), dry_run=False, enforce_retention_duration=False, full=True
             )
             found.deleted_files += len(deleted)
+        found.deleted_packs = delete_unnamed(fleet, limit)
     fleet.refresh()
     return found
 

@@ -99,7 +99,7 @@ class GroupShare:
 
 def events_of(fleet: Fleet, which: Recordings) -> list[FleetEvent]:
     """The events of a selection, the one that most recordings have first."""
-    rows = fleet.rows(
+    rows = fleet.only(which).rows(
         f"""SELECT event, unit, count(*), sum(num_samples)::BIGINT, sum(weight)::BIGINT, sum(unnamed_weight)::BIGINT
         FROM event_totals SEMI JOIN ({which.query}) AS r USING (recording_id)
         GROUP BY event, unit ORDER BY 3 DESC, 4 DESC, 1""",
@@ -154,7 +154,7 @@ def top_functions(
     """
     condition, parameters = _function_condition(fleet, function)
     cut = "" if limit is None else f" LIMIT {int(limit)}"
-    rows = fleet.rows(
+    rows = fleet.only(which).rows(
         f"""WITH r AS MATERIALIZED ({which.query}),
         sums AS (
             SELECT function_hash, sum(self)::BIGINT AS self, sum(total)::BIGINT AS total, count(*) AS num_recordings
@@ -197,7 +197,7 @@ def share_by(
     """
     column, names = label_sql(label)
     per = "recording_id" if unit == "recording" else "host"
-    rows = fleet.rows(
+    rows = fleet.only(which).rows(
         f"""WITH r AS MATERIALIZED (SELECT *, {column} AS value FROM ({which.query})),
         wanted AS (SELECT unhex(unnest(?)) AS function_hash),
         shares AS (
@@ -265,7 +265,7 @@ def call_percentiles(fleet: Fleet, which: Recordings, function: str | None, labe
     fleet.selected(which)
     condition, parameters = _function_condition(fleet, function)
     column, names = label_sql(label)
-    rows = fleet.rows(
+    rows = fleet.only(which).rows(
         f"""SELECT f.name, r.value, count(*), c.unit, sum(c.calls)::BIGINT, sum(c.sum)::BIGINT AS time,
             quantile_disc(c.median, 0.5), quantile_disc(c.p99, 0.5), max(c.p99), max(c.max),
             coalesce(arg_max(c.recording_id, c.max), min(c.recording_id))
@@ -305,9 +305,9 @@ def heap_growth(fleet: Fleet, which: Recordings, limit: int | None = 10) -> list
     from datetime import date
 
     fleet.selected(which)
-    rows = fleet.rows(
+    rows = fleet.only(which).rows(
         f"""WITH r AS MATERIALIZED ({which.query}),
-        h AS (SELECT h.*, r.day FROM heap_types AS h JOIN r USING (recording_id) WHERE is_last),
+        h AS (SELECT * FROM heap_types SEMI JOIN r USING (recording_id) WHERE is_last),
         n AS (SELECT day, count(DISTINCT recording_id) AS num FROM h GROUP BY day),
         sizes AS (
             SELECT type, recording_id, day, size_bytes, false AS is_all FROM h
@@ -387,7 +387,7 @@ def find_recordings(fleet: Fleet, which: Recordings, event: FleetEvent, chain: s
         hits = """hits AS (SELECT recording_id, total AS weight FROM function_totals
             WHERE function_hash = unhex(?) AND event = ?)"""
         parameters = [hashes[0][0], event.name]
-    rows = fleet.rows(
+    rows = fleet.only(which).rows(
         f"""WITH RECURSIVE r AS MATERIALIZED ({which.query}), {hits}
         SELECT r.recording_id, r.day, r.build, r.host, r.title, hits.weight::BIGINT,
             hits.weight / greatest(e.weight, 1), r.inputs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,6 +31,36 @@ def download(url: str, target: Path, options: Mapping[str, str]) -> None:
                 file.write(chunk)
     except (obstore.exceptions.BaseError, OSError) as error:
         raise UnreadableInput(f"cannot read {url}: {str(error).splitlines()[0]}", path=url) from error
+
+
+def upload(path: Path, url: str, options: Mapping[str, str]) -> None:
+    """Copies a file to an object, which appears when it is whole.
+
+    Raises:
+        OSError: The store does not take it.
+    """
+    obstore = required("obstore")
+    store, name = _store_of(url, options)
+    try:
+        obstore.put(store, name, path)
+    except obstore.exceptions.BaseError as error:
+        raise OSError(f"cannot write {url}: {str(error).splitlines()[0]}") from error
+
+
+def names_below(url: str, options: Mapping[str, str]) -> list[str]:
+    """The objects whose names begin with a prefix, by the rest of their names."""
+    obstore = required("obstore")
+    store, prefix = _store_of(url, options)
+    found = [one["path"] for batch in obstore.list(store, prefix) for one in batch]
+    return sorted(name.removeprefix(f"{prefix}/") for name in found)
+
+
+def delete(urls: Sequence[str], options: Mapping[str, str]) -> None:
+    """Deletes objects."""
+    obstore = required("obstore")
+    for url in urls:
+        store, name = _store_of(url, options)
+        obstore.delete(store, name)
 
 
 def cached(files: Mapping[str, list[str]], options: Mapping[str, str]) -> dict[str, list[str]]:

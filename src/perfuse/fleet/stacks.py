@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def collapsed_stacks(fleet: Fleet, which: Recordings, event: FleetEvent) -> bytes:
     """The sums of the selected recordings by stack, as collapsed stacks: `main;render 1234`."""
-    sums = fleet.rows(
+    sums = fleet.only(which).rows(
         f"""SELECT stack_hash, sum(weight)::BIGINT FROM stack_totals SEMI JOIN ({which.query}) AS r USING (recording_id)
         WHERE event = ? GROUP BY stack_hash HAVING sum(weight) > 0 ORDER BY stack_hash""",
         [*which.parameters, event.name],

@@ -47,6 +47,7 @@ class FleetStatus:
         num_recordings: Recordings that count.
         num_partial: Those of which recorded data is lost.
         num_failed: Inputs in quarantine.
+        num_packs: Recordings of which the dataset keeps a saved profile.
         input_bytes: Size of the files of the recordings.
         first_day: Earliest day; None without recordings.
         last_day: Latest day.
@@ -62,6 +63,7 @@ class FleetStatus:
     num_recordings: int
     num_partial: int
     num_failed: int
+    num_packs: int
     input_bytes: int
     first_day: str | None
     last_day: str | None
@@ -82,8 +84,8 @@ class FleetStatus:
 
 def status_of(fleet: Fleet) -> FleetStatus:
     """The state of a dataset."""
-    ((number, partial, size, first, last),) = fleet.rows(
-        "SELECT count(*), count(*) FILTER (state = 'partial'), coalesce(sum(input_bytes), 0)::BIGINT,"
+    ((number, partial, packs, size, first, last),) = fleet.rows(
+        "SELECT count(*), count(*) FILTER (state = 'partial'), count(pack), coalesce(sum(input_bytes), 0)::BIGINT,"
         " min(day), max(day) FROM recordings"
     )
     groups = fleet.rows(
@@ -99,6 +101,7 @@ def status_of(fleet: Fleet) -> FleetStatus:
         number,
         partial,
         len(failed),
+        packs,
         size,
         first,
         last,
@@ -118,19 +121,19 @@ def unnamed_attempts(fleet: Fleet) -> list[str]:
     return [attempt for (attempt,) in rows]
 
 
-def recording_named(fleet: Fleet, beginning: str) -> tuple[str, list[dict[str, Any]]]:
-    """The recording whose identity begins with a text, and its inputs.
+def recording_named(fleet: Fleet, beginning: str) -> tuple[str, list[dict[str, Any]], str | None]:
+    """The recording whose identity begins with a text, its inputs, and its saved profile as a path below the dataset.
 
     Raises:
         UsageError: There is none, or several.
     """
     rows = fleet.rows(
-        "SELECT recording_id, inputs FROM recordings WHERE starts_with(recording_id, ?) LIMIT 2", [beginning.lower()]
+        "SELECT recording_id, inputs, pack FROM recordings WHERE starts_with(recording_id, ?) LIMIT 2", [beginning.lower()]
     )
     if len(rows) != 1:
         what = "several recordings begin with" if rows else "no recording begins with"
         raise UsageError(f"{what} {beginning!r}", hint="`fleet find` and `fleet report` show identities of recordings")
-    return rows[0][0], json.loads(rows[0][1])
+    return rows[0][0], json.loads(rows[0][1]), rows[0][2]
 
 
 def _files(title: str, inputs: str) -> tuple[str, ...]:

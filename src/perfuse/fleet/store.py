@@ -42,27 +42,32 @@ class Store:
         self._tables: dict[str, Any] = {}
 
     @property
+    def folder(self) -> Path:
+        """Its folder, where it is not in an object store."""
+        return Path(self.uri.removeprefix("file://"))
+
+    @property
     def is_remote(self) -> bool:
         """Whether it is in an object store."""
         return is_url(self.uri) and not self.uri.startswith("file://")
 
     def exists(self) -> bool:
         """Whether there is a dataset."""
-        if not self.is_remote and not Path(self.uri.removeprefix("file://"), "recordings", "_delta_log").is_dir():
+        if not self.is_remote and not (self.folder / "recordings" / "_delta_log").is_dir():
             return False
         delta = required("deltalake")
         return bool(delta.DeltaTable.is_deltatable(self._uri_of("recordings"), storage_options=self.options or None))
 
     def create(self) -> None:
-        """Creates the tables that are missing."""
+        """Creates the tables that are missing, and adds columns that a table of an older version of perfuse has not."""
         delta = required("deltalake")
         from deltalake.exceptions import DeltaError
 
         if not self.is_remote:
-            Path(self.uri.removeprefix("file://")).mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
         for table in TABLES.values():
             try:
-                delta.DeltaTable.create(
+                known = delta.DeltaTable.create(
                     self._uri_of(table.name),
                     schema=table.schema(),
                     mode="ignore",
@@ -76,6 +81,30 @@ class Store:
                 # Another driver created it at the same time.
                 if not delta.DeltaTable.is_deltatable(self._uri_of(table.name), storage_options=self.options or None):
                     raise
+                known = self.table(table.name)
+            check_layout(known.metadata().description, self._uri_of(table.name))
+            self._add_columns(known, table)
+
+    def _add_columns(self, known: Any, table: FleetTable) -> None:
+        from deltalake.exceptions import DeltaError
+
+        names = {field.name for field in known.schema().fields}
+        missing = [one for one in required("deltalake").Schema.from_arrow(table.schema()).fields if one.name not in names]
+        if not missing:
+            return
+        try:
+            known.alter.add_columns(missing)
+        except DeltaError:
+            # Another driver added them at the same time.
+            known.update_incremental()
+            names = {field.name for field in known.schema().fields}
+            if any(one.name not in names for one in missing):
+                raise
+        self._tables.pop(table.name, None)
+
+    def columns(self, name: str) -> set[str]:
+        """The columns that a table has; one that an older version of perfuse created may have fewer than it has now."""
+        return {field.name for field in self.table(name).schema().fields}
 
     def table(self, name: str, *, refresh: bool = False) -> Any:
         """A table as `deltalake.DeltaTable`; the handle is kept, since opening reads the whole log.

@@ -21,6 +21,7 @@ from perfuse.errors import check_text
 from perfuse.fleet.identities import attempt_id, file_sha256, recording_id
 from perfuse.fleet.inputs import FleetInput, is_url
 from perfuse.fleet.layout import DICTIONARIES, OF_RECORDINGS, TABLES
+from perfuse.fleet.packs import NotKept, keep_pack
 from perfuse.fleet.store import Store
 
 _RECORDING_COLUMNS = TABLES["recordings"].names
@@ -40,6 +41,7 @@ class WorkOptions:
         debug_info: Whether lines and inlined calls of native code are read.
         memory: Limit of a worker's memory in bytes; None for none.
         retry_failed: Whether recordings that failed are read again.
+        keep_packs: Whether a saved profile of each recording is kept in the dataset.
     """
 
     uri: str
@@ -49,6 +51,7 @@ class WorkOptions:
     debug_info: bool = True
     memory: int | None = None
     retry_failed: bool = False
+    keep_packs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,7 @@ def process_batch(options: WorkOptions, inputs: Sequence[FleetInput]) -> list[Ou
         store, known = _open_store(options)
         known.refresh()
         batch = _Batch()
-        outcomes = [_process(options, known, one, batch) for one in inputs]
+        outcomes = [_process(options, store, known, one, batch) for one in inputs]
         batch.write(store)
         return outcomes
 
@@ -171,7 +174,7 @@ class _Batch:
             store.append(name, self._rows[name])
 
 
-def _process(options: WorkOptions, known: Known, one: FleetInput, batch: _Batch) -> Outcome:
+def _process(options: WorkOptions, store: Store, known: Known, one: FleetInput, batch: _Batch) -> Outcome:
     import perfuse
 
     started = time.monotonic()
@@ -205,7 +208,11 @@ def _process(options: WorkOptions, known: Known, one: FleetInput, batch: _Batch)
             found = extract(profile)
             facts |= _facts_of_profile(profile, labels)
             _require_content(found)
+            if options.keep_packs:
+                facts["pack"] = keep_pack(store, profile, key, facts["attempt_id"])
             batch.add((key, facts["attempt_id"], facts["day"], facts["service"]), found)
+        except NotKept:
+            raise
         except Exception as error:
             key = key or recording_id([f"unreadable:{one.text}"])
             facts |= _failure(error, facts)

@@ -40,6 +40,7 @@ def status_lines(status: FleetStatus, style: Style, limit: int | None) -> Iterat
             ("recordings", f"{count_text(status.num_recordings)} of {bytes_text(status.input_bytes)}"),
             ("partial", f"{count_text(status.num_partial)} with lost data"),
             ("quarantine", counted(status.num_failed, "input")),
+            *([("packs", counted(status.num_packs, "saved profile"))] if status.num_packs else []),
             ("days", f"{status.first_day} to {status.last_day}" if status.first_day else "-"),
             ("stored", f"{sizes}, {bytes_text(each)} a recording"),
             (
@@ -230,8 +231,10 @@ def check_lines(
     yield from _more(len(beyond) - len(shown), style)
 
 
-def recording_lines(key: str, inputs: Sequence[dict[str, Any]], command: str, style: Style) -> Iterator[str]:
-    """The files of a recording, and the command that shows it."""
+def recording_lines(
+    key: str, inputs: Sequence[dict[str, Any]], pack: str | None, command: str, style: Style
+) -> Iterator[str]:
+    """The files of a recording, its saved profile, and the command that shows it."""
     yield style.paint(f"recording {key}", Role.TITLE)
     states = {
         "same": "as it was",
@@ -243,6 +246,8 @@ def recording_lines(key: str, inputs: Sequence[dict[str, Any]], command: str, st
     yield from grid(
         columns, [[one["path"], bytes_text(one["size_bytes"]), states.get(one["state"], "")] for one in inputs], style
     )
+    if pack is not None:
+        yield f"  saved profile: {pack}"
     yield f"  {command}"
 
 
