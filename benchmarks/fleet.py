@@ -1,34 +1,44 @@
 """Costs of a fleet: by number of recordings, over decoding, of questions, sizes, memory, one and two Dask workers.
 
-    python benchmarks/fleet.py 10 100 1000 10000 [--folder DIR] [--dask]
+    python benchmarks/fleet.py 10 100 1000 [--folder DIR] [--dask N]
+    python benchmarks/fleet.py 10 100 1000 10000 --mixed
 
-Recordings are made of the small perf.data and dump of the examples and corpus: each has its own time stamps in the
-header, so that its content is its own. Figures of `docs/fleet.md` are those of this program.
+Recordings are made of perf.data and dumps of the corpus: each has its own time stamps in the header, so that its
+content is its own. With `--mixed`, one of ten is such a pair, one a saved profile, and eight are the stacks of a
+recording of the corpus, drawn anew for each run; from build 6 of 10 on, one function costs half as much again. Then
+the processor time of a program that has started is measured, which other programs of the machine disturb little.
+Figures of `docs/fleet.md` are those of this program.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
+import random
 import resource
 import shutil
 import statistics
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 CORPUS = Path(os.environ.get("PERFUSE_CORPUS", "../shared/corpus")) / "jitdump" / "produced"
 SOURCES = ("node20", "node24", "llvm19-orc", "wasmtime50", "jsc2.52", "cpython313")
-MARK = b"perfuse-fleet-copy-"
+BUILDS = 10
+SLOWER_FROM = 6
+"""The build from which on the planted function costs half as much again."""
+SAMPLES = 1500
 
 
-def write_copies(folder: Path, number: int) -> list[str]:
+def write_copies(folder: Path, number: int, *, first: int = 0, name: str | None = None) -> list[str]:
     """Copies of the sources: the time stamp of a dump's header differs, and each file's time of change is its day."""
     inputs = []
-    for place in range(number):
-        source = SOURCES[place % len(SOURCES)]
+    for place in range(first, first + number):
+        source = name or SOURCES[place % len(SOURCES)]
         target = folder / f"{source}-{place}"
         data, dump = Path(f"{target}.perf.data"), Path(f"{target}.dump")
         if not dump.exists():
@@ -43,6 +53,70 @@ def write_copies(folder: Path, number: int) -> list[str]:
             os.utime(dump, (at, at))
         inputs.append(f"{data}+{dump}")
     return inputs
+
+
+def write_mixed(folder: Path, number: int) -> list[str]:
+    """Recordings of ten builds: of ten, a pair of files, a saved profile, and eight files of stacks drawn at random."""
+    import perfuse
+
+    sources, packs = {}, {}
+    for name in SOURCES:
+        pair = [CORPUS / f"{name}.perf.data", CORPUS / f"{name}.dump"]
+        with perfuse.fuse(*pair) as profile:
+            profile.export(folder / f"{name}.folded", to="collapsed")
+            lines = (folder / f"{name}.folded").read_text(encoding="utf-8").splitlines()
+            profile.save(folder / f"{name}.perfuse")
+        parts = [line.rpartition(" ") for line in lines]
+        sources[name] = ([stack for stack, _, _ in parts], [int(weight) for _, _, weight in parts])
+        packs[name] = (folder / f"{name}.perfuse").read_bytes()
+    planted = {name: _planted(*found) for name, found in sources.items()}
+    (folder / "planted.json").write_text(json.dumps(planted), encoding="utf-8")
+    inputs = []
+    for place in range(number):
+        name, build = SOURCES[place % len(SOURCES)], place * BUILDS // number
+        at = 1_793_534_400 + place * 14 * 86_400 // number
+        stem = folder / f"b{build}" / f"h{place % 20}" / f"{name}-{place}"
+        stem.parent.mkdir(parents=True, exist_ok=True)
+        chance = random.Random(place)
+        if place % 10 == 0:
+            (pair,) = write_copies(folder, 1, first=place, name=name)
+            inputs.append(pair)
+            continue
+        target = stem.with_suffix(".perfuse" if place % 10 == 1 else ".folded")
+        if place % 10 == 1:
+            target.write_bytes(_renamed(packs[name], place))
+        else:
+            stacks, weights = sources[name]
+            slower = 1.5 if build >= SLOWER_FROM else 1.0
+            drawn = [n * slower if stack.endswith(planted[name]) else n for stack, n in zip(stacks, weights, strict=True)]
+            counts: dict[str, int] = {}
+            for stack in chance.choices(stacks, drawn, k=SAMPLES):
+                counts[stack] = counts.get(stack, 0) + 1
+            target.write_text("".join(f"{stack} {n}\n" for stack, n in counts.items()), encoding="utf-8")
+        os.utime(target, (at, at))
+        inputs.append(str(target))
+    return inputs
+
+
+def _planted(stacks: list[str], weights: list[int]) -> str:
+    """The function that becomes slower: the one whose own share is closest to a tenth."""
+    own: dict[str, int] = {}
+    for stack, weight in zip(stacks, weights, strict=True):
+        leaf = stack.rpartition(";")[2]
+        own[leaf] = own.get(leaf, 0) + weight
+    return min(own, key=lambda leaf: abs(own[leaf] / sum(weights) - 0.1))
+
+
+def _renamed(pack: bytes, place: int) -> bytes:
+    """A saved profile with another title, so that it has content of its own."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(pack)) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as new:
+        for info in old.infolist():
+            content = old.read(info.filename)
+            if info.filename == "manifest.json":
+                content = json.dumps(json.loads(content) | {"title": f"run {place}"}).encode()
+            new.writestr(zipfile.ZipInfo(info.filename), content)
+    return out.getvalue()
 
 
 def decode(inputs: list[str]) -> float:
@@ -78,6 +152,40 @@ def add(inputs: list[str], dataset: Path, *options: str) -> dict[str, float]:
     result = json.loads(done.stdout)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return {"seconds": seconds, "cpu": cpu, "added": result["added"], "inner": result["seconds"]}
+
+
+def measure_mixed(folder: Path, numbers: list[int]) -> None:
+    """Processor time of each recording, in a program that has read some before, and of decoding alone."""
+    from perfuse.fleet import Fleet
+
+    inputs = write_mixed(folder, max(numbers))
+    warm = Fleet(folder / "dataset-warm")
+    shutil.rmtree(warm.uri, ignore_errors=True)
+    warm.add(inputs[-10:])
+    for number in numbers:
+        # The kinds and sources repeat after 30: of ten, three sets are read into a dataset each.
+        sets = max(1, 30 // number)
+        cpu = seconds = again = size = 0.0
+        added = kept = 0
+        for part in range(sets):
+            some = inputs[part * number : (part + 1) * number]
+            dataset = folder / f"dataset-mixed-{number}-{part}"
+            shutil.rmtree(dataset, ignore_errors=True)
+            started, before = time.monotonic(), time.process_time()
+            result = Fleet(dataset).add(some, labels_from=r"/b(?P<build>\d+)/(?P<host>h\d+)/")
+            cpu, seconds = cpu + time.process_time() - before, seconds + time.monotonic() - started
+            before = time.process_time()
+            kept += Fleet(dataset).add(some).kept
+            again += time.process_time() - before
+            size += sum(one.stat().st_size for one in dataset.rglob("*.parquet"))
+            added += result.num_added
+        each = 1e3 / number / sets
+        print(
+            f"{number:>6}: {each * cpu:.1f} ms of CPU a recording ({each * seconds:.1f} ms of a shared machine);"
+            f" again {each * again:.1f} ms; {each * size / 1e6:.1f} kB each; {added} added, {kept} kept;"
+            f" largest memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3:.0f} MB",
+            flush=True,
+        )
 
 
 def ask(dataset: Path) -> tuple[float, float]:
@@ -154,8 +262,12 @@ def main() -> None:
         "--dask", type=int, metavar="N", default=0, help="Compare 1 and 2 Dask workers on N recordings."
     )
     parser.add_argument("--questions", type=int, metavar="N", default=0, help="Ask N recordings, copied as rows.")
+    parser.add_argument("--mixed", action="store_true", help="Many small recordings, raw and saved ones among them.")
     options = parser.parse_args()
     options.folder.mkdir(exist_ok=True)
+    if options.mixed:
+        measure_mixed(options.folder, options.numbers)
+        return
     inputs = write_copies(options.folder, max([*options.numbers, options.dask]))
     print(f"load {os.getloadavg()[0]:.1f}, {len(os.sched_getaffinity(0))} processors")
     bare = decode(inputs[:60])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 
@@ -79,11 +79,12 @@ def add(
         DatasetError: The dataset cannot be written.
     """
     started = time.monotonic()
+    store.forget()
     try:
         store.create()
     except OSError as error:
         raise write_failure(store, error) from error
-    run = _Run(store, options, engine or Inline(), len(inputs), progress)
+    run = _Run(store, replace(options, dataset_id=store.identity), engine or Inline(), len(inputs), progress)
     run.work(batches_of(inputs, run.engine.num_workers))
     run.result.seconds = time.monotonic() - started
     return run.result

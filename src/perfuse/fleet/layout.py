@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from perfuse.errors import UsageError
@@ -74,8 +75,7 @@ class FleetTable:
         from arro3.core import Table as ArrowTable
 
         if self.order:
-            places = [self.names.index(name) for name in self.order]
-            rows = sorted(rows, key=lambda row: [row[place] for place in places])
+            rows = sorted(rows, key=itemgetter(*map(self.names.index, self.order)))
         schema = self.schema()
         columns = list(zip(*rows, strict=True)) or [()] * len(self.columns)
         arrays = [

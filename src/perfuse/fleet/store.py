@@ -102,6 +102,11 @@ class Store:
                 raise
         self._tables.pop(table.name, None)
 
+    @property
+    def identity(self) -> str:
+        """An identity that no other dataset has, also not a later one at the same place."""
+        return str(self.table("recordings").metadata().id)
+
     def columns(self, name: str) -> set[str]:
         """The columns that a table has; one that an older version of perfuse created may have fewer than it has now."""
         return {field.name for field in self.table(name).schema().fields}

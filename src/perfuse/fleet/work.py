@@ -42,6 +42,7 @@ class WorkOptions:
         memory: Limit of a worker's memory in bytes; None for none.
         retry_failed: Whether recordings that failed are read again.
         keep_packs: Whether a saved profile of each recording is kept in the dataset.
+        dataset_id: Identity of the dataset: another one may have been at the place when a worker opened it.
     """
 
     uri: str
@@ -52,6 +53,7 @@ class WorkOptions:
     memory: int | None = None
     retry_failed: bool = False
     keep_packs: bool = False
+    dataset_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +124,12 @@ class Known:
         return version == __version__ and not (retry_failed and state == "failed")
 
 
-_STORES: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[Store, Known]] = {}
+_STORES: dict[tuple[str, str, tuple[tuple[str, str], ...]], tuple[Store, Known]] = {}
 """The open dataset of this process: opening reads the logs, so it is kept from batch to batch."""
 
 
 def _open_store(options: WorkOptions) -> tuple[Store, Known]:
-    key = (options.uri, tuple(sorted(options.store_options.items())))
+    key = (options.uri, options.dataset_id, tuple(sorted(options.store_options.items())))
     if key not in _STORES:
         store = Store(options.uri, options.store_options)
         _STORES[key] = (store, Known(store))
