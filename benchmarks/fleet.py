@@ -75,20 +75,22 @@ def write_mixed(folder: Path, number: int) -> list[str]:
     for place in range(number):
         name, build = SOURCES[place % len(SOURCES)], place * BUILDS // number
         at = 1_793_534_400 + place * 14 * 86_400 // number
-        stem = folder / f"b{build}" / f"h{place % 20}" / f"{name}-{place}"
-        stem.parent.mkdir(parents=True, exist_ok=True)
+        directory = folder / f"b{build}" / f"h{place % 20}"
+        directory.mkdir(parents=True, exist_ok=True)
         chance = random.Random(place)
         if place % 10 == 0:
             (pair,) = write_copies(folder, 1, first=place, name=name)
             inputs.append(pair)
             continue
-        target = stem.with_suffix(".perfuse" if place % 10 == 1 else ".folded")
+        target = directory / f"{name}-{place}.{'perfuse' if place % 10 == 1 else 'folded'}"
         if place % 10 == 1:
             target.write_bytes(_renamed(packs[name], place))
         else:
             stacks, weights = sources[name]
             slower = 1.5 if build >= SLOWER_FROM else 1.0
-            drawn = [n * slower if stack.endswith(planted[name]) else n for stack, n in zip(stacks, weights, strict=True)]
+            drawn = [
+                n * slower if stack.endswith(planted[name]) else n for stack, n in zip(stacks, weights, strict=True)
+            ]
             counts: dict[str, int] = {}
             for stack in chance.choices(stacks, drawn, k=SAMPLES):
                 counts[stack] = counts.get(stack, 0) + 1

@@ -16,7 +16,7 @@ from perfuse.name_pattern import handle_key
 from perfuse.page_view import Viewable
 from perfuse.selection import Selection, ThreadKey, near_threads
 from perfuse.stack_filter import FILTERED_TABLES, DuringKind, FilteredStacks, StackFilter, Step
-from perfuse.table import ClosedObject, Table, Tables, names, with_bytes
+from perfuse.table import ClosedObject, Scan, Table, Tables, names, with_bytes
 
 if TYPE_CHECKING:
     from perfuse._core import ArrowStream, CallStatistics
@@ -70,10 +70,12 @@ class Profile(SavableProfile, Viewable):
     @cached_property
     def tables(self) -> Tables:
         """All common tables."""
+        return self._tables(self._fusion.table, partial(with_bytes, self._fusion))  # relations may outlive this one
+
+    def _tables(self, scan: Scan, scan_whole: Callable[[str], "ArrowStream"]) -> Tables:
         built_here = {"samples", "diagnostics"} if self.selection.condition is not None else {"diagnostics"}
         built_here |= set(FILTERED_TABLES) if self.stack_filter else set()
-        scans = {name: self._fusion.table for name in names() if name not in built_here}
-        return Tables(self._build, names(), scans, partial(with_bytes, self._fusion))  # relations may outlive this one
+        return Tables(self._build, names(), {name: scan for name in names() if name not in built_here}, scan_whole)
 
     def sql(
         self,
@@ -512,10 +514,13 @@ class Profile(SavableProfile, Viewable):
                 [(d.path, d.code, d.message, d.offset, d.record_index, d.field, d.count) for d in self.diagnostics],
                 [r.path for r in self.recordings],
             )
-        stream = self._fusion.table(name)
+        stream = self._stream(name)
         if stream is None:
             raise KeyError(name)
         return stream
+
+    def _stream(self, name: str) -> "ArrowStream | None":
+        return self._fusion.table(name)
 
     @cached_property
     def _filtered_stacks(self) -> FilteredStacks:
@@ -567,7 +572,7 @@ class Profile(SavableProfile, Viewable):
         Recordings that `perfuse.fuse` opened are closed, too. Selections of the profile (`between`, `thread`) keep what
         they need until they are closed.
         """
-        if isinstance(self._fusion, ClosedObject):
+        if self._is_closed:
             return
         self.tables.close()
         closed = ClosedObject(f"the profile {self.title}")
@@ -576,6 +581,10 @@ class Profile(SavableProfile, Viewable):
         self._fusion = cast("_core.Profile", closed)
         for recording in self._owned:
             recording.close()
+
+    @property
+    def _is_closed(self) -> bool:
+        return isinstance(self._fusion, ClosedObject)
 
     def __enter__(self) -> Self:
         return self

@@ -269,7 +269,7 @@ class Recording:
 
         A profile of the recording keeps them until it is closed, too.
         """
-        if isinstance(self._core, ClosedObject):
+        if self._is_closed:
             return
         self.tables.close()
         self._core = cast("_core.Recording", ClosedObject(f"the recording {self.path}"))
@@ -281,8 +281,12 @@ class Recording:
     def __exit__(self, *_raised: object) -> None:
         self.close()
 
+    @property
+    def _is_closed(self) -> bool:
+        return isinstance(self._core, ClosedObject)
+
     def __repr__(self) -> str:
-        if isinstance(self._core, ClosedObject):
+        if self._is_closed:
             return f"<perfuse recording {self.path}: closed>"
         return f"<perfuse recording {self.path}: {self.format}, {self.size_bytes:,} bytes>"
 

@@ -74,6 +74,8 @@ pub struct Profile {
     pub(crate) typed_stacks: OnceLock<Result<TypedStacks, ColumnError>>,
     /// The tables as they were saved, where the recordings are those of a saved profile.
     pub(crate) saved: Option<SavedTables>,
+    /// Tables of which the saved profile has only some rows.
+    pub(crate) partial_tables: Vec<String>,
     /// Whether `named_functions` were saved.
     pub(crate) has_saved_names: bool,
 }
@@ -100,6 +102,7 @@ impl Profile {
             type_functions: OnceLock::new(),
             typed_stacks: OnceLock::new(),
             saved: None,
+            partial_tables: Vec::new(),
             has_saved_names: false,
         }
     }
@@ -122,7 +125,8 @@ impl Profile {
     pub fn table(&self, name: &str, with_bytes: bool) -> Result<Option<TableStream>, ColumnError> {
         let Some(spec) = perfuse_tables::table(name) else { return Ok(None) };
         let is_saved = (!with_bytes || has_points(spec.name)) && !MADE_AGAIN.contains(&spec.name);
-        let saved = self.saved.as_ref().filter(|_| is_saved);
+        let is_whole = self.partial_tables.iter().all(|partial| partial != spec.name);
+        let saved = self.saved.as_ref().filter(|_| is_saved && is_whole);
         if let Some(saved) = saved.and_then(|saved| saved.table(spec.name)) {
             return Ok(Some(saved));
         }

@@ -19,6 +19,7 @@ use perfuse_tables::{
 use crate::profile::{Profile, ProfileOptions};
 use crate::recordings::ProfileInput;
 use crate::saved_tables::SavedTables;
+use crate::table_stream::TableStream;
 
 /// Rows of tables `frames`, `stacks`, `samples`, `functions` and `modules` that the join made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,6 +41,8 @@ pub struct SavedFacts {
     pub joined: Option<JoinedRows>,
     /// Of each recording whose functions were named by maps.
     pub named: Vec<NamedRows>,
+    /// Tables of which the file has only some rows, for other programs: all rows are made again of the copies.
+    pub partial: Vec<String>,
 }
 
 /// Why a saved profile cannot be opened.
@@ -68,6 +71,12 @@ impl From<TableError> for SavedError {
     }
 }
 
+/// A table as it was saved, without opening the recordings; `None` where the file has no rows of it.
+#[must_use]
+pub fn saved_table(file: &Arc<dyn Recording>, name: &str) -> Option<TableStream> {
+    SavedTables::of(file).table(name)
+}
+
 /// Whether a column of keys counts up from a first key.
 fn counts_up(batch: &RecordBatch, column: &'static str, first: u32) -> bool {
     let Ok(keys) = numbers::<UInt32Type>(batch, column) else { return false };
@@ -81,7 +90,7 @@ fn are_below(batch: &RecordBatch, column: &'static str, limit: u32) -> bool {
 }
 
 /// Whether each row of `stacks` follows that of its caller, so that no stack contains itself.
-fn callers_first(batch: &RecordBatch) -> bool {
+pub(crate) fn callers_first(batch: &RecordBatch) -> bool {
     let (Ok(parents), Ok(keys)) =
         (numbers::<UInt32Type>(batch, "parent_stack_id"), numbers::<UInt32Type>(batch, "stack_id"))
     else {
@@ -120,12 +129,17 @@ impl Profile {
             };
             profile.check_keys(&joined)?;
             profile.joined = OnceLock::from(Ok(joined));
-            let whole = |spec: &'static TableSpec| -> Result<Vec<RecordBatch>, TableError> {
-                let opened = tables.parquet(spec.name)?;
-                opened.map_or_else(|| Ok(Vec::new()), |opened| opened.rows(None, BATCH_ROWS)?.collect())
-            };
-            let identities = Identities::of_tables(&whole(&processes::SPEC)?, &whole(&threads::SPEC)?);
-            *profile.identities() = identities.ok_or(SavedError::Keys("threads"))?;
+        }
+        // Keys of processes and threads are those of the saved tables, in whatever order other tables are made.
+        let whole = |spec: &'static TableSpec| -> Result<Vec<RecordBatch>, TableError> {
+            let opened = tables.parquet(spec.name)?;
+            opened.map_or_else(|| Ok(Vec::new()), |opened| opened.rows(None, BATCH_ROWS)?.collect())
+        };
+        match Identities::of_tables(&whole(&processes::SPEC)?, &whole(&threads::SPEC)?) {
+            Some(identities) => *profile.identities() = identities,
+            // Without a join, the recordings give the same keys again.
+            None if facts.joined.is_none() => {}
+            None => return Err(SavedError::Keys("threads")),
         }
         if !facts.named.is_empty() {
             let named = facts.named.iter().map(|(function_rows, module_rows)| {
@@ -139,6 +153,7 @@ impl Profile {
             profile.has_saved_names = true;
         }
         profile.saved = facts.joined.is_some().then_some(saved);
+        profile.partial_tables.clone_from(&facts.partial);
         Ok(profile)
     }
 
@@ -182,7 +197,7 @@ impl Profile {
                 (function, module) = (function_end, module_end);
             }
         }
-        Ok(SavedFacts { joined, named })
+        Ok(SavedFacts { joined, named, partial: Vec::new() })
     }
 
     /// Clock and process of each recording, as they were given.

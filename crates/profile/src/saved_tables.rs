@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use perfuse_formats::Recording;
 use perfuse_formats::saved::SavedProfile;
 use perfuse_formats::saved::parquet_file::{BATCH_ROWS, TableError};
 
 use crate::inputs::Unreadable;
+use crate::saved::callers_first;
 use crate::table_stream::{StreamError, TableStream};
 
 /// The tables of a profile that was saved.
@@ -30,8 +32,13 @@ impl SavedTables {
         let opened = self.profile()?.parquet(name).transpose()?;
         let path = self.file.source().path.clone();
         let damaged = move |error: TableError| StreamError::Saved(Unreadable::noted(&path, error));
+        let is_of_stacks = name == "stacks";
+        let checked = move |batch: RecordBatch| match is_of_stacks && !callers_first(&batch) {
+            true => Err(TableError::Table("stacks", "a stack does not follow its caller's".to_owned())),
+            false => Ok(batch),
+        };
         Some(match opened.and_then(|opened| opened.rows(None, BATCH_ROWS)) {
-            Ok(rows) => Box::new(rows.map(move |batch| batch.map_err(&damaged))),
+            Ok(rows) => Box::new(rows.map(move |batch| batch.and_then(checked).map_err(&damaged))),
             Err(error) => Box::new(std::iter::once(Err(damaged(error)))),
         })
     }

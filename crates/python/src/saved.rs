@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use perfuse_formats::saved::SavedProfile;
 use perfuse_formats::saved::copies::{SavedCopy, read_copy, write_copy};
-use perfuse_formats::saved::parquet_file::{BATCH_ROWS, write};
+use perfuse_formats::saved::parquet_file::write;
 use perfuse_formats::{Recording, registry};
-use perfuse_profile::saved::{JoinedRows, SavedFacts};
+use perfuse_profile::saved::{JoinedRows, SavedFacts, saved_table as saved_rows};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -51,12 +51,8 @@ pub fn saved_member<'py>(py: Python<'py>, saved: &PyRecording, name: &str) -> Py
 /// A common table of a saved profile; None where it has no rows of it.
 #[pyfunction]
 pub fn saved_table(py: Python<'_>, saved: &PyRecording, name: &str) -> PyResult<Option<ArrowStream>> {
-    let profile = profile_of(saved)?;
     let Some(spec) = perfuse_tables::table(name) else { return Ok(None) };
-    let rows = saved
-        .inputs
-        .read(py, || profile.parquet(name)?.map(|table| table.rows(None, BATCH_ROWS)).transpose())?;
-    let rows = rows.map_err(|error| damaged(py, saved, error))?;
+    let rows = saved.inputs.read(py, || saved_rows(&saved.inner, spec.name))?;
     Ok(rows.map(|rows| ArrowStream::trying(spec.schema(), saved.inputs.batches(rows))))
 }
 
@@ -106,18 +102,20 @@ fn range((start, end): Rows) -> Range<u64> {
     start..end
 }
 
-/// The profile of the recordings of a saved profile.
+/// The profile of the recordings of a saved profile; `partial` are tables of which it has only some rows.
 #[pyfunction]
 pub fn saved_profile(
     py: Python<'_>,
     saved: &PyRecording,
     placed: Vec<PyRef<'_, PyPlaced>>,
     facts: FactsRow,
+    partial: Vec<String>,
 ) -> PyResult<PyProfile> {
     let (joined, named) = facts;
     let facts = SavedFacts {
         joined: joined.map(|rows| JoinedRows { rows: rows.map(range) }),
         named: named.into_iter().map(|(functions, modules)| (range(functions), range(modules))).collect(),
+        partial,
     };
     let inputs = placed.iter().map(|placed| placed.0.clone()).collect();
     let opened =
@@ -151,12 +149,9 @@ pub fn write_table(py: Python<'_>, out: Target, table: &str, stream: &Bound<'_, 
     let spec = perfuse_tables::table(table).ok_or_else(|| PyValueError::new_err(table.to_owned()))?;
     let batches = reader(stream)?;
     let out = out.open()?;
-    let written = call(py, || write(spec, spec.schema(), batches, out, LEVEL))?;
+    let written = call(py, || write(spec, spec.schema(), batches, out))?;
     written.map_err(table_error)
 }
-
-/// Level of zstd compression of tables.
-const LEVEL: i32 = 9;
 
 /// Writes a compressed copy of a recording. With `code`, only the machine code of these code objects (numbers within the
 /// recording) is in it, and no copies of stacks.

@@ -86,6 +86,11 @@ class Manifest:
     tables: tuple[Mapping[str, Any], ...]
     left_out: tuple[Mapping[str, Any], ...]
 
+    @property
+    def partial(self) -> list[str]:
+        """Tables of which the file has only the rows of sampled code."""
+        return [str(row["name"]) for row in self.tables if not row.get("complete", True)]
+
     def to_json(self) -> bytes:
         """The manifest as it is written."""
         document = {

@@ -1,8 +1,10 @@
 """Opening a saved profile: its recordings from their copies, and everything that was resolved when it was saved."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from perfuse import _core
 from perfuse.archive.manifest import MANIFEST, Manifest, read_manifest, unreadable_manifest
@@ -11,12 +13,133 @@ from perfuse.errors import UsageError
 from perfuse.joins import Unwinding
 from perfuse.profile import Profile
 from perfuse.recording import Recording
-from perfuse.table import Tables
+from perfuse.selection import Selection
+from perfuse.table import ClosedObject, Tables, with_bytes
 
 if TYPE_CHECKING:
+    from perfuse._core import ArrowStream
     from perfuse.archive.contents import NativeCode
     from perfuse.archive.resolved_code import ResolvedCode
     from perfuse.exporters.code_images import CodeImages
+
+
+MADE_AGAIN = frozenset({"diagnostics", "instructions", "line_rows", "inline_calls"})
+"""Tables that are not answered from the file, whatever it has of them."""
+
+
+class SavedContents:
+    """What a saved profile contains. Its recordings are unpacked when something needs more than the saved tables.
+
+    Attributes:
+        path: The file, for messages.
+        core: The open file.
+        manifest: What it states.
+        recordings: Its recordings.
+    """
+
+    def __init__(self, file: Recording, manifest: Manifest) -> None:
+        self.path, self.core, self.manifest = file.path, file._core, manifest
+        self.recordings = tuple(SavedRecording(self, number) for number in range(len(manifest.inputs)))
+        self._lock = RLock()
+        self._cores: list[_core.Recording] | None = None
+        self._fusion: _core.Profile | None = None
+        members = {name for name, _ in _core.saved_members(self.core)}
+        self.tables = frozenset(
+            row["name"]
+            for row in manifest.tables
+            if row.get("complete", True) and row["name"] not in MADE_AGAIN and row["member"] in members
+        )
+
+    @property
+    def cores(self) -> "list[_core.Recording]":
+        """The recordings, unpacked.
+
+        Raises:
+            UnreadableInput: A copy is damaged.
+        """
+        with self._lock:
+            if self._cores is None:
+                with self._readable():
+                    self._cores = [
+                        _core.saved_recording(self.core, one.member, one.path, one.size_bytes, one.code)
+                        for one in self.manifest.inputs
+                    ]
+            return self._cores
+
+    @property
+    def fusion(self) -> _core.Profile:
+        """The recordings with what was resolved when they were saved.
+
+        Raises:
+            UnreadableInput: The file is damaged, or contradicts itself.
+        """
+        with self._lock:
+            if self._fusion is None:
+                manifest = self.manifest
+                joined: Any = None if manifest.joined_rows is None else list(manifest.joined_rows)
+                inputs = zip(self.cores, manifest.inputs, strict=True)
+                with self._readable():
+                    placed = [_core.Placed(core, one.clock, one.pid) for core, one in inputs]
+                    facts = (joined, list(manifest.named_rows))
+                    self._fusion = _core.saved_profile(self.core, placed, facts, manifest.partial)
+            return self._fusion
+
+    def table(self, name: str) -> "ArrowStream":
+        """A table as it was saved; nothing else of the file is read.
+
+        Raises:
+            UnreadableInput: It is damaged.
+        """
+        stream = _core.saved_table(self.core, name) if name in self.tables else self.fusion.table(name)
+        if stream is None:
+            raise KeyError(name)
+        return stream
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            yield
+        except (ValueError, TypeError, OverflowError) as error:
+            raise unreadable_manifest(self.path, error) from error
+
+
+class SavedRecording(Recording):
+    """A recording of a saved profile, unpacked on first use.
+
+    Args:
+        contents: The saved profile.
+        number: Its place in it.
+    """
+
+    def __init__(self, contents: SavedContents, number: int) -> None:
+        self._contents, self._number = contents, number
+        self._closed: ClosedObject | None = None
+        self.path = contents.manifest.inputs[number].path
+        self._file_size = None
+
+    @property
+    def _core(self) -> _core.Recording:
+        if self._closed is not None:
+            return cast("_core.Recording", self._closed)
+        return self._contents.cores[self._number]
+
+    @_core.setter
+    def _core(self, closed: _core.Recording) -> None:
+        self._closed = cast(ClosedObject, closed)
+
+    @property
+    def _is_closed(self) -> bool:
+        return self._closed is not None
+
+    @property
+    def format(self) -> str:
+        """Name of its format."""
+        return self._contents.manifest.inputs[self._number].format
+
+    @property
+    def size_bytes(self) -> int:
+        """Size in bytes, after decompression."""
+        return self._contents.manifest.inputs[self._number].size_bytes
 
 
 class SavedProfile(Profile):
@@ -25,21 +148,56 @@ class SavedProfile(Profile):
     Attributes:
         manifest: What its file states.
         file: The open file.
+        contents: What is in it.
     """
 
-    def __init__(self, *args: Any, manifest: Manifest, file: Recording, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.manifest = manifest
+    def __init__(
+        self,
+        recordings: Sequence[Recording],
+        fusion: "_core.Profile | SavedContents",
+        *,
+        file: Recording,
+        **options: Any,
+    ) -> None:
         self.file = file
+        super().__init__(recordings, cast("_core.Profile", fusion), **options)
+
+    @property
+    def _fusion(self) -> _core.Profile:
+        opened = self._opened
+        return opened.fusion if isinstance(opened, SavedContents) else cast("_core.Profile", opened)
+
+    @_fusion.setter
+    def _fusion(self, opened: _core.Profile) -> None:
+        # What a selection takes over from the whole, or what stands in its place when it is closed.
+        self._opened = cast("SavedContents | ClosedObject", opened)
+
+    @property
+    def _is_closed(self) -> bool:
+        return not isinstance(self._opened, SavedContents)
+
+    @property
+    def contents(self) -> SavedContents:
+        """What is in its file."""
+        return cast(SavedContents, self._opened)
+
+    @property
+    def manifest(self) -> Manifest:
+        """What its file states."""
+        return self.contents.manifest
 
     @cached_property
     def tables(self) -> Tables:
         """All common tables; those that need machine code which was not saved raise `UsageError`."""
-        tables = super().tables
+        contents = self.contents
+        tables = self._tables(contents.table, lambda name: with_bytes(contents.fusion, name))
         if any(one.code is not None for one in self.manifest.inputs):
             tables.refuse("instructions", self._require_all_code)
             tables.refuse("code_objects", self._require_all_code, whole_only=True)
         return tables
+
+    def _stream(self, name: str) -> "ArrowStream | None":
+        return self.contents.table(name)
 
     @property
     def images(self) -> "CodeImages":
@@ -89,13 +247,17 @@ class SavedProfile(Profile):
     def _resolved(self) -> "ResolvedCode":
         from perfuse.archive.resolved_code import BYTES, FACTS, ResolvedCode
 
-        present = {name for name, _ in _core.saved_members(self.file._core)}
-        members = {name: _core.saved_member(self.file._core, name) for name in (FACTS, BYTES) if name in present}
+        core = self.contents.core
+        present = {name for name, _ in _core.saved_members(core)}
+        members = {name: _core.saved_member(core, name) for name in (FACTS, BYTES) if name in present}
         return ResolvedCode(self.file.path, members)
 
     @property
     def _options(self) -> dict[str, Any]:
-        return super()._options | {"manifest": self.manifest, "file": self.file}
+        return super()._options | {"file": self.file}
+
+    def _selected(self, selection: Selection) -> Self:
+        return type(self)(self.recordings, self._opened, **{**self._options, "selection": selection})  # type: ignore[arg-type]
 
 
 def open_alone(recordings: Sequence[Recording], inputs: Sequence[object], *, resolves: bool) -> "SavedProfile":
@@ -145,23 +307,13 @@ def open_saved(file: Recording, *, owned: bool) -> SavedProfile:
         UnreadableInput: The file is damaged, contradicts itself, or is of a later major version.
     """
     manifest = manifest_of(file)
-    recordings, placed = [], []
-    try:
-        for one in manifest.inputs:
-            core = _core.saved_recording(file._core, one.member, one.path, one.size_bytes, one.code)
-            recordings.append(Recording(core, one.path))
-            placed.append(_core.Placed(core, one.clock, one.pid))
-        joined: Any = None if manifest.joined_rows is None else list(manifest.joined_rows)
-        fusion = _core.saved_profile(file._core, placed, (joined, list(manifest.named_rows)))
-    except (ValueError, TypeError, OverflowError) as error:
-        raise unreadable_manifest(file.path, error) from error
+    contents = SavedContents(file, manifest)
     return SavedProfile(
-        recordings,
-        fusion,
+        contents.recordings,
+        contents,
         joins=manifest.joins,
         found=manifest.diagnostics,
         title=manifest.title,
-        owned=[*recordings, *([file] if owned else [])],
-        manifest=manifest,
+        owned=[*contents.recordings, *([file] if owned else [])],
         file=file,
     )

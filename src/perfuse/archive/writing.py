@@ -37,6 +37,8 @@ DERIVED = {
 """Tables that are not saved as Parquet, because others contain what they are made of."""
 OF_CODE = ("line_rows", "inline_calls")
 """Tables of which only the rows of sampled code are saved, unless all are requested."""
+OF_DUMPS = ("code_objects", "functions")
+"""The same, where code comes from dumps: their copies have all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,8 @@ def _save(
         for name, data in record(profile, sampled, code, options.sources).items():
             with _member(archive, name) as out:
                 out.write(data)
-        tables, left_out = _save_tables(archive, profile, sampled, options, progress)
+        rows = SampledRows(profile, sampled, options, joined_rows, has_named_rows=bool(named_rows))
+        tables, left_out = _save_tables(archive, profile, rows, progress)
         manifest = Manifest(
             title=profile.title,
             tool=__version__,
@@ -138,7 +141,7 @@ def _save(
             joins=profile.joins,
             diagnostics=profile.diagnostics,
             unwinding=profile.unwinding,
-            joined_rows=None if joined_rows is None else tuple(joined_rows),
+            joined_rows=None if joined_rows is None else tuple(rows.joined_rows),
             named_rows=tuple(named_rows),
             machine=e_machine(None),
             options={**asdict(options), "code": code},
@@ -194,14 +197,81 @@ def _save_input(
     )
 
 
+class SampledRows:
+    """Rows of tables about code that stacks refer to, where only these are saved.
+
+    Args:
+        profile: The profile.
+        sampled: Code objects on stacks.
+        options: What is saved.
+        joined_rows: Rows of `frames`, `stacks`, `samples`, `functions`, `modules` that the join made.
+        has_named_rows: Whether rows of functions were named by instrumentation maps, and are found by their place.
+
+    Attributes:
+        joined_rows: The same rows in the file.
+    """
+
+    def __init__(
+        self,
+        profile: WholeProfile,
+        sampled: list[int],
+        options: Options,
+        joined_rows: Any,
+        *,
+        has_named_rows: bool,
+    ) -> None:
+        self.joined_rows = list(joined_rows or ())
+        self._profile, self._sampled = profile, sampled
+        some = options.lines == "sampled" and profile.has("callchains")
+        of_dumps = some and not has_named_rows and not profile.has("call_events")
+        of_dumps = of_dumps and any(one.role == "code_dump" for one in profile.recordings)
+        self._partial = {*(OF_CODE if some else ()), *(OF_DUMPS if of_dumps else ())}
+
+    def is_partial(self, name: str) -> bool:
+        """Whether only some rows of a table are saved."""
+        return name in self._partial
+
+    def stream(self, name: str) -> Any:
+        """The rows of a table that are saved."""
+        if name not in self._partial:
+            return self._profile.tables[name].stream()
+        if name in OF_CODE:
+            return _core.code_rows(self._profile._fusion, name, self._sampled)
+        if name == "code_objects":
+            return _rows_with(self._profile.tables[name].stream(), "code_object_id", set(self._sampled))
+        tables, fusion = self._profile.tables, self._profile._fusion
+        used = set(Columns(tables["frames"])["function_id"])
+        for other in ("code_objects", "inline_calls"):
+            used |= set(Columns(_core.code_rows(fusion, other, self._sampled))["function_id"])
+        # What the join made is found by its place, so it stays together: after rows of dumps, of which some are left.
+        first, end = self.joined_rows[3]
+        keys = Columns(tables[name])["function_id"]
+        moved = first - sum(key in used for key in keys[:first])
+        self.joined_rows[3] = (first - moved, end - moved)
+        return _rows_with(tables[name].stream(), "function_id", used.union(keys[first:]))
+
+
+def _rows_with(stream: Any, column: str, keys: set[Any]) -> Any:
+    """The rows of a stream with some keys."""
+    from arro3.core import Array, DataType, RecordBatchReader
+
+    reader = RecordBatchReader.from_arrow(stream)
+
+    def batches() -> Iterator[Any]:
+        for batch in reader:
+            rows = [row for row, key in enumerate(batch.column(column).to_pylist()) if key in keys]
+            yield batch.take(Array(rows, type=DataType.uint32()))
+
+    return RecordBatchReader.from_batches(reader.schema, batches())
+
+
 def _save_tables(
     archive: ZipFile,
     profile: WholeProfile,
-    sampled: list[int],
-    options: Options,
+    some: SampledRows,
     progress: Callable[[str, float], None],
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Saves every table that has rows and is not derived from others."""
+    """Saves every table that has rows and is not derived from others; of some tables, only rows that stacks need."""
     derived = dict(DERIVED)
     if profile.has("call_events"):
         derived["slices"] = "made again from call_events"
@@ -212,9 +282,7 @@ def _save_tables(
             left_out.append({"table": name, "because": derived[name]})
             continue
         # Row counts are known only afterwards: an empty table leaves no member.
-        some = name in OF_CODE and options.lines == "sampled" and profile.has("callchains")
-        stream = _core.code_rows(profile._fusion, name, sampled) if some else profile.tables[name].stream()
-        reader = _first_rows(stream)
+        reader = _first_rows(some.stream(name))
         if reader is None:
             continue
         with _member(archive, f"tables/{name}.parquet") as out:
@@ -226,7 +294,7 @@ def _save_tables(
                 "rows": rows,
                 "bytes": out.num_bytes,
                 "sha256": out.sha256.hexdigest(),
-                "complete": not some,
+                "complete": not some.is_partial(name),
             }
         )
     return tables, left_out

@@ -76,7 +76,7 @@ def graphs_of(fleet: Fleet, which: Recordings, event: FleetEvent, *, nodes: bool
 
 
 def _identities(fleet: Fleet, hashes: set[bytes]) -> dict[bytes, FunctionIdentity]:
-    rows = fleet.rows("SELECT function_hash, name, module, path FROM functions")
+    rows = fleet.head.rows("SELECT function_hash, name, module, path FROM functions")
     return {own: FunctionIdentity(name, module, path) for own, name, module, path in rows if own in hashes}
 
 
@@ -89,7 +89,7 @@ def _trees(
         SEMI JOIN ({r}) AS r USING (recording_id) WHERE t.event = ? ORDER BY t.recording_id, t.stack_hash""",
         [*which.parameters, event.name],
     )
-    stacks = {own: (parent, function) for own, parent, function in fleet.rows("FROM stacks")}
+    stacks = {own: (parent, function) for own, parent, function in fleet.head.rows("FROM stacks")}
     by_recording: dict[str, list[tuple[bytes, int, int]]] = {}
     for recording, *row in rows:
         by_recording.setdefault(recording, []).append((row[0], row[1], row[2]))

@@ -5,19 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from perfuse.errors import UsageError
 from perfuse.fleet.inputs import inputs_of
 from perfuse.fleet.layout import DICTIONARIES, OF_RECORDINGS, SQL_TYPES, TABLES
+from perfuse.fleet.selecting import Recordings, parse_recordings
 from perfuse.fleet.store import Store
 
 if TYPE_CHECKING:
     from perfuse.fleet.adding import AddResult, Progress
     from perfuse.fleet.engines import Engine
-    from perfuse.fleet.selecting import Recordings
     from perfuse.query import DuckDBRelation, FileDatabase, Parameters, Statement
 
 Partition = tuple[str, str | None]
@@ -115,12 +114,22 @@ class Fleet:
             return self
         if which not in self._parts:
             query = f"SELECT DISTINCT day, service FROM ({which.query})"
-            part = Fleet(self.uri, self.store.options)
-            part.store = self.store
-            part._which = which
-            part._partitions = frozenset(tuple(row) for row in self.rows(query, list(which.parameters)))
-            self._parts[which] = part
+            found = self.head.rows(query, list(which.parameters))
+            self._parts[which] = self._part(which, frozenset((day, service) for day, service in found))
         return self._parts[which]
+
+    @property
+    def head(self) -> Fleet:
+        """The same dataset without the rows of recordings: views `recordings`, `quarantine`, `functions` and `stacks`."""
+        every = Recordings()
+        if every not in self._parts:
+            self._parts[every] = self._part(None, frozenset())
+        return self._parts[every]
+
+    def _part(self, which: Recordings | None, partitions: frozenset[Partition]) -> Fleet:
+        part = Fleet(self.uri, self.store.options)
+        part.store, part._which, part._partitions = self.store, which, partitions
+        return part
 
     def sql(self, query: str, parameters: Parameters | None = None, *, where: str = "") -> DuckDBRelation:
         """Runs SQL over the views of the dataset, which contain only what counts.
@@ -135,8 +144,6 @@ class Fleet:
             QueryError: The SQL is invalid, or reaches for other files.
             UsageError: `where` does not select recordings.
         """
-        from perfuse.fleet.selecting import parse_recordings
-
         return self.only(parse_recordings(where))._database.sql(query, parameters=parameters)
 
     def rows(self, query: str, parameters: Parameters | None = None) -> list[tuple[Any, ...]]:
@@ -149,7 +156,7 @@ class Fleet:
         Raises:
             UsageError: There is none.
         """
-        ((number,),) = self.rows(f"SELECT count(*) FROM ({which.query})", list(which.parameters))
+        ((number,),) = self.head.rows(f"SELECT count(*) FROM ({which.query})", list(which.parameters))
         if not number:
             raise UsageError(
                 f"no recording of {self.uri} is {which.text!r}" if which.text else f"{self.uri} has no recordings",
@@ -165,7 +172,7 @@ class Fleet:
         texts = []
         for label in ("service", "build", "host"):
             query = f"SELECT DISTINCT {label} FROM recordings WHERE {label} IS NOT NULL ORDER BY 1 DESC LIMIT 6"
-            values = [str(value) for (value,) in self.rows(query)]
+            values = [str(value) for (value,) in self.head.rows(query)]
             if values:
                 texts.append(f"{label}: {', '.join(values[:5])}{', …' if len(values) > 5 else ''}")
         return "; ".join(texts) or "no recording has labels"

@@ -89,7 +89,7 @@ def pack_path(store: Store, name: str, directory: Path) -> Path:
 
 def delete_unnamed(fleet: Fleet, limit: datetime) -> int:
     """Deletes saved profiles that no recording names and that were begun before a time. Returns their number."""
-    named = {name for (name,) in fleet.rows("SELECT pack FROM recordings WHERE pack IS NOT NULL")}
+    named = {name for (name,) in fleet.head.rows("SELECT pack FROM recordings WHERE pack IS NOT NULL")}
     found = [name for name in _names(fleet.store) if name not in named and _began_before(name, limit)]
     if fleet.store.is_remote:
         from perfuse.fleet.remote import delete

@@ -440,7 +440,7 @@ def _stacks_with(arrows: list[str]) -> str:
 
 def _matching(fleet: Fleet, pattern: str) -> list[str]:
     """Identities of functions that match a pattern, in hexadecimal."""
-    names = fleet.rows("SELECT lower(hex(function_hash)), name FROM functions")
+    names = fleet.head.rows("SELECT lower(hex(function_hash)), name FROM functions")
     matches = FramePattern(pattern, "name", pattern).test({name for _, name in names})
     found = [key for key, name in names if matches(name)]
     if not found:

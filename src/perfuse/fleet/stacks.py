@@ -19,8 +19,8 @@ def collapsed_stacks(fleet: Fleet, which: Recordings, event: FleetEvent) -> byte
         WHERE event = ? GROUP BY stack_hash HAVING sum(weight) > 0 ORDER BY stack_hash""",
         [*which.parameters, event.name],
     )
-    stacks = {own: (parent, function) for own, parent, function in fleet.rows("FROM stacks")}
-    names = {own: _plain(name) for own, name in fleet.rows("SELECT function_hash, name FROM functions")}
+    stacks = {own: (parent, function) for own, parent, function in fleet.head.rows("FROM stacks")}
+    names = {own: _plain(name) for own, name in fleet.head.rows("SELECT function_hash, name FROM functions")}
     texts: dict[bytes, str] = {}
 
     def text_of(stack: bytes) -> str:

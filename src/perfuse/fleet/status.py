@@ -127,8 +127,9 @@ def recording_named(fleet: Fleet, beginning: str) -> tuple[str, list[dict[str, A
     Raises:
         UsageError: There is none, or several.
     """
-    rows = fleet.rows(
-        "SELECT recording_id, inputs, pack FROM recordings WHERE starts_with(recording_id, ?) LIMIT 2", [beginning.lower()]
+    rows = fleet.head.rows(
+        "SELECT recording_id, inputs, pack FROM recordings WHERE starts_with(recording_id, ?) LIMIT 2",
+        [beginning.lower()],
     )
     if len(rows) != 1:
         what = "several recordings begin with" if rows else "no recording begins with"

@@ -89,7 +89,9 @@ class Store:
         from deltalake.exceptions import DeltaError
 
         names = {field.name for field in known.schema().fields}
-        missing = [one for one in required("deltalake").Schema.from_arrow(table.schema()).fields if one.name not in names]
+        missing = [
+            one for one in required("deltalake").Schema.from_arrow(table.schema()).fields if one.name not in names
+        ]
         if not missing:
             return
         try:

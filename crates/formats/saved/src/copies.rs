@@ -13,46 +13,55 @@ use perfuse_recording::{
 };
 use perfuse_tables::{AllocationSum, CodeUnwinding, FrameRecovery, Offsets, SnapshotSum, UserStack};
 use perfuse_wire::{Diagnostics, RecordView};
+use rayon::prelude::*;
 
 /// Copies of this size are compressed as much as possible.
 const SMALL_BYTES: usize = 4 << 20;
 const SMALL_LEVEL: i32 = 19;
 const LARGE_LEVEL: i32 = 9;
-/// Number of bytes that are compressed at once.
+/// Bytes of a frame of a larger copy: frames are packed and unpacked in parallel.
+const FRAME_BYTES: usize = 4 << 20;
+/// Largest frame that is unpacked as a whole.
+const MAX_FRAME_BYTES: u64 = 16 << 20;
+/// Number of bytes that are unpacked at once otherwise.
 const CHUNK_BYTES: usize = 1 << 20;
+
+fn invalid(message: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, message)
+}
 
 /// Writes the bytes of a recording, compressed by zstd, with zeros in place of some ranges, which are sorted.
 ///
 /// # Errors
 /// Those of the output.
-pub fn write_copy(source: &Source, blank: &[Range<u64>], out: impl Write) -> io::Result<()> {
+pub fn write_copy(source: &Source, blank: &[Range<u64>], mut out: impl Write) -> io::Result<()> {
     let level = if source.len() <= SMALL_BYTES { SMALL_LEVEL } else { LARGE_LEVEL };
-    let mut encoder = zstd::Encoder::new(out, level)?;
-    encoder.include_checksum(true)?;
-    encoder.set_pledged_src_size(Some(source.len() as u64))?;
-    let zeros = vec![0u8; CHUNK_BYTES];
-    let mut at = 0usize;
-    let mut put = |bytes: &[u8]| -> io::Result<()> {
-        for chunk in bytes.chunks(CHUNK_BYTES) {
-            perfuse_stopping::checkpoint();
-            encoder.write_all(chunk)?;
+    let starts: Vec<usize> = (0..source.len().max(1)).step_by(FRAME_BYTES).collect();
+    let frame = |start: &usize| {
+        let end = start.saturating_add(FRAME_BYTES).min(source.len());
+        let mut bytes = source.get(*start..end).unwrap_or_default().to_vec();
+        let first = blank.partition_point(|range| range.end <= *start as u64);
+        for range in
+            blank.get(first..).unwrap_or_default().iter().take_while(|range| range.start < end as u64)
+        {
+            let place =
+                |at: u64| usize::try_from(at).unwrap_or(end).clamp(*start, end).saturating_sub(*start);
+            if let Some(zeros) = bytes.get_mut(place(range.start)..place(range.end)) {
+                zeros.fill(0);
+            }
         }
-        Ok(())
+        let mut packer = zstd::bulk::Compressor::new(level)?;
+        packer.include_checksum(true)?;
+        packer.compress(&bytes)
     };
-    for range in blank {
-        let start = usize::try_from(range.start).unwrap_or(usize::MAX).clamp(at, source.len());
-        let end = usize::try_from(range.end).unwrap_or(usize::MAX).clamp(start, source.len());
-        put(source.get(at..start).unwrap_or_default())?;
-        let mut left = end.saturating_sub(start);
-        while left > 0 {
-            let some = zeros.get(..left.min(CHUNK_BYTES)).unwrap_or_default();
-            put(some)?;
-            left = left.saturating_sub(some.len());
+    for group in starts.chunks(perfuse_workers::num_threads().max(1)) {
+        perfuse_stopping::checkpoint();
+        let packed: Vec<_> = perfuse_workers::install(|| group.par_iter().map(frame).collect());
+        for one in packed {
+            out.write_all(&one?)?;
         }
-        at = end;
     }
-    put(source.get(at..).unwrap_or_default())?;
-    encoder.finish()?.flush()
+    out.flush()
 }
 
 /// Unpacks a copy of a recording that had `size` bytes.
@@ -60,24 +69,52 @@ pub fn write_copy(source: &Source, blank: &[Range<u64>], out: impl Write) -> io:
 /// # Errors
 /// Where it is damaged or has another size.
 pub fn read_copy(packed: &[u8], size: u64, path: &str, most: u64) -> io::Result<Source> {
-    let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
     if size > most {
         return Err(invalid(format!("the recording of {size} bytes in {} is too large", packed.len())));
     }
     let mut spill = perfuse_recording::Spill::default();
-    let mut decoder = zstd::Decoder::with_buffer(packed)?.single_frame().take(size.saturating_add(1));
-    let mut chunk = vec![0u8; CHUNK_BYTES];
-    loop {
-        perfuse_stopping::checkpoint();
-        match decoder.read(&mut chunk)? {
-            0 => break,
-            len => spill.push(chunk.get(..len).unwrap_or_default())?,
+    match frames(packed, size) {
+        Some(frames) => {
+            for group in frames.chunks(perfuse_workers::num_threads().max(1)) {
+                perfuse_stopping::checkpoint();
+                let unpack = |(frame, len): &(&[u8], usize)| zstd::bulk::decompress(frame, *len);
+                let unpacked: Vec<_> = perfuse_workers::install(|| group.par_iter().map(unpack).collect());
+                for one in unpacked {
+                    spill.push(&one?)?;
+                }
+            }
+        }
+        None => {
+            let mut decoder = zstd::Decoder::with_buffer(packed)?.take(size.saturating_add(1));
+            let mut chunk = vec![0u8; CHUNK_BYTES];
+            loop {
+                perfuse_stopping::checkpoint();
+                match decoder.read(&mut chunk)? {
+                    0 => break,
+                    len => spill.push(chunk.get(..len).unwrap_or_default())?,
+                }
+            }
         }
     }
     if spill.len() != size {
         return Err(invalid(format!("the recording has not {size} bytes")));
     }
     spill.finish(path)
+}
+
+/// The frames of a copy with their sizes; `None` where it has one, or they are not as [`write_copy`] makes them.
+fn frames(packed: &[u8], size: u64) -> Option<Vec<(&[u8], usize)>> {
+    let (mut rest, mut left) = (packed, size);
+    let mut all = Vec::new();
+    while !rest.is_empty() {
+        let len = zstd::zstd_safe::find_frame_compressed_size(rest).ok()?;
+        let (frame, after) = rest.split_at_checked(len).filter(|_| len > 0)?;
+        let unpacked = zstd::zstd_safe::get_frame_content_size(frame).ok()??;
+        left = left.checked_sub(unpacked).filter(|_| unpacked <= MAX_FRAME_BYTES)?;
+        all.push((frame, usize::try_from(unpacked).ok()?));
+        rest = after;
+    }
+    (all.len() > 1).then_some(all)
 }
 
 /// A recording whose copy lacks the machine code of some code objects.

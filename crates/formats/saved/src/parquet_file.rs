@@ -26,6 +26,9 @@ pub const BATCH_ROWS: usize = 65_536;
 const ROW_GROUP_ROWS: usize = 122_880;
 /// A table may be this many times larger in memory than in the file.
 const MAX_RATIO: u64 = 1024;
+/// Level of zstd compression, and that of tables of one batch, whose bytes matter more than the time.
+const LEVEL: i32 = 9;
+const SMALL_LEVEL: i32 = 19;
 /// A table of this size in memory is never too large.
 const SMALL_BYTES: u64 = 64 << 20;
 
@@ -68,11 +71,11 @@ impl From<ParquetError> for TableError {
 pub fn write(
     table: &'static TableSpec,
     schema: SchemaRef,
-    batches: impl Iterator<Item = Result<RecordBatch, ArrowError>>,
+    mut batches: impl Iterator<Item = Result<RecordBatch, ArrowError>>,
     out: impl Write + Send,
-    level: i32,
 ) -> Result<u64, TableError> {
-    let level = ZstdLevel::try_new(level)?;
+    let begin: Vec<_> = batches.by_ref().take(2).collect();
+    let level = ZstdLevel::try_new(if begin.len() < 2 { SMALL_LEVEL } else { LEVEL })?;
     let fact = |key: &str, value: &str| KeyValue::new(key.to_owned(), value.to_owned());
     let mut properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_2_0)
@@ -87,6 +90,10 @@ pub fn write(
         ]));
     for field in schema.fields() {
         let (path, kind) = (ColumnPath::from(field.name().as_str()), field.data_type());
+        if !kind.is_numeric() {
+            // Texts are not searched by their order.
+            properties = properties.set_column_statistics_enabled(path.clone(), EnabledStatistics::None);
+        }
         if matches!(kind, DataType::Int32 | DataType::Int64 | DataType::UInt32 | DataType::UInt64) {
             // Keys, times and offsets mostly increase.
             properties = properties
@@ -96,7 +103,7 @@ pub fn write(
     }
     let mut writer = ArrowWriter::try_new(out, schema, Some(properties.build()))?;
     let mut num_rows = 0u64;
-    for batch in batches {
+    for batch in begin.into_iter().chain(batches) {
         perfuse_stopping::checkpoint();
         let batch = batch.map_err(|error| TableError::Table(table.name, error.to_string()))?;
         num_rows = num_rows.saturating_add(batch.num_rows() as u64);

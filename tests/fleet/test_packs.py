@@ -1,0 +1,124 @@
+"""Saved profiles beside the sums: what a number comes from opens after its files are gone."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from pathlib import Path
+
+import deltalake
+import pytest
+from arro3.core import Table as ArrowTable
+
+import perfuse
+from fleet.generated import Written, write_fleet
+from perfuse.cli import run
+from perfuse.fleet import DatasetError, Fleet, packs, work
+from perfuse.fleet.maintenance import clean
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Written:
+    """Two recordings."""
+    return write_fleet(tmp_path / "few", ["1"], hosts=["a"], runs=2, samples=300)
+
+
+@pytest.fixture
+def kept(written: Written, tmp_path: Path) -> Fleet:
+    """A dataset that keeps saved profiles of them."""
+    fleet = Fleet(tmp_path / "dataset")
+    assert fleet.add(written.paths, keep_packs=True).num_added == 2
+    return fleet
+
+
+def _report(capfd: pytest.CaptureFixture[str], *words: str) -> str:
+    capfd.readouterr()
+    assert run(["report", *words, "--json", "--limit", "0"]) == 0
+    document = json.loads(capfd.readouterr().out)
+    return json.dumps(document["top_self"])
+
+
+def test_a_recording_opens_after_its_file_is_gone(
+    kept: Fleet, written: Written, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = written.paths[0]
+    ((key,),) = kept.rows("SELECT recording_id FROM recordings WHERE contains(inputs, ?)", [str(path)])
+    expected = _report(capfd, str(path))
+    assert run(["fleet", "open", kept.uri, key[:10], "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["command"] == f"perfuse view {path}"
+    path.unlink()
+    assert run(["fleet", "open", kept.uri, key[:10], "--json"]) == 0
+    found = json.loads(capfd.readouterr().out)
+    assert [one["state"] for one in found["inputs"]] == ["missing"]
+    _, _, shown = shlex.split(found["command"])
+    assert shown == found["pack"]
+    assert _report(capfd, shown) == expected
+    copy = tmp_path / "copy.perfuse"
+    assert run(["fleet", "open", kept.uri, key[:10], "-o", str(copy)]) == 0
+    assert copy.read_bytes() == Path(shown).read_bytes()
+
+
+def test_without_a_saved_profile_nothing_opens(written: Written, tmp_path: Path) -> None:
+    fleet = Fleet(tmp_path / "dataset")
+    fleet.add(written.paths)
+    ((key,),) = fleet.rows("SELECT recording_id FROM recordings LIMIT 1")
+    assert fleet.rows("SELECT count(pack) FROM recordings") == [(0,)]
+    assert run(["fleet", "open", fleet.uri, key, "-o", str(tmp_path / "x.perfuse")]) == 2
+    shutil.rmtree(written.paths[0].parents[2])
+    assert run(["fleet", "open", fleet.uri, key]) == 1
+
+
+def test_a_saved_profile_is_kept_as_it_is(written: Written, tmp_path: Path) -> None:
+    path = tmp_path / "one.perfuse"
+    with perfuse.fuse(written.paths[0]) as profile:
+        profile.save(path)
+    fleet = Fleet(tmp_path / "dataset")
+    fleet.add([path], keep_packs=True)
+    ((pack,),) = fleet.rows("SELECT pack FROM recordings")
+    assert (Path(fleet.uri) / pack).read_bytes() == path.read_bytes()
+
+
+def test_gc_deletes_what_no_recording_names(kept: Fleet) -> None:
+    folder = Path(kept.uri) / packs.FOLDER
+    named = sorted(folder.rglob("*.perfuse"))
+    dead = folder / "ab" / f"{'ab' * 16}.20260101T000000Z-{'0' * 16}.perfuse"
+    young = folder / "ab" / f"{'ab' * 16}.20991231T000000Z-{'0' * 16}.perfuse"
+    for path in (dead, young):
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"PK")
+    assert clean(kept).deleted_packs == 1
+    assert sorted(folder.rglob("*.perfuse")) == sorted([*named, young])
+
+
+def test_a_saved_profile_that_cannot_be_written_ends_the_command(
+    written: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk is no failure of a recording: nothing is in quarantine, and the same command continues."""
+    fleet = Fleet(tmp_path / "dataset")
+
+    def full(*_arguments: object) -> str:
+        raise packs.NotKept("No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(work, "keep_pack", full)
+        with pytest.raises(DatasetError, match="No space left"):
+            fleet.add(written.paths, keep_packs=True)
+    assert fleet.rows("SELECT count(*) FROM live_recordings") == [(0,)]
+    assert fleet.add(written.paths, keep_packs=True).num_added == 2
+
+
+def test_a_dataset_of_an_older_version_gets_the_column(written: Written, tmp_path: Path) -> None:
+    """Its rows have none; those that are added have it."""
+    fleet = Fleet(tmp_path / "dataset")
+    fleet.add(written.paths[:1])
+    where = f"{fleet.uri}/recordings"
+    rows = ArrowTable.from_arrow(
+        deltalake.QueryBuilder().register("r", deltalake.DeltaTable(where)).execute("SELECT * FROM r")
+    )
+    older = rows.select([name for name in rows.column_names if name != "pack"])
+    deltalake.write_deltalake(where, older, mode="overwrite", schema_mode="overwrite")
+    fleet.refresh()
+    assert fleet.rows("SELECT count(*), count(pack) FROM recordings") == [(1, 0)]
+    assert fleet.add(written.paths, keep_packs=True).num_added == 1
+    assert fleet.rows("SELECT count(*), count(pack) FROM recordings") == [(2, 1)]
