@@ -11,11 +11,13 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+import perfuse
 from fleet.generated import Written, write_fleet
 from fleet.tables import contents
 from perfuse.errors import PerfuseError
 from perfuse.fleet import Fleet, Pool
 from perfuse.fleet.maintenance import clean
+from perfuse.fleet.packs import pack_path
 
 pytest.importorskip("moto")
 pytest.importorskip("obstore")
@@ -83,6 +85,24 @@ def test_a_dataset_in_an_object_store(server: int, inputs: Written, undisturbed:
     assert fleet.add(inputs.paths).kept == len(inputs.paths)
     assert clean(fleet, older_than_hours=0).files_after < 10
     assert contents(fleet) == undisturbed
+
+
+def test_saved_profiles_in_an_object_store(
+    server: int, inputs: Written, undisturbed: dict[str, Any], tmp_path: Path
+) -> None:
+    """They are written, copied back, and deleted where no recording names them; selections copy only their files."""
+    fleet = Fleet("s3://profiles/packed", _options(server))
+    fleet.add(inputs.paths, keep_packs=True)
+    assert contents(fleet) == undisturbed
+    ((pack, path),) = fleet.rows("SELECT pack, json_extract_string(inputs, '$[0].path') FROM recordings LIMIT 1")
+    copy = pack_path(fleet.store, pack, tmp_path)
+    with perfuse.fuse(copy) as saved, perfuse.fuse(path) as plain:
+        assert saved.sql("FROM samples").fetchall() == plain.sql("FROM samples").fetchall()
+    url = f"http://127.0.0.1:{server}/profiles/packed/packs/ab/{'ab' * 16}.20260101T000000Z-{'0' * 16}.perfuse"
+    with urlopen(Request(url, data=b"PK", method="PUT")):
+        pass
+    assert clean(fleet, older_than_hours=1).deleted_packs == 1
+    assert pack_path(fleet.store, pack, tmp_path).is_file()
 
 
 def test_recordings_in_an_object_store(

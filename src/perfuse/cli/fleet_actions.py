@@ -337,9 +337,12 @@ def _saved_profile(fleet: Fleet, pack: str, output: str | None) -> str:
 
     if output is None:
         return f"{fleet.uri}/{pack}"
-    with temporary_directory() as directory:
-        with pack_path(fleet.store, pack, directory).open("rb") as file, output_file(Path(output)) as out:
-            shutil.copyfileobj(file, out)
+    with (
+        temporary_directory() as directory,
+        pack_path(fleet.store, pack, directory).open("rb") as file,
+        output_file(Path(output)) as out,
+    ):
+        shutil.copyfileobj(file, out)
     return output
 
 

@@ -17,7 +17,7 @@ from perfuse.fleet.work import Known, Outcome, WorkOptions, failed_row, process_
 MOST_RECORDINGS = 64
 """Recordings of a batch."""
 LEAST_RECORDINGS = 16
-"""Recordings of a batch where one worker works on all: appending the rows of fewer would take as long as reading them."""
+"""Recordings of a batch of a single worker: appending the rows of fewer would take as long as reading them."""
 MOST_BYTES = 64 << 20
 """Size of the files of a batch; a larger recording is a batch of its own."""
 COMMIT_RECORDINGS = 256

@@ -120,7 +120,7 @@ class Fleet:
 
     @property
     def head(self) -> Fleet:
-        """The same dataset without the rows of recordings: views `recordings`, `quarantine`, `functions` and `stacks`."""
+        """The same dataset with nothing but its recordings, functions and stacks: no sums of recordings are read."""
         every = Recordings()
         if every not in self._parts:
             self._parts[every] = self._part(None, frozenset())
@@ -202,7 +202,7 @@ class Fleet:
                 for one in columns
             )
             listed = ", ".join(map(quoted, files[name]))
-            # Files of `recordings` may be older than one of its columns; those of the large tables have the same columns.
+            # Files of `recordings` may be older than one of its columns; all those of other tables have the same.
             by_name = "true" if name == "recordings" else "false"
             rows = f"FROM read_parquet([{listed}], hive_partitioning = false, union_by_name = {by_name})"
             statements.append(f"CREATE VIEW all_{name} AS SELECT {names} {rows if files[name] else 'WHERE false'}")

@@ -1,5 +1,4 @@
-"""Saved profiles of recordings, beside the tables of a dataset: what a number comes from can be opened after its files are
-gone.
+"""Saved profiles of recordings beside the tables of a dataset: what a number comes from opens when its files are gone.
 
 A saved profile is written before the row of `recordings` that names it, under a name of its own for each attempt.
 """
