@@ -2,7 +2,10 @@
 
 import os
 import shutil
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -120,3 +123,18 @@ def test_inputs_are_grouped(tmp_path: Path) -> None:
     ]
     with pytest.raises(UsageError, match="no file matches"):
         inputs_of([str(tmp_path / "*.none")])
+
+
+def test_recordings_at_web_addresses(few: Written, tmp_path: Path) -> None:
+    """Those that a server has are read, those that it does not have are in quarantine."""
+    pytest.importorskip("obstore")
+    handler = partial(SimpleHTTPRequestHandler, directory=str(few.paths[0].parent))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        base = f"http://127.0.0.1:{server.server_port}"
+        fleet = Fleet(tmp_path / "dataset")
+        result = fleet.add([*(f"{base}/{path.name}" for path in few.paths), f"{base}/none.folded"])
+        server.shutdown()
+    assert result.num_added == 3
+    assert [text.rpartition("/")[2] for text, *_ in result.failed] == ["none.folded"]
+    assert fleet.rows("SELECT sum(weight)::BIGINT FROM event_totals") == [(few.weight,)]

@@ -95,7 +95,8 @@ def _store_of(url: str, options: Mapping[str, str]) -> tuple[Any, str]:
     base = f"{parts.scheme}://{parts.netloc}"
     # Stores take the same names as Delta, in lower case; those about the client are options of its own.
     names = {name.lower(): value for name, value in options.items()}
-    client: Any = {"allow_http": True} if names.pop("aws_allow_http", names.pop("allow_http", "")) else {}
+    allowed = names.pop("aws_allow_http", names.pop("allow_http", "")) or parts.scheme == "http"
+    client: Any = {"allow_http": True} if allowed else {}
     for name in ("aws_s3_allow_unsafe_rename", "aws_conditional_put", "aws_copy_if_not_exists"):
         names.pop(name, None)
     of_store: Any = names if parts.scheme in ("s3", "s3a", "gs", "az", "abfs", "abfss", "adl", "azure") else {}

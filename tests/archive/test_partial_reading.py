@@ -1,0 +1,97 @@
+"""A table of a saved profile is read without the rest of the file: what is damaged elsewhere is not noticed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+import perfuse as pf
+from packs_of_tests import rewritten
+from truth.kinds import KINDS
+
+QUERY = """SELECT f.kind, k.depth, count(*) FROM samples JOIN stacks AS k USING (stack_id)
+JOIN frames AS f USING (frame_id) GROUP BY ALL ORDER BY ALL"""
+
+
+def _damaged(path: Path, out: Path, *members: str) -> Path:
+    """A copy of a saved profile with a changed byte in each of some members."""
+    data = bytearray(path.read_bytes())
+    with ZipFile(path) as archive:
+        for info in archive.infolist():
+            if info.filename.startswith(members):
+                data[info.header_offset + 30 + len(info.filename) + info.file_size // 2] ^= 0xFF
+    out.write_bytes(data)
+    return out
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A perf.data with V8's dump."""
+    kind = KINDS["perf_node"]
+    if not all(path.exists() for path in kind.paths):
+        pytest.skip("no corpus")
+    path = tmp_path_factory.mktemp("saved") / "node.perfuse"
+    with pf.fuse(*kind.paths) as profile:
+        profile.save(path)
+    return path
+
+
+def test_stacks_are_read_without_the_recordings(saved: Path, tmp_path: Path) -> None:
+    with pf.fuse(saved) as profile:
+        expected = profile.sql(QUERY).fetchall()
+        frames = profile.tables["frames"].to_arrow()
+    damaged = _damaged(saved, tmp_path / "damaged.perfuse", "inputs/", "tables/functions", "resolved/")
+    with pf.fuse(damaged) as profile:
+        assert profile.sql(QUERY).fetchall() == expected
+        assert profile.tables["frames"].to_arrow() == frames
+        assert profile.diagnostics is not None
+        with pytest.raises(pf.UnreadableInput, match="missing or damaged"):
+            profile.tables["records"].to_arrow()
+
+
+def test_recordings_are_read_without_the_tables(saved: Path, tmp_path: Path) -> None:
+    damaged = _damaged(saved, tmp_path / "damaged.perfuse", "tables/mappings")
+    with pf.fuse(saved) as expected, pf.fuse(damaged) as profile:
+        query = "SELECT * FROM records ORDER BY ALL LIMIT 100"
+        assert profile.sql(query).fetchall() == expected.sql(query).fetchall()
+        with pytest.raises(pf.UnreadableInput, match="checksum"):
+            profile.tables["mappings"].to_arrow()
+
+
+def test_a_profile_outlives_the_file_that_it_was_opened_of(saved: Path) -> None:
+    """Recordings are unpacked later than the file is closed."""
+    file = pf.open(saved)
+    profile = file.profile()
+    file.close()
+    with profile, pf.fuse(saved) as expected:
+        query = "SELECT kind, count(*) FROM records GROUP BY ALL ORDER BY ALL"
+        assert profile.sql(query).fetchall() == expected.sql(query).fetchall()
+
+
+def test_a_closed_profile_is_closed(saved: Path) -> None:
+    profile = pf.fuse(saved)
+    profile.close()
+    profile.close()
+    with pytest.raises(pf.UsageError, match="is closed"):
+        profile.sql("FROM samples")
+    with pytest.raises(pf.UsageError, match="is closed"):
+        profile.recordings[0].summary  # noqa: B018 - reading it raises
+
+
+def test_a_stack_before_its_caller_is_refused(saved: Path, tmp_path: Path) -> None:
+    """Of a file with right checksums: stacks that contain themselves would have no end."""
+    import duckdb
+
+    with ZipFile(saved) as archive:
+        (tmp_path / "stacks.parquet").write_bytes(archive.read("tables/stacks.parquet"))
+    duckdb.sql(
+        f"COPY (SELECT * REPLACE (stack_id AS parent_stack_id) FROM '{tmp_path}/stacks.parquet')"
+        f" TO '{tmp_path}/changed.parquet'"
+    )
+    changed = rewritten(saved.read_bytes(), {"tables/stacks.parquet": (tmp_path / "changed.parquet").read_bytes()})
+    out = tmp_path / "changed.perfuse"
+    out.write_bytes(changed)
+    with pf.fuse(out) as profile, pytest.raises(pf.UnreadableInput, match="stack"):
+        profile.tables["stacks"].to_arrow()
