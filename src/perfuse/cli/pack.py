@@ -41,7 +41,7 @@ from perfuse.errors import UsageError
     type=click.Choice(("sampled", "all")),
     default="sampled",
     metavar="WHICH",
-    help="Code whose lines other tools find in tables/line_rows.parquet: sampled, all. [sampled]",
+    help="Code whose functions and lines other tools find in the Parquet tables: sampled, all. [sampled]",
 )
 @click.option("--inputs", is_flag=True, help="Save recordings as they are, with all code and all copies of stacks.")
 @JSON
