@@ -10,6 +10,8 @@ from perfuse.errors import UsageError
 from perfuse.selection import Selection
 from perfuse.table import Columns
 
+OWNERS = ("thread", "process", "processor")
+"""What tracks belong to."""
 SLICE_BYTES = 18
 """Memory of a slice and its part of the index."""
 
@@ -37,9 +39,11 @@ class Track:
     Attributes:
         number: Its number.
         kind: `calls`, `samples` (runs of equal frames of consecutive samples), `gc`, `jit`, `lock`, `custom`, `compile`
-            (code objects, at the time from which they can run) or `instants`.
-        thread_id: Key of its thread; None for a track of a process.
-        process_id: Key of its process; None for a track of a thread.
+            (code objects, at the time from which they can run), `instants`, `state` (running, runnable or sleeping,
+            from context switches) or `cpu` (the thread on a processor).
+        thread_id: Key of its thread; None for other tracks.
+        process_id: Key of its process; None for other tracks.
+        cpu: Number of its processor; None for other tracks.
         slices: Number of slices by depth.
         span_ns: First start and last end; None without slices.
         busy_ns: Sum of the durations of the outermost slices.
@@ -49,6 +53,7 @@ class Track:
     kind: str
     thread_id: int | None
     process_id: int | None
+    cpu: int | None
     slices: tuple[int, ...]
     span_ns: tuple[int, int] | None
     busy_ns: int
@@ -149,8 +154,8 @@ class Timeline:
             ) from None
         self.num_bytes = self.core.num_bytes
         self.tracks = [
-            Track(number, kind, None if of_process else key, key if of_process else None, tuple(slices), span, busy)
-            for number, (kind, of_process, key, slices, span, busy) in enumerate(self.core.tracks())
+            Track(number, kind, *(key if owner == one else None for one in OWNERS), tuple(slices), span, busy)
+            for number, (kind, owner, key, slices, span, busy) in enumerate(self.core.tracks())
         ]
 
     @property
@@ -177,13 +182,22 @@ class Timeline:
         found = [Symbol(number, *row) for number, row in enumerate(columns.tuples(*names))]
         labels = self.core.labels()
         functions = self._functions({function_id for _, function_id, *_ in labels if function_id is not None})
+        threads = self._threads() if any(thread_id is not None for _, _, thread_id, *_ in labels) else {}
         groups: dict[Any, int] = {}
         first = max((symbol.group for symbol in found), default=-1) + 1
-        for name, function_id, tier, origin in labels:
+        for name, function_id, thread_id, tier, origin in labels:
             shown, path, line = (name, None, None) if function_id is None else functions[function_id]
-            group = groups.setdefault((name, function_id), first + len(groups))
+            if thread_id is not None:
+                shown = threads.get(thread_id, f"thread {thread_id}")
+            group = groups.setdefault((shown, function_id), first + len(groups))
             found.append(Symbol(len(found), shown, shown, group, function_id, None, tier, origin, path, line, None))
         return found
+
+    def _threads(self) -> dict[int, str]:
+        """Labels of threads by their keys."""
+        from perfuse.analysis.sampled import thread_labels
+
+        return dict(thread_labels(self._profile))
 
     def _functions(self, keys: set[int]) -> dict[int, tuple[str, str | None, int | None]]:
         """Name, path and line of functions."""
@@ -195,6 +209,10 @@ class Timeline:
         """The slice at a place."""
         row = self.core.slice(place)
         return None if row is None else Slice(*row)
+
+    def self_ns(self, place: tuple[int, int, int]) -> int:
+        """The time of a slice outside of those one level below it."""
+        return self.core.self_ns(place) or 0
 
     def parents(self, place: tuple[int, int, int]) -> list[Slice]:
         """The slices around a slice, outermost first."""

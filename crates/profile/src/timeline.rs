@@ -35,8 +35,12 @@ impl Profile {
             threads: self.table_batches("threads")?,
         };
         let own = |name| self.collect(name, &TableRequest::default());
-        let events =
-            EventTables { slices: own("slices"), instants: own("instants"), exceptions: own("exceptions") };
+        let events = EventTables {
+            slices: own("slices"),
+            instants: own("instants"),
+            exceptions: own("exceptions"),
+            sched_states: self.table_batches("sched_states")?,
+        };
         if !go_on(u64::MAX) {
             return Err(TimelineError::Stopped);
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use perfuse_engine::stacks::CodeOrigin;
 use perfuse_engine::timeline::{
     DURATION_ROWS, HeatColumns, HeatMap, HeatRequest, HeatRows, LabelTotal, SliceFilter, SliceLabel,
-    SlicePlace, TileRange, Timeline, TimelineError, TimelineOptions, TimelineTrack, TrackOwner,
+    SlicePlace, TileRange, Timeline, TimelineError, TimelineOptions, TimelineTrack,
 };
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
@@ -22,8 +22,8 @@ use crate::profile::PyProfile;
 #[pyclass(frozen, name = "Timeline", module = "perfuse._core")]
 pub struct PyTimeline(Arc<Timeline>);
 
-/// `(kind, is of a process, key of the thread or process, number of slices of each depth, span, busy time)`.
-type TrackRow = (&'static str, bool, u32, Vec<usize>, Option<(i64, i64)>, u64);
+/// `(kind, "thread", "process" or "processor", its key or number, number of slices of each depth, span, busy time)`.
+type TrackRow = (&'static str, &'static str, u32, Vec<usize>, Option<(i64, i64)>, u64);
 
 /// `(track, depth, position)` of a slice.
 type Place = (u32, u32, u32);
@@ -31,8 +31,8 @@ type Place = (u32, u32, u32);
 /// `(track, depth, position, start, duration, symbol)`.
 type SliceRow = (u32, u32, u32, i64, u64, u32);
 
-/// `(name, function_id, tier, origin)`.
-type LabelRow = (String, Option<u32>, Option<String>, &'static str);
+/// `(name, function_id, thread_id, tier, origin)`.
+type LabelRow = (String, Option<u32>, Option<u32>, Option<String>, &'static str);
 
 /// `(symbol, count, total, longest slice)`.
 type TotalRow = (u32, u64, u64, Place);
@@ -74,12 +74,9 @@ impl PyTimeline {
     /// A row per track.
     fn tracks(&self) -> Vec<TrackRow> {
         let row = |track: &TimelineTrack| {
-            let (of_process, key) = match track.owner {
-                TrackOwner::Process(key) => (true, key),
-                TrackOwner::Thread(key) => (false, key),
-            };
+            let (owner, key) = track.owner.parts();
             let depths = track.rows.iter().map(|row| row.len()).collect();
-            (track.kind.name(), of_process, key, depths, track.span_ns(), track.busy_ns())
+            (track.kind.name(), owner, key, depths, track.span_ns(), track.busy_ns())
         };
         self.0.tracks().iter().map(row).collect()
     }
@@ -89,12 +86,18 @@ impl PyTimeline {
         ArrowStream::of(py.detach(|| self.0.symbols().batch()))
     }
 
-    /// Symbols that follow those of functions: `(name, function_id, tier, origin)`.
+    /// Symbols that follow those of functions: `(name, function_id, thread_id, tier, origin)`.
     fn labels(&self) -> Vec<LabelRow> {
         let row = |label: &SliceLabel| {
             let (tier, is_code) = (label.tier.as_deref(), label.function_id.is_some());
             let origin = CodeOrigin::of(if is_code { "jit" } else { "" }, "", tier, false, true);
-            (label.name.to_string(), label.function_id, tier.map(str::to_owned), origin.name())
+            (
+                label.name.to_string(),
+                label.function_id,
+                label.thread_id,
+                tier.map(str::to_owned),
+                origin.name(),
+            )
         };
         self.0.labels().iter().map(row).collect()
     }
@@ -122,6 +125,11 @@ impl PyTimeline {
     /// A slice; None where there is none.
     fn slice(&self, place: Place) -> Option<SliceRow> {
         slice_row(&self.0, place_of(place))
+    }
+
+    /// The time of a slice outside of those one level below it; None where there is no slice.
+    fn self_ns(&self, place: Place) -> Option<u64> {
+        self.0.self_ns(place_of(place))
     }
 
     /// The slices around a slice, outermost first.
@@ -163,7 +171,8 @@ impl PyTimeline {
         py.detach(|| self.0.totals(&filter)).iter().map(total_row).collect()
     }
 
-    /// A heat map: weight of samples, or time in calls, by time and by `rows`: `offsets` in a column, `threads`, `origins`, `tiers`.
+    /// A heat map: weight of samples, or time in calls, by time and by `rows`: `offsets` in a column, `threads`, `processors`,
+    /// `origins`, `tiers`.
     /// Returns names or keys of the rows, and the cells, row by row, as 64-bit floats; None where there are too many cells.
     #[pyo3(signature = (*, rows, of_calls, time_ns, column_ns, num_columns, num_rows, threads, tiers=None))]
     #[allow(clippy::too_many_arguments, reason = "one argument per option")]

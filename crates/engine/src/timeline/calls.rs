@@ -1,5 +1,6 @@
 //! Calls of call traces as rows of slices: a visitor of calls.
 
+use super::processors::{Stint, Stints};
 use super::row::{SliceRow, TimelineSlice};
 use crate::calls::{CallEntry, Event, Leave, Level, OpenCall, Visitor};
 
@@ -9,19 +10,25 @@ pub struct CallRowsOfThreads {
     threads: Vec<Vec<SliceRow>>,
     num_slices: u64,
     max_slices: u64,
+    stints: Stints,
 }
 
 impl CallRowsOfThreads {
     /// No calls yet, and room for so many.
     #[must_use]
     pub fn new(max_slices: u64) -> Self {
-        Self { threads: Vec::new(), num_slices: 0, max_slices }
+        Self { threads: Vec::new(), num_slices: 0, max_slices, stints: Stints::default() }
     }
 
     /// Whether there were more calls than there is room for.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.num_slices > self.max_slices
+    }
+
+    /// The times that threads were seen on processors, from the first to the last of events that follow each other.
+    pub fn take_stints(&mut self) -> Vec<Stint> {
+        std::mem::take(&mut self.stints).finish()
     }
 
     /// The rows of each thread that has calls, by its key.
@@ -71,5 +78,16 @@ impl Visitor for CallRowsOfThreads {
     fn orphan(&mut self, event: &Event, _cpu: Option<u32>, depth: u32, _parent: Option<&OpenCall<()>>) {
         let slice = TimelineSlice { start_ns: event.ts_ns, duration_ns: 0, label: event.function_id };
         self.push(event.thread_id, depth, slice);
+    }
+
+    fn rows(
+        &mut self,
+        thread_id: u32,
+        cpu: Option<u32>,
+        mut times: impl DoubleEndedIterator<Item = i64> + ExactSizeIterator,
+    ) {
+        if let (Some(cpu), Some(first)) = (cpu, times.next()) {
+            self.stints.add(cpu, thread_id, first, times.next_back().unwrap_or(first));
+        }
     }
 }

@@ -155,6 +155,8 @@ pub enum HeatRows {
     Offsets,
     /// Threads.
     Threads,
+    /// Processors.
+    Processors,
     /// Origins of the code that ran.
     Origins,
     /// Tiers of the code that ran; kinds of code without one.
@@ -163,9 +165,10 @@ pub enum HeatRows {
 
 impl HeatRows {
     /// All, with their names.
-    pub const ALL: [(&'static str, Self); 4] = [
+    pub const ALL: [(&'static str, Self); 5] = [
         ("offsets", Self::Offsets),
         ("threads", Self::Threads),
+        ("processors", Self::Processors),
         ("origins", Self::Origins),
         ("tiers", Self::Tiers),
     ];
@@ -200,19 +203,33 @@ impl Timeline {
             heat_of_calls(self.tracks(), &columns, names.len(), row_of_thread)?
         } else {
             let rows = self.rows_of_symbols(request, &names);
+            let processors: Vec<u32> = self.processors().collect();
             heat_of_samples(self.samples(), &columns, names.len(), |sample| {
                 let thread = row_of_thread(sample.thread_id)?;
                 let row = rows.get(sample.symbol as usize).copied().flatten()?;
-                Some(if request.rows == HeatRows::Threads { thread } else { row })
+                match request.rows {
+                    HeatRows::Threads => Some(thread),
+                    HeatRows::Processors => processors.iter().position(|&cpu| Some(cpu) == sample.cpu),
+                    _ => Some(row),
+                }
             })?
         };
         Some((names, map))
+    }
+
+    /// Numbers of the processors that have tracks.
+    fn processors(&self) -> impl Iterator<Item = u32> {
+        self.tracks().iter().filter_map(|track| match track.owner {
+            TrackOwner::Processor(cpu) => Some(cpu),
+            _ => None,
+        })
     }
 
     fn row_names(&self, request: &HeatRequest) -> Vec<String> {
         match request.rows {
             HeatRows::Offsets => vec![String::new()],
             HeatRows::Threads => request.threads.iter().map(ToString::to_string).collect(),
+            HeatRows::Processors => self.processors().map(|cpu| cpu.to_string()).collect(),
             HeatRows::Origins => CodeOrigin::ALL.iter().map(|origin| origin.name().to_owned()).collect(),
             HeatRows::Tiers => {
                 let symbols = 0..self.symbols().all().len() as u32;
@@ -231,7 +248,7 @@ impl Timeline {
                 return None;
             }
             match request.rows {
-                HeatRows::Offsets | HeatRows::Threads => Some(0),
+                HeatRows::Offsets | HeatRows::Threads | HeatRows::Processors => Some(0),
                 HeatRows::Origins => {
                     names.iter().position(|name| name == self.symbols().origin(symbol).name())
                 }
@@ -253,10 +270,10 @@ impl Timeline {
         let is_selected = |track: &&TimelineTrack| match (threads, track.owner) {
             (None, _) => true,
             (Some(threads), TrackOwner::Thread(thread_id)) => threads.contains(&thread_id),
-            (Some(_), TrackOwner::Process(_)) => false,
+            (Some(_), TrackOwner::Process(_) | TrackOwner::Processor(_)) => false,
         };
         let mut map = HeatMap::new(columns.num_columns, DURATION_ROWS)?;
-        for track in self.tracks().iter().filter(is_selected) {
+        for track in self.tracks().iter().filter(|track| track.kind.is_work()).filter(is_selected) {
             let counts = |label| symbol.is_none_or(|symbol| self.symbol(track.kind, label) == symbol);
             track.rows.iter().for_each(|row| add_durations(&mut map, row, columns, counts));
         }

@@ -11,6 +11,8 @@ pub struct SliceLabel {
     pub name: Arc<str>,
     /// Function of code.
     pub function_id: Option<u32>,
+    /// Thread, of times on a processor; the name is empty then.
+    pub thread_id: Option<u32>,
     /// Tier of code, or its kind where it has none.
     pub tier: Option<Arc<str>>,
 }
@@ -27,13 +29,19 @@ impl Labels {
     /// Number of a name.
     pub(super) fn id(&mut self, name: &str, tier: Option<&str>) -> u32 {
         let (name, tier) = (self.text(name), tier.map(|tier| self.text(tier)));
-        self.add(SliceLabel { name, function_id: None, tier })
+        self.add(SliceLabel { name, function_id: None, thread_id: None, tier })
     }
 
     /// Number of code of a function in a tier.
     pub(super) fn code(&mut self, function_id: u32, tier: Option<&str>) -> u32 {
         let (name, tier) = (self.text(""), tier.map(|tier| self.text(tier)));
-        self.add(SliceLabel { name, function_id: Some(function_id), tier })
+        self.add(SliceLabel { name, function_id: Some(function_id), thread_id: None, tier })
+    }
+
+    /// Number of a thread.
+    pub(super) fn thread(&mut self, thread_id: u32) -> u32 {
+        let name = self.text("");
+        self.add(SliceLabel { name, function_id: None, thread_id: Some(thread_id), tier: None })
     }
 
     fn text(&mut self, text: &str) -> Arc<str> {

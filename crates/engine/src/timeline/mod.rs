@@ -9,6 +9,7 @@ mod columns;
 mod heat;
 mod index;
 mod labels;
+mod processors;
 mod queries;
 mod row;
 mod runs;
@@ -26,6 +27,7 @@ pub use calls::CallRowsOfThreads;
 pub use columns::{MAX_BOXES, TileColumns};
 pub use heat::{DURATION_ROWS, HeatColumns, HeatMap, HeatRequest, HeatRows};
 pub use labels::{Labels, SliceLabel};
+pub use processors::Stint;
 pub use queries::{LabelTotal, SliceFilter, SlicePlace};
 pub use row::{SliceRow, TimelineSlice};
 pub use runs::TimedSample;
@@ -58,6 +60,8 @@ pub struct EventTables {
     pub instants: Vec<RecordBatch>,
     /// Table `exceptions`.
     pub exceptions: Vec<RecordBatch>,
+    /// Table `sched_states`.
+    pub sched_states: Vec<RecordBatch>,
 }
 
 /// The reason why a recording has no timeline.
@@ -101,7 +105,7 @@ impl Timeline {
     /// # Errors
     /// [`TimelineError`]
     pub fn new(
-        calls: CallRowsOfThreads,
+        mut calls: CallRowsOfThreads,
         tables: &StackTables,
         events: &EventTables,
         options: &TimelineOptions,
@@ -121,16 +125,25 @@ impl Timeline {
         for batch in &tables.code_objects {
             spans.add_code(batch, &options.selection, &mut labels)?;
         }
-        let mut tracks: Vec<TimelineTrack> =
-            spans.finish().map(|(kind, owner, rows)| TimelineTrack { kind, owner, rows }).collect();
-        let of_thread = |kind, (id, rows)| TimelineTrack { kind, owner: TrackOwner::Thread(id), rows };
-        tracks.extend(calls.finish().map(|rows| of_thread(TrackKind::Calls, rows)));
-
         let symbols = CallSymbols::of(tables, false)?;
         let stacks = SymbolStacks::of(tables, &symbols)?;
         let mut samples = Vec::new();
         if let Some(event) = &options.event {
             samples = runs::timed_samples(&tables.samples, event, &options.selection, &stacks)?;
+        }
+        for batch in &events.sched_states {
+            spans.add_states(batch, &options.selection, &mut labels)?;
+        }
+        if !spans.has_processors() {
+            let sampled = processors::sampled_stints(&samples);
+            let stints = if sampled.is_empty() { calls.take_stints() } else { sampled };
+            stints.iter().for_each(|stint| spans.add_stint(stint, &options.selection, &mut labels));
+        }
+        let mut tracks: Vec<TimelineTrack> =
+            spans.finish().map(|(kind, owner, rows)| TimelineTrack { kind, owner, rows }).collect();
+        let of_thread = |kind, (id, rows)| TimelineTrack { kind, owner: TrackOwner::Thread(id), rows };
+        tracks.extend(calls.finish().map(|rows| of_thread(TrackKind::Calls, rows)));
+        if options.event.is_some() {
             let runs = runs::sample_runs(&samples, &stacks, options.max_slices);
             let runs = runs.ok_or(TimelineError::TooManySlices)?;
             tracks.extend(runs.into_iter().map(|rows| of_thread(TrackKind::Samples, rows)));

@@ -38,7 +38,7 @@ pub struct LabelTotal {
 /// Which slices a question is about: those of some tracks that start in a time range.
 #[derive(Clone, Debug)]
 pub struct SliceFilter {
-    /// Threads; `None` is all tracks, also those of processes.
+    /// Threads; `None` is all tracks, also those of processes. Threads of processors and states of threads are in none.
     pub threads: Option<Vec<u32>>,
     /// Time in which they start.
     pub time_ns: Range<i64>,
@@ -83,13 +83,24 @@ impl Timeline {
         (by_total(sums), time_ns)
     }
 
+    /// The time of a slice outside of the slices one level below it.
+    #[must_use]
+    pub fn self_ns(&self, place: SlicePlace) -> Option<u64> {
+        let slice = self.slice(place)?;
+        let below = SlicePlace { depth: place.depth.saturating_add(1), ..place };
+        let inner = self.row(below).map_or(0, |row| {
+            row.sum(row.starting_before(slice.start_ns), row.starting_before(slice.end_ns()))
+        });
+        Some(slice.duration_ns.saturating_sub(inner))
+    }
+
     fn selected<'a>(&'a self, filter: &'a SliceFilter) -> impl Iterator<Item = (u32, &'a TimelineTrack)> {
         let is_selected = |track: &TimelineTrack| match (&filter.threads, track.owner) {
             (None, _) => true,
             (Some(threads), TrackOwner::Thread(thread_id)) => threads.contains(&thread_id),
-            (Some(_), TrackOwner::Process(_)) => false,
+            (Some(_), TrackOwner::Process(_) | TrackOwner::Processor(_)) => false,
         };
-        (0u32..).zip(self.tracks()).filter(move |(_, track)| is_selected(track))
+        (0u32..).zip(self.tracks()).filter(move |(_, track)| track.kind.is_work() && is_selected(track))
     }
 
     /// Numbers and durations of slices by symbol, the longest in sum first.

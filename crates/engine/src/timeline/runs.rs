@@ -2,7 +2,7 @@
 
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
-use perfuse_tables::access::{ColumnError, numbers, text};
+use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use rustc_hash::FxHashMap;
 
 use super::row::{SliceRow, TimelineSlice};
@@ -23,8 +23,18 @@ pub struct TimedSample {
     pub symbol: u32,
     /// Number of events that it represents.
     pub weight: u64,
+    /// Processor.
+    pub cpu: Option<u32>,
     /// Row of `stacks`; `u32::MAX` where it has none.
     stack: u32,
+}
+
+#[cfg(test)]
+impl TimedSample {
+    /// A sample for tests of times.
+    pub(super) fn without_stack(ts_ns: i64, thread_id: u32, cpu: Option<u32>) -> Self {
+        Self { ts_ns, thread_id, symbol: 0, weight: 1, cpu, stack: u32::MAX }
+    }
 }
 
 /// The selected samples of an event, by thread and time.
@@ -40,6 +50,7 @@ pub(super) fn timed_samples(
         let threads = numbers::<UInt32Type>(batch, "thread_id")?;
         let stack_ids = numbers::<UInt32Type>(batch, "stack_id")?;
         let weights = numbers::<UInt64Type>(batch, "weight")?;
+        let cpus = numbers::<UInt32Type>(batch, "cpu")?;
         let events = text(batch, "event")?;
         for row in 0..batch.num_rows() {
             let (ts_ns, thread_id) = (times.value(row), threads.value(row));
@@ -47,7 +58,8 @@ pub(super) fn timed_samples(
                 let stack =
                     if stack_ids.is_null(row) { u32::MAX } else { stacks.keys.row(stack_ids.value(row)) };
                 let symbol = stacks.symbol(stack);
-                samples.push(TimedSample { ts_ns, thread_id, symbol, weight: weights.value(row), stack });
+                let (weight, cpu) = (weights.value(row), nullable(cpus, row));
+                samples.push(TimedSample { ts_ns, thread_id, symbol, weight, cpu, stack });
             }
         }
     }
@@ -109,7 +121,7 @@ pub(super) fn sample_runs(
 }
 
 /// The median distance of consecutive samples.
-fn usual_gap_ns(samples: &[TimedSample]) -> i64 {
+pub(super) fn usual_gap_ns(samples: &[TimedSample]) -> i64 {
     let pairs = samples.iter().zip(samples.iter().skip(1));
     let mut gaps: Vec<i64> = pairs.map(|(a, b)| b.ts_ns.saturating_sub(a.ts_ns)).collect();
     let middle = gaps.len() / 2;

@@ -1,4 +1,5 @@
-//! Slices that are not calls, and events without a duration: tables `slices`, `instants`, `exceptions`, `code_objects`.
+//! Slices that are not calls, and events without a duration: tables `slices`, `instants`, `exceptions`, `code_objects`,
+//! `sched_states`.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -6,9 +7,10 @@ use std::collections::BTreeMap;
 use arrow_array::RecordBatch;
 use arrow_array::types::{Int64Type, UInt32Type};
 use perfuse_tables::access::{ColumnError, choices, nullable, numbers, text};
-use perfuse_tables::{Choices, SliceKind};
+use perfuse_tables::{Choices, SchedState, SliceKind};
 
 use super::labels::Labels;
+use super::processors::Stint;
 use super::row::{SliceRow, TimelineSlice};
 use super::track::{TrackKind, TrackOwner};
 use crate::calls::Selection;
@@ -99,6 +101,44 @@ impl SpanTracks {
             self.add(TrackKind::Compilations, owner, slice, selection, nullable(threads, row));
         }
         Ok(())
+    }
+
+    /// Adds a batch of `sched_states`: the states of threads, and the threads of processors. A state without an end is left out.
+    pub fn add_states(
+        &mut self,
+        batch: &RecordBatch,
+        selection: &Selection,
+        labels: &mut Labels,
+    ) -> Result<(), ColumnError> {
+        let states = choices::<SchedState>(batch, "state")?;
+        let threads = numbers::<UInt32Type>(batch, "thread_id")?;
+        let starts = numbers::<Int64Type>(batch, "start_ns")?;
+        let ends = numbers::<Int64Type>(batch, "end_ns")?;
+        let cpus = numbers::<UInt32Type>(batch, "cpu")?;
+        for row in 0..batch.num_rows() {
+            let Some(end_ns) = nullable(ends, row) else { continue };
+            let (state, thread_id, start_ns) = (states.get(row), threads.value(row), starts.value(row));
+            let duration_ns = end_ns.saturating_sub(start_ns).max(0).unsigned_abs();
+            let slice = TimelineSlice { start_ns, duration_ns, label: labels.id(state.name(), None) };
+            self.add(TrackKind::State, TrackOwner::Thread(thread_id), slice, selection, Some(thread_id));
+            if let (SchedState::Running, Some(cpu)) = (state, nullable(cpus, row)) {
+                self.add_stint(&Stint { cpu, thread_id, start_ns, end_ns }, selection, labels);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a time of a thread on a processor.
+    pub fn add_stint(&mut self, stint: &Stint, selection: &Selection, labels: &mut Labels) {
+        let Stint { cpu, thread_id, start_ns, end_ns } = *stint;
+        let duration_ns = end_ns.saturating_sub(start_ns).max(0).unsigned_abs();
+        let slice = TimelineSlice { start_ns, duration_ns, label: labels.thread(thread_id) };
+        self.add(TrackKind::Processor, TrackOwner::Processor(cpu), slice, selection, Some(thread_id));
+    }
+
+    /// Whether there are threads of processors.
+    pub fn has_processors(&self) -> bool {
+        self.tracks.keys().any(|(kind, _)| *kind == TrackKind::Processor)
     }
 
     fn add(

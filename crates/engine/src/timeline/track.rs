@@ -1,10 +1,12 @@
-//! Tracks: the slices of one kind of a thread or a process.
+//! Tracks: the slices of one kind of a thread, a process or a processor.
 
 use super::row::SliceRow;
 
 /// What the slices of a track are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TrackKind {
+    /// Threads on a processor.
+    Processor,
     /// Collections and pauses of a garbage collector.
     Gc,
     /// Time in a compiler.
@@ -15,6 +17,8 @@ pub enum TrackKind {
     Calls,
     /// Runs of consecutive samples with equal frames.
     Samples,
+    /// States of a thread between context switches.
+    State,
     /// Waits for locks.
     Lock,
     /// Other slices.
@@ -28,6 +32,8 @@ impl TrackKind {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::Processor => "cpu",
+            Self::State => "state",
             Self::Gc => "gc",
             Self::Jit => "jit",
             Self::Compilations => "compile",
@@ -43,6 +49,11 @@ impl TrackKind {
     pub(super) fn has_functions(self) -> bool {
         self == Self::Calls
     }
+
+    /// Whether its slices are work of the program: those of processors and states show the same time once more.
+    pub(super) fn is_work(self) -> bool {
+        !matches!(self, Self::Processor | Self::State)
+    }
 }
 
 /// What a track belongs to.
@@ -52,6 +63,20 @@ pub enum TrackOwner {
     Process(u32),
     /// A thread, by its key.
     Thread(u32),
+    /// A processor, by its number.
+    Processor(u32),
+}
+
+impl TrackOwner {
+    /// Its name, and its key or number.
+    #[must_use]
+    pub fn parts(self) -> (&'static str, u32) {
+        match self {
+            Self::Process(key) => ("process", key),
+            Self::Thread(key) => ("thread", key),
+            Self::Processor(number) => ("processor", number),
+        }
+    }
 }
 
 /// A track of the timeline.

@@ -12,6 +12,7 @@ MOST_CELLS = 4_000_000
 GROUPS = {
     "seconds": ("((ts_ns - $first) % $column) // $row", ""),
     "threads": ("thread_id", ""),
+    "processors": ("cpu", ""),
     "tiers": (
         "coalesce(c.tier::VARCHAR, f.kind::VARCHAR)",
         "JOIN stacks USING (stack_id) JOIN frames f USING (frame_id) LEFT JOIN code_objects c USING (code_object_id)",
@@ -36,7 +37,7 @@ def filtered_weights(part: "Selected", kind: str, grid: tuple[int, int, int, int
         values["row"] = -(-column_ns // num_rows)
     rows = part.profile.sql(
         f"SELECT {group} AS name, (ts_ns - $first) // $column AS place, sum(s.weight)::DOUBLE"
-        f" FROM samples s {joins} WHERE event::VARCHAR = $event GROUP BY ALL",
+        f" FROM samples s {joins} WHERE event::VARCHAR = $event AND {group} IS NOT NULL GROUP BY ALL",
         values,
     ).fetchall()
     if kind == "seconds":

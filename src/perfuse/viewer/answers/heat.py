@@ -1,5 +1,6 @@
 """Heat maps, and the activity of threads over time."""
 
+from array import array
 from typing import TYPE_CHECKING, Any
 
 from perfuse.viewer.answers.filtered_heat import filtered_weights
@@ -10,7 +11,7 @@ from perfuse.viewer.container import container
 if TYPE_CHECKING:
     from perfuse.viewer.session import Session
 
-KINDS = ("seconds", "threads", "origins", "tiers", "latency")
+KINDS = ("seconds", "threads", "processes", "processors", "origins", "tiers", "latency")
 MOST_COLUMNS = 4000
 MOST_ROWS = 1000
 DEFAULT_COLUMNS_NS = (1_000_000_000, 10**8, 10**7, 10**6, 10**5, 10**4, 1000, 100, 10, 1)
@@ -58,6 +59,11 @@ def heat(session: "Session", parameters: Parameters) -> bytes:
         elif kind == "threads":
             labels = dict(_labels(session))
             head |= {"keys": [int(name) for name in names], "labels": [labels[int(name)] for name in names]}
+        elif kind == "processes":
+            processes = dict(_process_labels(session))
+            head |= {"keys": [int(name) for name in names], "labels": [processes[int(name)] for name in names]}
+        elif kind == "processors":
+            head["labels"] = [f"CPU {name}" for name in names]
         else:
             head["labels"] = names
     head["total"] = _total(cells)
@@ -81,6 +87,13 @@ def _labels(session: "Session") -> list[tuple[int, str]]:
     return thread_labels(session.profile)
 
 
+def _process_labels(session: "Session") -> list[tuple[int, str]]:
+    from perfuse.table import Columns
+
+    rows = Columns(session.profile.tables["processes"]).tuples("process_id", "pid", "name")
+    return [(key, f"{name or 'process'} {pid}") for key, pid, name in rows]
+
+
 def _of_calls(part: Selected) -> bool:
     """Whether a heat map shows calls: where nothing was sampled."""
     return not any(not event.is_sum for event in part.session.events())
@@ -93,7 +106,9 @@ def _weights(
     session = part.session
     of_calls = _of_calls(part)
     event = session.events()[0] if session.events() else None
-    if of_calls and (kind in ("origins", "tiers") or not session.profile.has_traces):
+    if kind == "processes":
+        return _of_processes(part, grid, tiers)
+    if of_calls and (kind in ("origins", "tiers", "processors") or not session.profile.has_traces):
         raise RequestError(404, "not_recorded", "the recording has no samples with times")
     shown = next((one.name for one in session.events() if not one.is_sum), None)
     if part.event not in (None, shown) and not of_calls:
@@ -119,6 +134,23 @@ def _weights(
     names, cells = found
     unit = "ns" if of_calls or event is None else event.unit
     return names, cells, unit
+
+
+def _of_processes(
+    part: Selected, grid: tuple[int, int, int, int], tiers: tuple[str, ...] | None
+) -> tuple[list[str], bytes, str]:
+    """The rows of threads, added up by process."""
+    names, cells, unit = _weights(part, "threads", grid, tiers)
+    num_columns = grid[2]
+    process_of = {row["thread"]: row["process"] for row in part.session.thread_rows()}
+    of = memoryview(cells).cast("d")
+    sums: dict[int, array[float]] = {}
+    for row, name in enumerate(names):
+        known = sums.setdefault(process_of[int(name)], array("d", bytes(8 * num_columns)))
+        for column, weight in enumerate(of[row * num_columns : (row + 1) * num_columns]):
+            if weight:
+                known[column] += weight
+    return [str(key) for key in sums], b"".join(row.tobytes() for row in sums.values()), unit
 
 
 def _latency(part: Selected, first: int, column_ns: int, num_columns: int, symbol: int | None) -> tuple[int, bytes]:

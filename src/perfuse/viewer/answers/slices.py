@@ -50,7 +50,7 @@ def slice_at(session: "Session", parameters: Parameters) -> dict[str, Any]:
     place = _place(session, parameters)
     one = found.slice(place)
     assert one is not None
-    children, inner_ns = found.core.children(place)
+    children, _ = found.core.children(place)
     rows = []
     for symbol, count, total_ns, longest in children[:SHOWN_CHILDREN]:
         named = found.symbols[symbol]
@@ -69,7 +69,7 @@ def slice_at(session: "Session", parameters: Parameters) -> dict[str, Any]:
     threads = None if track.thread_id is None else (track.thread_id,)
     part = Selected(session.profile, session, first, first + max(one.duration_ns, 1), threads, None)
     return {
-        "slice": {**slice_row(session, one), "self_ns": max(0, one.duration_ns - inner_ns)},
+        "slice": {**slice_row(session, one), "self_ns": found.self_ns(place)},
         "parents": [slice_row(session, parent) for parent in found.parents(place)],
         "children": rows,
         "num_children": len(children),
@@ -141,6 +141,6 @@ def slowest(session: "Session", parameters: Parameters) -> dict[str, Any]:
     slices.sort(key=lambda one: (-one.duration_ns, one.start_ns, one.place))
     query = "SELECT * FROM slices ORDER BY duration_ns DESC"
     return {
-        "slices": [slice_row(session, one) for one in slices[:limit]],
+        "slices": [{**slice_row(session, one), "self_ns": found.self_ns(one.place)} for one in slices[:limit]],
         "command": session.command("query", query, "--limit", str(limit)),
     }

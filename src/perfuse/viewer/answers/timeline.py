@@ -34,6 +34,8 @@ TRACK_NAMES = {
     "custom": "slices",
     "compile": "compiled code",
     "instants": "events",
+    "state": "states",
+    "cpu": "processor",
 }
 
 
@@ -47,7 +49,7 @@ def timeline(session: "Session", _parameters: Parameters) -> dict[str, Any]:
     found = session.timeline
     processes = {row["thread"]: row["process"] for row in session.thread_rows()}
     rows = [_track(session, track, processes) for track in found.tracks]
-    rows.sort(key=lambda row: (row["process"], row["thread"] is not None, row["thread"] or 0, row["track"]))
+    rows.sort(key=_place)
     span = max(1, session.times()[1] - session.times()[0])
     return {
         "state": state,
@@ -61,6 +63,12 @@ def timeline(session: "Session", _parameters: Parameters) -> dict[str, Any]:
     }
 
 
+def _place(row: dict[str, Any]) -> tuple[int, ...]:
+    """Processors first, then processes: those of all threads, then their threads."""
+    of = -1 if row["process"] is None else row["process"]
+    return of, row["cpu"] or 0, row["thread"] is not None, row["thread"] or 0, row["track"]
+
+
 def _track(session: "Session", track: "Track", processes: dict[int, int]) -> dict[str, Any]:
     zero = session.times()[0]
     first, last = track.span_ns or (zero, zero)
@@ -68,9 +76,10 @@ def _track(session: "Session", track: "Track", processes: dict[int, int]) -> dic
     return {
         "track": track.number,
         "kind": track.kind,
-        "name": TRACK_NAMES[track.kind],
+        "name": TRACK_NAMES[track.kind] if track.cpu is None else f"CPU {track.cpu}",
         "thread": track.thread_id,
         "process": process,
+        "cpu": track.cpu,
         "depths": len(track.slices),
         "slices": sum(track.slices),
         "first_ns": first - zero,

@@ -21,7 +21,9 @@ export function ramp(isDark) {
   });
 }
 
-/** The step of a value; the root makes small values visible. */
-export function stepOf(value, most) {
-  return value > 0 ? Math.min(STEPS - 1, Math.max(1, Math.round((value / most) ** 0.6 * (STEPS - 1)))) : 0;
+/** The step of a value. The root makes small values visible; numbers of calls differ by orders of magnitude, so they have the logarithm. */
+export function stepOf(value, most, isLogarithmic = false) {
+  if (value <= 0) return 0;
+  const share = isLogarithmic ? Math.log1p(value) / Math.log1p(most) : (value / most) ** 0.6;
+  return Math.min(STEPS - 1, Math.max(1, Math.round(share * (STEPS - 1))));
 }

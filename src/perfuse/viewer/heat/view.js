@@ -11,14 +11,15 @@ import { PaneCanvas } from "../widgets/pane_canvas.js";
 import { SvgContext } from "../widgets/svg_context.js";
 import { ramp, stepOf } from "./ramp.js";
 
-const LEFT = 118;
+const LEFT = 64;
+const WIDEST_LEFT = 220;
 const BOTTOM = 26;
 const TOP = 6;
 const MOST_COLUMNS = 1200;
 const HOTTEST = 20;
 const LONG_NS = 4e9;
 const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
-const KINDS = [["seconds", "offset in the second"], ["threads", "thread"], ["origins", "origin of code"], ["tiers", "tier"], ["latency", "length of calls"]];
+const KINDS = [["seconds", "offset in the second"], ["threads", "thread"], ["processes", "process"], ["processors", "processor"], ["origins", "origin of code"], ["tiers", "tier"], ["latency", "length of calls"]];
 
 /** The heat map. Dragging selects cells; with Shift it selects what to compare with. */
 export class HeatView {
@@ -37,7 +38,7 @@ export class HeatView {
       label: `${HOTTEST} hottest cells`, empty: "Nothing was recorded.",
       columns: [
         { key: "time", label: "Hottest cells", text: ({ column, row }) => momentText(this.timeOf(column, row), this.cellLength), value: ({ column, row }) => this.timeOf(column, row), hint: ({ row }) => this.rowLabel(row) },
-        { key: "value", label: "Amount", number: true, sort: true, width: "7rem", text: ({ value }) => weightText(value, this.heat.unit), value: ({ value }) => value, share: ({ value }) => value / this.most },
+        { key: "value", label: "Amount", number: true, sort: true, width: "8.5rem", text: ({ value }) => weightText(value, this.heat.unit), value: ({ value }) => value, share: ({ value }) => value / this.most },
       ],
       onOpen: (cell) => this.selectCells(cell, cell, false),
     });
@@ -72,6 +73,7 @@ export class HeatView {
     const { from, to, ...selection } = filtered ? this.app.selection() : this.app.unfiltered();
     const key = JSON.stringify([kind, column, selection, state.function]);
     if (key !== this.shown) {
+      if (this.app.overview.has.timeline) await this.app.timeline();
       const symbol = kind === "latency" ? await this.symbolOf(state.function) : undefined;
       const answer = await this.app.server.columns("heat", { kind, column_ns: column, rows, ...selection, symbol }, { latest: "heat" });
       this.heat = kind === "seconds" ? answer : cropped(answer, kind === "latency");
@@ -109,7 +111,7 @@ export class HeatView {
     const colours = ramp(this.palette.isDark);
     const bar = h("span.ramp-bar");
     bar.style.background = `linear-gradient(to right, ${colours.filter((_, at) => at % 7 === 0).join(", ")})`;
-    this.legend.replaceChildren("0 ", bar, ` ${weightText(this.most, this.heat.unit)} a cell`);
+    this.legend.replaceChildren("0 ", bar, ` ${weightText(this.most, this.heat.unit)} a cell${this.isLogarithmic ? ", logarithmic" : ""}`);
     this.legend.ariaLabel = `Colours from 0 to ${weightText(this.most, this.heat.unit)} a cell`;
   }
 
@@ -143,9 +145,17 @@ export class HeatView {
     return this.isSeconds ? "" : visible(String(label));
   }
 
+  /** Room for the names of rows: as much as they need, at most a third of the picture. */
+  leftOf(context, width) {
+    context.font = FONT;
+    const labels = Array.from({ length: Math.min(this.heat.rows_num, 200) }, (_, row) => this.rowLabel(row));
+    const widest = Math.max(0, ...labels.map((label) => context.measureText(label).width));
+    return Math.max(LEFT, Math.min(Math.ceil(widest) + 14, WIDEST_LEFT, width / 3));
+  }
+
   size(width, height) {
     const { columns_num, rows_num } = this.heat;
-    const [wide, high] = [width - LEFT - 8, height - TOP - BOTTOM];
+    const [wide, high] = [width - this.left - 8, height - TOP - BOTTOM];
     // Few cells are not blown up to bars.
     return { cellWidth: Math.min(wide / columns_num, 24), cellHeight: Math.min(high / rows_num, this.isSeconds ? high / rows_num : 28) };
   }
@@ -155,6 +165,7 @@ export class HeatView {
     context.fillStyle = palette.page;
     context.fillRect(0, 0, width, height);
     if (!heat) return;
+    this.left = this.leftOf(context, width);
     const { cellWidth, cellHeight } = this.size(width, height);
     const { columns_num: numColumns, rows_num: numRows, columns: { cells } } = heat;
     const colours = ramp(palette.isDark);
@@ -164,24 +175,28 @@ export class HeatView {
     if (context instanceof SvgContext) {
       for (let at = 0; at < cells.length; at++) {
         if (!cells[at]) continue;
-        context.fillStyle = colours[stepOf(cells[at], this.most)];
-        context.fillRect(LEFT + (at % numColumns) * cellWidth, TOP + line(Math.floor(at / numColumns)) * cellHeight, cellWidth, cellHeight);
+        context.fillStyle = colours[stepOf(cells[at], this.most, this.isLogarithmic)];
+        context.fillRect(this.left + (at % numColumns) * cellWidth, TOP + line(Math.floor(at / numColumns)) * cellHeight, cellWidth, cellHeight);
       }
     } else {
       const values = colours.map((colour) => rgb(colour));
       const image = new ImageData(numColumns, numRows);
       for (let at = 0; at < cells.length; at++) {
-        const [r, g, b] = values[stepOf(cells[at], this.most)];
+        const [r, g, b] = values[stepOf(cells[at], this.most, this.isLogarithmic)];
         const to = 4 * (line(Math.floor(at / numColumns)) * numColumns + (at % numColumns));
         image.data.set([r, g, b, 255], to);
       }
       const small = new OffscreenCanvas(numColumns, numRows);
       small.getContext("2d").putImageData(image, 0, 0);
       context.imageSmoothingEnabled = false;
-      context.drawImage(small, LEFT, TOP, wide, high);
+      context.drawImage(small, this.left, TOP, wide, high);
     }
     this.drawAxes(context, cellWidth, cellHeight, line);
     this.drawSelections(context, cellWidth, cellHeight, high);
+  }
+
+  get isLogarithmic() {
+    return this.kind === "latency";
   }
 
   get isUpwards() {
@@ -199,13 +214,13 @@ export class HeatView {
     for (let row = 0; row < numRows; row++) {
       if (row % (this.isSeconds ? Math.max(every, 5) : every)) continue;
       const label = this.isSeconds ? momentText(row * heat.row_ns, heat.row_ns) : this.rowLabel(row);
-      context.fillText(cut(context, label, LEFT - 12), LEFT - 6, TOP + (line(row) + 0.5) * cellHeight);
+      context.fillText(cut(context, label, this.left - 12), this.left - 6, TOP + (line(row) + 0.5) * cellHeight);
     }
     context.textAlign = "left";
     const step = tickStep((heat.column_ns / cellWidth) * 90);
     const end = numColumns * heat.column_ns;
     for (let time = 0; time < end; time += step) {
-      const x = LEFT + (time / heat.column_ns) * cellWidth;
+      const x = this.left + (time / heat.column_ns) * cellWidth;
       context.fillRect(Math.round(x), TOP + numRows * cellHeight, 1, 5);
       context.fillText(momentText(time, step), x + 3, TOP + numRows * cellHeight + 14);
     }
@@ -215,7 +230,7 @@ export class HeatView {
     const { heat, palette, app } = this;
     for (const [range, colour] of [[app.state.base, palette.base], [app.state.range, palette.accent]]) {
       if (!range) continue;
-      const x = (time) => LEFT + (time / heat.column_ns) * cellWidth;
+      const x = (time) => this.left + (time / heat.column_ns) * cellWidth;
       context.strokeStyle = colour;
       context.lineWidth = 2;
       context.strokeRect(x(range[0]), TOP - 2, Math.max(2, x(range[1]) - x(range[0])), high + 4);
@@ -228,7 +243,7 @@ export class HeatView {
       const rows = this.isUpwards ? [a, b].map(({ row }) => heat.rows_num - 1 - row) : [a.row, b.row];
       const single = a === b;
       const [top, bottom] = single || this.isSeconds ? [Math.min(...rows), Math.max(...rows) + 1] : [0, heat.rows_num];
-      context.strokeRect(LEFT + left * cellWidth, TOP + top * cellHeight, (right - left) * cellWidth, (bottom - top) * cellHeight);
+      context.strokeRect(this.left + left * cellWidth, TOP + top * cellHeight, (right - left) * cellWidth, (bottom - top) * cellHeight);
     }
   }
 
@@ -236,7 +251,7 @@ export class HeatView {
     if (!this.heat) return null;
     const box = this.canvasHost.getBoundingClientRect();
     const { cellWidth, cellHeight } = this.size(this.pane.width, this.pane.height);
-    const column = Math.floor((event.clientX - box.left - LEFT) / cellWidth);
+    const column = Math.floor((event.clientX - box.left - this.left) / cellWidth);
     const drawn = Math.floor((event.clientY - box.top - TOP) / cellHeight);
     const row = this.isUpwards ? this.heat.rows_num - 1 - drawn : drawn;
     const inside = column >= 0 && column < this.heat.columns_num && row >= 0 && row < this.heat.rows_num;
@@ -250,6 +265,7 @@ export class HeatView {
     if (range[1] <= range[0]) return;
     const part = { [isBase ? "base" : "range"]: range };
     if (this.kind === "threads" && a.row === b.row && !isBase && this.heat.keys) part.threads = [this.heat.keys[a.row]];
+    if (this.kind === "processes" && a.row === b.row && !isBase && this.heat.keys) part.processes = [this.heat.keys[a.row]];
     this.app.change(part);
     this.app.announce(`${isBase ? "To compare with" : "Selected"}: ${rangeText(range)}`);
   }

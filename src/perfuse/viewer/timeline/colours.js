@@ -39,6 +39,11 @@ export class Colours {
     return this.named[nameHash(name ?? "") % this.named.length];
   }
 
+  /** The colour of a thread on a processor, or of the state of a thread: one that sleeps is not conspicuous. */
+  ofLabel(name) {
+    return name === "sleeping" ? this.palette.dimmed : this.ofName(name);
+  }
+
   /** The pixel of a colour at an opacity between 0 and 1, in the order of an ImageData. */
   pixel(colour, opacity = 1) {
     let levels = this.mixed.get(colour);

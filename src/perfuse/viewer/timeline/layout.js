@@ -10,7 +10,9 @@ const COUNTER = 40;
 const GAP = 4;
 /** Lanes whose boxes have no length of their own. */
 const MOMENTS = new Set(["compile", "instants"]);
-const LANES = { gc: "garbage collection", jit: "JIT compiler", lock: "locks", custom: "markers", compile: "JIT code by tier", instants: "events" };
+const LANES = { gc: "garbage collection", jit: "JIT compiler", lock: "locks", custom: "markers", compile: "JIT code by tier", instants: "events", state: "states" };
+/** More of them are folded at first. */
+const FEW_PROCESSORS = 8;
 
 /**
  * Rows of the timeline.
@@ -25,15 +27,17 @@ export function layoutRows({ tracks, counters }, overview, { isOpen, only }) {
     top += row.height + (row.kind === "process" ? 0 : GAP);
   };
   const threads = new Map(overview.threads.map((thread) => [thread.thread, thread]));
-  const processes = [...new Set([...overview.processes.map(({ process }) => process), ...tracks.map(({ process }) => process), ...counters.map(({ process }) => process)])];
+  // Processors are of no process, and first.
+  const processes = [...new Set([...(tracks.some(isOfProcessor) ? [null] : []), ...overview.processes.map(({ process }) => process), ...tracks.map(({ process }) => process), ...counters.map(({ process }) => process)])];
   const names = new Map(overview.processes.map(({ process, name, pid }) => [process, `${visible(name ?? "process")} ${pid ?? ""}`.trim()]));
   for (const process of processes) {
     if (only.processes && !only.processes.includes(process)) continue;
     const own = tracks.filter((track) => track.process === process && (!only.threads || track.thread === null || only.threads.includes(track.thread)));
     const ownCounters = counters.filter((counter) => counter.process === process);
     if (!own.length && !ownCounters.length) continue;
-    const open = isOpen(`process ${process}`, true);
-    if (processes.length > 1) add({ kind: "process", key: `process ${process}`, label: names.get(process) ?? (process === null ? "all processes" : `process ${process}`), height: HEADING, open });
+    const open = isOpen(`process ${process}`, own.filter(isOfProcessor).length <= FEW_PROCESSORS);
+    const ofNone = own.some(isOfProcessor) ? "processors" : "all processes";
+    if (processes.length > 1) add({ kind: "process", key: `process ${process}`, label: names.get(process) ?? (process === null ? ofNone : `process ${process}`), height: HEADING, open });
     if (processes.length > 1 && !open) continue;
     for (const track of own.filter(({ thread }) => thread === null)) add(trackRow(track, null, isOpen, rows));
     for (const counter of ownCounters) {
@@ -47,6 +51,10 @@ export function layoutRows({ tracks, counters }, overview, { isOpen, only }) {
     }
   }
   return { rows, height: top };
+}
+
+function isOfProcessor({ kind }) {
+  return kind === "cpu";
 }
 
 function isLane({ kind }) {
@@ -63,7 +71,7 @@ function trackRow(track, thread, isOpen, before) {
   const label = lane ? visible(track.name || lane) : visible(thread?.label ?? track.name ?? "thread");
   const detail = lane ? (thread && isFirstOfThread ? visible(thread.label ?? "") : "") : track.kind === "samples" ? "sampled" : "";
   return {
-    kind: "track", key, track, label, detail, lane: Boolean(lane), moments: MOMENTS.has(track.kind),
+    kind: "track", key, track, label, detail, lane: Boolean(lane), byName: isOfProcessor(track) || track.kind === "state", moments: MOMENTS.has(track.kind),
     height: open ? track.depths * BOX : FOLDED, open: foldable ? open : null, depths: open ? track.depths : 1,
   };
 }

@@ -187,10 +187,10 @@ export class RowsPainter {
     }
   }
 
-  colourOf({ symbol }) {
+  colourOf({ symbol }, row) {
     const { flags } = this.look;
     if (flags) return flags[symbol] ? this.palette.match : this.palette.dimmed;
-    return this.colours.of(symbol);
+    return row.byName ? this.colours.ofLabel(this.symbols.names[symbol]) : this.colours.of(symbol);
   }
 
   /** Boxes as lines of pixels, one for each depth, stretched: 10,000 boxes take milliseconds. */
@@ -210,7 +210,7 @@ export class RowsPainter {
       if (to <= from) continue;
       if (box.right - box.left >= NARROWEST_EDGE) to -= Math.round(ratio);
       const line = (box.depth - first) * wide;
-      pixels.fill(this.colours.pixel(this.colourOf(box), box.share), line + from, line + Math.max(to, from + 1));
+      pixels.fill(this.colours.pixel(this.colourOf(box, row), box.share), line + from, line + Math.max(to, from + 1));
     }
     target.clearRect(0, 0, this.raster.width, high);
     target.putImageData(image, 0, 0);
@@ -220,9 +220,9 @@ export class RowsPainter {
     for (let depth = first; depth < end; depth++) context.fillRect(0, top + (depth + 1) * size - 1, width, 1);
   }
 
-  paintShapes(context, boxes, top, size) {
+  paintShapes(context, boxes, top, size, row) {
     for (const box of boxes) {
-      context.fillStyle = this.colourOf(box);
+      context.fillStyle = this.colourOf(box, row);
       context.globalAlpha = 0.22 + 0.78 * Math.min(1, box.share);
       const gap = box.right - box.left >= NARROWEST_EDGE ? 1 : 0;
       context.fillRect(box.left, top + box.depth * size, box.right - box.left - gap, size - 1);

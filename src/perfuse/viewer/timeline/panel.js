@@ -20,7 +20,7 @@ export class Panel {
       label: "Longest in sight",
       empty: "Nothing is in sight.",
       columns: [
-        { key: "name", label: "Longest in sight", sort: true, text: ({ box }) => view.symbols.name(box.symbol), swatch: ({ box }) => view.colours.of(box.symbol) },
+        { key: "name", label: "Longest in sight", sort: true, text: ({ box }) => view.symbols.name(box.symbol), swatch: ({ row, box }) => (row.byName ? view.colours.ofLabel(view.symbols.name(box.symbol)) : view.colours.of(box.symbol)) },
         { key: "start", label: "Start", number: true, width: "8rem", sort: true, text: ({ box }) => momentText(box.start, view.scale.perPixel), value: ({ box }) => box.start },
         { key: "duration", label: "Duration", number: true, width: "6.5rem", sort: true, text: ({ box }) => lengthText(box.duration), value: ({ box }) => box.duration },
         { key: "count", label: "Calls", number: true, width: "5rem", sort: true, text: ({ box }) => box.count.toLocaleString("en-US"), value: ({ box }) => box.count, title: "How many calls the box stands for: too short to be drawn one by one" },

@@ -17,9 +17,9 @@ export class Strip {
     this.slider = h("div.strip-slider", { role: "slider", tabIndex: 0, "aria-label": "Time in sight", "aria-valuemin": "0", onkeydown: key });
     host.append(this.slider);
     this.bind();
-    this.load();
   }
 
+  /** Loads the activity; the timeline is computed by then. */
   async load() {
     const { has } = this.app.overview;
     if (!has.samples && !has.calls) return;

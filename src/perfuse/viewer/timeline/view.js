@@ -91,16 +91,12 @@ export class TimelineView {
 
   async load() {
     const { app } = this;
-    let answer = await app.server.json("timeline");
-    if (answer.state === "computing" || answer.state === "waiting") this.host.prepend(this.waiting = note("The timeline is being computed…"));
-    while (answer.state === "computing" || answer.state === "waiting") {
-      await new Promise((resolve) => setTimeout(resolve, WAIT_MS));
-      answer = await app.server.json("timeline");
-    }
+    const answer = await app.timeline(() => this.waiting ?? this.host.prepend(this.waiting = note("The timeline is being computed…")));
     this.waiting?.remove();
-    this.timeline = answer;
     await this.symbols.load();
     this.colours.update();
+    this.timeline = answer;
+    this.strip.load();
   }
 
   matching(text) {
@@ -145,7 +141,7 @@ export class TimelineView {
   }
 
   paint() {
-    if (!this.timeline) return;
+    if (!this.rows) return;
     this.pane.request();
     this.headers.place(this.scroll);
     const [from, to] = this.window;
@@ -155,7 +151,7 @@ export class TimelineView {
   }
 
   draw(context, width, height) {
-    if (!this.timeline) {
+    if (!this.rows) {
       context.fillStyle = this.palette.page;
       return context.fillRect(0, 0, width, height);
     }
@@ -234,7 +230,7 @@ export class TimelineView {
     const lines = row.moments
       ? [["at", momentText(box.start, this.scale.perPixel)]]
       : [["starts", momentText(box.start, this.scale.perPixel)], [many ? "longest" : "duration", lengthText(box.duration)]];
-    if (many) lines.unshift([row.moments ? "events" : "calls", `${box.count.toLocaleString("en-US")}${row.moments ? "" : `, ${lengthText(box.busy)} together`}`]);
+    if (many) lines.unshift([row.moments ? "events" : row.track.kind === "calls" ? "calls" : "times", `${box.count.toLocaleString("en-US")}${row.moments ? "" : `, ${lengthText(box.busy)} together`}`]);
     lines.push(["tier", this.symbols.tier[box.symbol]], ["source", this.symbols.place(box.symbol)], ["module", this.symbols.module[box.symbol]]);
     this.hint.show(this.symbols.name(box.symbol), lines, x + left, y + top);
   }

@@ -24,7 +24,7 @@ export class SlowestView {
         time("duration_ns", "Duration", { share: ({ duration_ns }) => duration_ns / (this.longest || 1) }), time("self_ns", "Self"),
         time("start_ns", "Start", { text: ({ start_ns, duration_ns }) => momentText(start_ns, Math.max(1, duration_ns / 100)) }),
         { key: "thread", label: "Thread", width: "12rem", text: (slice) => this.threadOf(slice) },
-        { key: "depth", label: "Depth", number: true, width: "4rem", text: ({ depth }) => String(depth), sort: true, value: ({ depth }) => depth },
+        { key: "depth", label: "Depth", number: true, width: "5rem", text: ({ depth }) => String(depth), sort: true, value: ({ depth }) => depth },
         { key: "name", label: "Function", text: ({ name }) => visible(name ?? ""), hint: ({ place }) => visible(place ?? "") },
       ],
       onOpen: (slice) => this.open(slice),
@@ -41,7 +41,7 @@ export class SlowestView {
     if (document.activeElement !== this.search) this.search.value = state.of ?? "";
     const key = app.selectionKey() + (state.of ?? "");
     if (key === this.shown) return;
-    this.tracks ??= (await app.server.json("timeline")).tracks;
+    this.tracks ??= (await app.timeline()).tracks;
     const answer = await app.server.json("slowest", { ...app.unfiltered(), function: state.of, limit: SHOWN }, { latest: "slowest" });
     this.shown = key;
     this.command = answer.command;

@@ -1,0 +1,144 @@
+//! Processors: which thread was on each of them, from context switches, else from samples, else from calls.
+
+use rustc_hash::FxHashMap;
+
+use super::runs::{TimedSample, usual_gap_ns};
+
+/// The longest time between two events of a thread that are one stint although nothing was recorded between.
+const MAX_GAP_NS: i64 = 1_000_000;
+
+/// A time that a thread was seen on a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stint {
+    /// Number of the processor.
+    pub cpu: u32,
+    /// Thread.
+    pub thread_id: u32,
+    /// Start on the profile's clock.
+    pub start_ns: i64,
+    /// Its end.
+    pub end_ns: i64,
+}
+
+/// The stints of events that are given thread by thread.
+#[derive(Debug, Default)]
+pub struct Stints {
+    /// By processor. The last of each is extended while its thread goes on.
+    of: FxHashMap<u32, Vec<Stint>>,
+}
+
+impl Stints {
+    /// Adds events of one thread on one processor, from the first to the last of them.
+    pub fn add(&mut self, cpu: u32, thread_id: u32, start_ns: i64, end_ns: i64) {
+        let stints = self.of.entry(cpu).or_default();
+        if let Some(last) = stints.last_mut().filter(|last| last.thread_id == thread_id)
+            && (last.start_ns..last.end_ns.saturating_add(MAX_GAP_NS)).contains(&start_ns)
+        {
+            last.end_ns = last.end_ns.max(end_ns);
+            return;
+        }
+        stints.push(Stint { cpu, thread_id, start_ns, end_ns: end_ns.max(start_ns) });
+    }
+
+    /// The stints, by processor and time. Those of a thread are one where no other thread begins between them.
+    #[must_use]
+    pub fn finish(self) -> Vec<Stint> {
+        let mut all: Vec<Stint> = self.of.into_values().flatten().collect();
+        all.sort_by_key(|stint| (stint.cpu, stint.start_ns, stint.thread_id));
+        let mut joined: Vec<Stint> = Vec::new();
+        for stint in all {
+            match joined.last_mut() {
+                Some(last) if (last.cpu, last.thread_id) == (stint.cpu, stint.thread_id) => {
+                    last.end_ns = last.end_ns.max(stint.end_ns);
+                }
+                _ => joined.push(stint),
+            }
+        }
+        joined
+    }
+}
+
+/// The stints of samples: consecutive samples of one thread on a processor. A sample lasts until the next one on its processor, at
+/// most twice the usual distance of samples there.
+pub(super) fn sampled_stints(samples: &[TimedSample]) -> Vec<Stint> {
+    let mut of: Vec<(u32, TimedSample)> =
+        samples.iter().filter_map(|sample| Some((sample.cpu?, *sample))).collect();
+    of.sort_by_key(|(cpu, sample)| (*cpu, sample.ts_ns));
+    let mut stints: Vec<Stint> = Vec::new();
+    for on_processor in of.chunk_by(|a, b| a.0 == b.0) {
+        let samples: Vec<TimedSample> = on_processor.iter().map(|(_, sample)| *sample).collect();
+        let gap_ns = usual_gap_ns(&samples).saturating_mul(2);
+        for (&(cpu, sample), next) in
+            on_processor.iter().zip(on_processor.iter().skip(1).map(Some).chain([None]))
+        {
+            let longest = sample.ts_ns.saturating_add(gap_ns);
+            let end_ns = match next {
+                Some((_, next)) => next.ts_ns.min(longest),
+                None => sample.ts_ns.saturating_add(gap_ns / 2),
+            };
+            let goes_on = |last: &&mut Stint| {
+                last.cpu == cpu && last.thread_id == sample.thread_id && last.end_ns >= sample.ts_ns
+            };
+            match stints.last_mut().filter(goes_on) {
+                Some(last) => last.end_ns = last.end_ns.max(end_ns),
+                None => {
+                    stints.push(Stint { cpu, thread_id: sample.thread_id, start_ns: sample.ts_ns, end_ns })
+                }
+            }
+        }
+    }
+    stints
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stint(cpu: u32, thread_id: u32, start_ns: i64, end_ns: i64) -> Stint {
+        Stint { cpu, thread_id, start_ns, end_ns }
+    }
+
+    fn samples(of: &[(i64, u32, Option<u32>)]) -> Vec<TimedSample> {
+        of.iter().map(|&(ts_ns, thread_id, cpu)| TimedSample::without_stack(ts_ns, thread_id, cpu)).collect()
+    }
+
+    #[test]
+    fn events_of_a_thread_are_one_stint_until_another_thread_begins() {
+        let mut stints = Stints::default();
+        stints.add(0, 7, 0, 10);
+        stints.add(0, 7, 10, 30);
+        // Long after, and nothing else in between.
+        stints.add(0, 7, 9_000_000, 9_000_050);
+        stints.add(1, 8, 5, 6);
+        // Given later, but earlier than the end of thread 7.
+        stints.add(0, 9, 4_000_000, 4_000_001);
+        assert_eq!(
+            stints.finish(),
+            [
+                stint(0, 7, 0, 30),
+                stint(0, 9, 4_000_000, 4_000_001),
+                stint(0, 7, 9_000_000, 9_000_050),
+                stint(1, 8, 5, 6)
+            ]
+        );
+    }
+
+    #[test]
+    fn samples_last_until_the_next_one_of_their_processor() {
+        let found = sampled_stints(&samples(&[
+            (0, 7, Some(0)),
+            (10, 7, Some(0)),
+            (20, 8, Some(0)),
+            (30, 7, Some(1)),
+            (30, 8, Some(0)),
+            // After a gap, which ends the stint after twice the usual distance.
+            (90, 8, Some(0)),
+            (100, 8, None),
+        ]));
+        let only = 30 + 1_000_000;
+        assert_eq!(
+            found,
+            [stint(0, 7, 0, 20), stint(0, 8, 20, 50), stint(0, 8, 90, 100), stint(1, 7, 30, only)]
+        );
+    }
+}
