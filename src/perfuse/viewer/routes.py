@@ -70,6 +70,7 @@ QUESTIONS: Mapping[str, tuple[str, str]] = {
     "code": ("code", "code"),
     "code/timeline": ("code", "over_time"),
     "code/space": ("code", "space"),
+    "code/life": ("code", "life"),
     "files": ("inputs", "inputs"),
     "tables": ("sql", "tables"),
 }

@@ -13,6 +13,7 @@ SORTS = {
     "compilations": "num DESC, bytes DESC, name",
     "size": "bytes DESC, name",
     "time": "first_ns, name",
+    "again": "again DESC, num DESC, name",
     "name": "name",
 }
 MOST_FUNCTIONS = 500
@@ -40,7 +41,7 @@ def _selects(part: Selected) -> tuple[str, dict[str, Any]]:
 
 
 def code(session: "Session", parameters: Parameters) -> dict[str, Any]:
-    """Functions with all their compilations, by page."""
+    """Functions with all their compilations, by page; `num_again` counts those in a tier that a function had before."""
     _require(session)
     part = selected(session, parameters)
     sort, pattern = parameters.choice("sort", tuple(SORTS)), parameters.text("q")
@@ -52,6 +53,7 @@ def code(session: "Session", parameters: Parameters) -> dict[str, Any]:
         values["pattern"] = pattern
     grouped = (
         "SELECT f.name AS name, f.path AS path, f.line AS line, count(*) AS num, sum(c.size_bytes) AS bytes,"
+        f" count(*) - count(DISTINCT ({TIER}, c.process_id)) AS again,"
         " min(c.create_ns) AS first_ns, list(c.code_object_id ORDER BY c.create_ns, c.code_object_id) AS ids"
         f" FROM code_objects c JOIN functions f USING (function_id) WHERE {condition}"
         " GROUP BY f.name, f.path, f.line"
@@ -75,9 +77,10 @@ def code(session: "Session", parameters: Parameters) -> dict[str, Any]:
                 "line": line,
                 "bytes": int(size),
                 "num_compilations": count,
+                "num_again": again,
                 "compilations": [compilations[key] for key in ids[:MOST_COMPILATIONS]],
             }
-            for name, path, line, count, size, _, ids in rows
+            for name, path, line, count, size, again, _, ids in rows
         ],
         "tiers": [{"tier": tier, "num": count, "bytes": int(size)} for tier, count, size in tiers],
         **part.command("report"),
@@ -85,7 +88,7 @@ def code(session: "Session", parameters: Parameters) -> dict[str, Any]:
 
 
 def _compilations(session: "Session", keys: list[int]) -> dict[int, dict[str, Any]]:
-    """Compilations by key. One is a deoptimisation where the compilation before it was in a higher tier."""
+    """Compilations by key."""
     if not keys:
         return {}
     zero = session.times()[0] if session.has_times() else 0
@@ -106,6 +109,44 @@ def _compilations(session: "Session", keys: list[int]) -> dict[int, dict[str, An
             "process": process,
         }
     return found
+
+
+def life(session: "Session", parameters: Parameters) -> dict[str, Any]:
+    """When code ran: samples whose innermost frame is in code `codes`, by part of the time."""
+    _require(session)
+    part = selected(session, parameters)
+    codes = parameters.keys("codes") or ()
+    buckets = parameters.count("buckets", 200, least=1, most=2000)
+    start, end = part.time_ns if session.has_times() else _code_span(session)
+    width = max(1, -(-(end - start) // buckets))
+    event = part.event or next((one.name for one in session.events() if not one.is_sum), None)
+    rows: list[tuple[int, int, int, int, int]] = []
+    if codes and event is not None:
+        rows = part.profile.sql(
+            "SELECT f.code_object_id, (s.ts_ns - $start) // $width, count(*), min(s.ts_ns), max(s.ts_ns)"
+            " FROM samples s JOIN stacks USING (stack_id) JOIN frames f USING (frame_id)"
+            f" WHERE f.code_object_id IN ({', '.join(map(str, codes))}) AND s.event::VARCHAR = $event GROUP BY 1, 2",
+            {"start": start, "width": width, "event": event},
+        ).fetchall()
+    zero = session.times()[0] if session.has_times() else start
+    found: dict[int, dict[str, Any]] = {}
+    for code_object, bucket, count, first, last in sorted(rows):
+        of = found.setdefault(
+            code_object,
+            {"code": code_object, "samples": 0, "first_ns": first - zero, "last_ns": 0, "buckets": [], "counts": []},
+        )
+        of["samples"] += count
+        of["last_ns"] = last - zero
+        of["buckets"].append(bucket)
+        of["counts"].append(count)
+    return {
+        "from": start - zero,
+        "to": start - zero + width * buckets,
+        "bucket_ns": width,
+        "event": event,
+        "codes": list(found.values()),
+        **part.command("report"),
+    }
 
 
 def over_time(session: "Session", parameters: Parameters) -> dict[str, Any]:

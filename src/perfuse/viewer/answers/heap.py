@@ -126,21 +126,22 @@ def dominated(session: "Session", parameters: Parameters) -> dict[str, Any]:
 
 
 def object_at(session: "Session", parameters: Parameters) -> dict[str, Any]:
-    """An object, a path from a root to it, and its references in both directions."""
+    """An object, a path from a root to it, and its references in both directions, by page."""
     heap = _heap(session, parameters)
     address = parameters.address("address")
     limit = parameters.count("limit", 100, most=MOST_OBJECTS)
+    offset = parameters.count("offset", 0, most=10**6)
     assert address is not None
     found = heap.retained(address)
-    num_from, of = heap.references(address, limit)
-    num_to, to = heap.references(address, limit, to=True)
+    num_from, of = heap.references(address, offset + limit)
+    num_to, to = heap.references(address, offset + limit, to=True)
     return {
         "object": _object(found),
         **_path(heap.path_to_root(address)),
         "num_refers_to": num_from,
-        "refers_to": list(map(_reference, of)),
+        "refers_to": list(map(_reference, of[offset:])),
         "num_referred_by": num_to,
-        "referred_by": list(map(_reference, to)),
+        "referred_by": list(map(_reference, to[offset:])),
         **_command(session),
     }
 
@@ -194,9 +195,11 @@ def growth(session: "Session", parameters: Parameters) -> dict[str, Any]:
     limit = parameters.count("limit", 100, most=MOST_OBJECTS)
     key = heap.snapshot.snapshot_id, since.snapshot.snapshot_id
     changes = session.kept(("heap-growth", *key), lambda: heap.growth(since))
+    classes = session.kept(("heap-types", heap.snapshot.snapshot_id), heap.classes)
+    type_ids = {one.type: one.type_id for one in classes}
     return {
         "num": len(changes),
-        "rows": [_growth(one) for one in changes[:limit]],
+        "rows": [{**_growth(one), "type_id": type_ids.get(one.type)} for one in changes[:limit]],
         "new_objects": [_object(one) for one in heap.new_objects(since, 20)],
         **_command(session),
     }

@@ -4,6 +4,8 @@ import { visible, weightText } from "../flame/format.js";
 import { facts, h, note } from "../widgets/dom.js";
 import { PagedGrid } from "../widgets/paged_grid.js";
 
+const PAGE = 500;
+
 /** The right side of the heap explorer. */
 export class Inspector {
   constructor(host, app) {
@@ -46,22 +48,38 @@ export class Inspector {
     if (rows.length) host.replaceChildren(h("h3", {}, "Paths from roots"), h("ul", { "aria-label": "Paths from roots, merged by type" }, rows));
   }
 
+  async page(snapshot, address, name, offset) {
+    return (await this.app.server.json("heap/object", { snapshot, address, offset, limit: PAGE }))[name];
+  }
+
+  /** A button that appends the next page to a list, until all is there. */
+  moreButton(list, num, ask, item) {
+    const left = () => `${(num - list.children.length).toLocaleString("en-US")} more`;
+    const button = h("button", { onclick: () => this.app.run(this.app.view, async () => {
+      const rows = await ask(list.children.length);
+      list.append(...rows.map(item));
+      button.textContent = left();
+      if (!rows.length || list.children.length >= num) button.remove();
+    }) }, left());
+    return button;
+  }
+
   async showObject(snapshot, address) {
     const answer = await this.app.server.json("heap/object", { snapshot, address }, { latest: "object" });
     const { object, root, path } = answer;
     const link = (each) => h("button.link", { title: each.address, onclick: () => this.app.change({ object: each.address }) }, visible(each.type ?? each.address));
-    const references = (title, rows, num) => [
-      h("h3", {}, `${title} (${Number(num ?? rows?.length ?? 0).toLocaleString("en-US")})`),
-      rows?.length ? h("ul.references", { "aria-label": title }, rows.map((each) => h("li", {}, link(each), h("small", {}, ` ${each.address}${each.field_offset === null || each.field_offset === undefined ? "" : ` at offset ${each.field_offset}`}`)))) : h("p.note", {}, "none"),
-      num > (rows?.length ?? 0) ? h("p.more", {}, `and ${(num - rows.length).toLocaleString("en-US")} more`) : "",
-    ];
+    const item = (each) => h("li", {}, link(each), h("small", {}, ` ${each.address}${each.field_offset === null || each.field_offset === undefined ? "" : ` at offset ${each.field_offset}`}`));
+    const references = (title, name, num) => {
+      const list = h("ul.references", { "aria-label": title }, answer[name].map(item));
+      return [h("h3", {}, `${title} (${num.toLocaleString("en-US")})`), num ? list : h("p.note", {}, "none"), num > answer[name].length ? this.moreButton(list, num, (offset) => this.page(snapshot, address, name, offset), item) : ""];
+    };
     const rootText = root ? visible(root.text ?? root.kind ?? "") : "";
     this.host.replaceChildren(
       h("h2", {}, visible(object.type ?? "object")),
       facts([["address", object.address], ["size", weightText(object.bytes, "bytes")], ["retained", object.retained_bytes === null || object.retained_bytes === undefined ? "" : weightText(object.retained_bytes, "bytes")], ["generation", object.generation === undefined ? "" : String(object.generation ?? "")], ["root", rootText]]),
       h("h3", {}, "Path from a root"),
       path?.length ? h("ol.path", { "aria-label": "Path from a root" }, rootText ? h("li", {}, h("em", {}, rootText)) : "", path.map((each) => h("li", {}, link(each), h("small", {}, ` ${weightText(each.retained_bytes ?? each.bytes ?? 0, "bytes")}`)))) : h("p.note", {}, "No root reaches it: it is garbage that was not collected yet."),
-      ...references("Refers to", answer.refers_to, answer.num_refers_to), ...references("Referred to by", answer.referred_by, answer.num_referred_by),
+      ...references("Refers to", "refers_to", answer.num_refers_to), ...references("Referred to by", "referred_by", answer.num_referred_by),
     );
     this.app.announce(`${object.type} ${object.address}`);
   }

@@ -108,8 +108,13 @@ export class HeapView {
     const nth = this.snapshots.findIndex(({ snapshot }) => String(snapshot) === since);
     this.facts.textContent = `What changed since snapshot ${nth + 1}.`;
     const { Grid } = await import("../widgets/grid.js");
-    this.grid = new Grid(this.left, {
+    const [table, fresh] = [h("div.grid-host"), h("section.fresh", { "aria-label": "Largest new objects" })];
+    this.left.replaceChildren(table, fresh);
+    const object = ({ address, type, retained_bytes: retained }) => h("li", {}, h("button.link", { title: address, onclick: () => this.app.change({ object: address }) }, visible(type ?? "object")), h("small", {}, ` ${address}, retains ${weightText(retained, "bytes")}`));
+    if (answer.new_objects.length) fresh.append(h("h3", {}, "Largest new objects"), h("ol.plain", {}, answer.new_objects.map(object)));
+    this.grid = new Grid(table, {
       label: "Growth", empty: "Nothing changed.",
+      onSelect: (row) => row.type_id !== null && this.app.change({ type: row.type_id, typename: row.type, object: null }),
       columns: [{ ...signed(bytes("delta_bytes", "Size")), sort: true }, { ...signed(bytes("delta_retained_bytes", "Retained")), sort: true }, { ...signed(count("delta_objects", "Objects")), sort: true }, { ...count("new_objects", "New objects"), sort: true }, { ...bytes("new_bytes", "New size"), sort: true }, typeColumn({ sort: true })],
     });
     this.grid.show(answer.rows);

@@ -8,7 +8,7 @@ import { Hint } from "../widgets/hint.js";
 const BUCKETS = 300;
 const LEFT = 8;
 const BOTTOM = 24;
-const TOP = 22;
+const TOP = 18;
 const PAGE = 4096;
 const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 /** The chart above the table of compiled functions. */
@@ -48,33 +48,32 @@ export class CodeCharts {
 
   drawSeries(context, width, height) {
     const { palette, form, series: { tiers, counts, live_bytes: live } } = this;
-    const num = (form === "live" ? live : (counts[0] ?? [])).length;
-    if (!num) return;
-    const [wide, high] = [width - 2 * LEFT, height - TOP - BOTTOM];
-    const sums = form === "live" ? live : Array.from({ length: num }, (_, at) => counts.reduce((sum, row) => sum + row[at], 0));
-    const most = Math.max(1, ...sums);
-    const base = new Float64Array(num);
+    // Each tier has a strip and a scale of its own: beside thousands of stubs a few optimised functions would not be seen.
     const rows = form === "live" ? [["live code", live]] : tiers.map((tier, nth) => [tier ?? "code", counts[nth]]);
-    let x = LEFT;
-    for (const [name, values] of rows) {
-      const colour = form === "live" ? palette.accent : this.colourOf(name);
-      context.fillStyle = colour;
+    const num = rows[0]?.[1].length;
+    if (!num) return;
+    const [wide, each] = [width - 2 * LEFT, (height - BOTTOM) / rows.length];
+    const label = Math.min(TOP, each / 2);
+    rows.forEach(([name, values], nth) => {
+      const bottom = each * (nth + 1);
+      const most = Math.max(1, ...values);
+      const sum = values.reduce((total, value) => total + value, 0);
+      context.fillStyle = form === "live" ? palette.accent : this.colourOf(name);
+      context.fillRect(LEFT, bottom - each + label / 2 - 5, 10, 10);
       values.forEach((value, at) => {
-        if (!value) return;
-        const [from, to] = [(base[at] / most) * high, ((base[at] + value) / most) * high];
-        base[at] += value;
-        context.fillRect(LEFT + (at / num) * wide, TOP + high - to, Math.max(1, wide / num), to - from);
+        const high = Math.max(2, (value / most) * (each - label - 2));
+        if (value) context.fillRect(LEFT + (at / num) * wide, bottom - high, Math.max(1, wide / num), high);
       });
-      context.fillRect(x, 6, 10, 10);
+      context.fillStyle = palette.edge;
+      context.fillRect(LEFT, bottom - 1, wide, 1);
       context.fillStyle = palette.text;
-      context.fillText(visible(name), x + 15, 11);
-      x += 30 + context.measureText(visible(name)).width;
-    }
-    context.fillStyle = palette.quiet;
-    context.textAlign = "right";
-    context.fillText(form === "live" ? weightText(most, "bytes") : `${most.toLocaleString("en-US")} per ${lengthText(this.app.span / num)}`, width - LEFT, 11);
-    context.textAlign = "left";
-    this.axis(context, wide, TOP + high);
+      context.fillText(form === "live" ? name : `${visible(name)} ${sum.toLocaleString("en-US")}`, LEFT + 15, bottom - each + label / 2);
+      context.fillStyle = palette.quiet;
+      context.textAlign = "right";
+      context.fillText(form === "live" ? `at most ${weightText(most, "bytes")}` : `at most ${most.toLocaleString("en-US")} per ${lengthText(this.app.span / num)}`, width - LEFT, bottom - each + label / 2);
+      context.textAlign = "left";
+    });
+    this.axis(context, wide, height - BOTTOM);
   }
 
   axis(context, wide, top) {

@@ -8,6 +8,7 @@ import { facts, h, note, toggles } from "../widgets/dom.js";
 import { PagedGrid } from "../widgets/paged_grid.js";
 import { PaneCanvas } from "../widgets/pane_canvas.js";
 import { CodeCharts } from "./code_charts.js";
+import { LifeChart, lifeOf, lifeText } from "./life.js";
 
 const WAIT_MS = 150;
 
@@ -25,22 +26,24 @@ export class CodeView {
     this.detail = h("div.inspector", {}, note("Choose a function to see each time it was compiled."));
     host.replaceChildren(this.bar, this.chartHost, h("div.heap-panes", {}, table, this.detail));
     this.charts = new CodeCharts(app, this.palette);
+    this.life = new LifeChart(app, this.palette);
     this.pane = new PaneCanvas(this.chartHost, (context, width, height) => this.charts.draw(context, width, height), { label: "JIT code over time" });
     this.palette.onChange(() => this.pane.request());
     this.charts.bind(this.chartHost, this.pane);
-    const count = (key, label) => ({ key, label, number: true, sort: "server", width: "7rem", text: (row) => row.compilations.length.toLocaleString("en-US"), value: (row) => row.compilations.length });
+    const count = (key, label) => ({ key, label, number: true, sort: "server", width: "8rem", text: (row) => row.compilations.length.toLocaleString("en-US"), value: (row) => row.compilations.length });
     this.grid = new PagedGrid(table, {
       label: "Functions that were compiled", sort: "compilations", empty: "No function matches.",
       columns: [
         count("compilations", "Compilations"),
+        { key: "again", label: "Again", title: "Compilations in a tier in which the function had been compiled before: after a deoptimisation, for a loop that was running, or because the code had been thrown away", number: true, sort: "server", width: "5rem", text: ({ num_again: num }) => (num ? num.toLocaleString("en-US") : "–"), value: ({ num_again: num }) => num },
         { key: "size", label: "Code", number: true, sort: "server", width: "6rem", text: ({ bytes }) => weightText(bytes, "bytes"), value: ({ bytes }) => bytes },
         { key: "time", label: "First", number: true, sort: "server", width: "7rem", text: ({ compilations }) => (compilations[0]?.create_ns === null || !compilations.length ? "" : momentText(compilations[0].create_ns, 1e4)), value: ({ compilations }) => compilations[0]?.create_ns },
-        { key: "tiers", label: "Tiers", width: "14rem", text: (row) => tiersText(row) },
+        { key: "tiers", label: "Tiers", width: "17rem", text: (row) => tiersText(row) },
         { key: "name", label: "Function", sort: "server", text: ({ name }) => visible(name ?? ""), hint: ({ path, line }) => visible(path ? `${fileName(path)}${line ? `:${line}` : ""}` : "") },
       ],
       ask: ({ order, ...page }) => app.server.json("code", { ...app.unfiltered(), event: undefined, q: app.state.q, ...page }, { latest: page.offset ? undefined : "code" }),
       onAnswer: (answer) => this.answered(answer),
-      onSelect: (row) => this.showFunction(row),
+      onSelect: (row) => app.run(this, () => this.showFunction(row)),
       onOpen: (row) => app.change({ tab: "callers", function: row.name }),
     });
   }
@@ -69,15 +72,21 @@ export class CodeView {
     this.totals.title = parts.join("\n");
   }
 
-  showFunction(row) {
-    const items = row.compilations.map((each) => {
+  /** Shows the compilations of a function, and when it ran in which. */
+  async showFunction(row) {
+    const codes = row.compilations.map(({ code }) => code).join(",");
+    const life = await this.app.server.json("code/life", { ...this.app.unfiltered(), codes }, { latest: "life" });
+    const { origins } = this.app.overview;
+    const compilations = lifeOf(row.compilations, life, origins);
+    const items = compilations.map((each) => {
       const end = each.retire_ns === null || each.retire_ns === undefined ? "" : `, until ${momentText(each.retire_ns, 1e4)}`;
-      return h("li", {}, h("button.link", { title: "Its machine code", onclick: () => this.app.annotate(row.name, `c${each.code}`) }, each.tier ?? "code"), ` at ${each.create_ns === null ? "an unknown time" : momentText(each.create_ns, 1e4)}${end}, ${weightText(each.size_bytes, "bytes")} at ${each.address}`, each.deoptimised ? h("em", {}, " deoptimised") : "");
+      return h("li", {}, h("button.link", { title: "Its machine code", onclick: () => this.app.annotate(row.name, `c${each.code}`) }, each.tier ?? "code"), ` at ${each.create_ns === null ? "an unknown time" : momentText(each.create_ns, 1e4)}${end}, ${weightText(each.size_bytes, "bytes")} at ${each.address}`, h("div", {}, h("small", {}, lifeText(each))));
     });
     const times = row.compilations.map(({ create_ns }) => create_ns).filter((time) => time !== null);
     const between = times.length > 1 ? lengthText(Math.max(...times) - Math.min(...times)) : "";
     this.detail.replaceChildren(h("h2", {}, visible(row.name ?? "")), facts([["source", row.path && visible(`${row.path}${row.line ? `:${row.line}` : ""}`)], ["code", weightText(row.bytes, "bytes")], ["first to last", between]]),
-      h("h3", {}, "Compilations"), h("ol.compilations", { "aria-label": "Compilations" }, items), h("button", { onclick: () => this.app.change({ tab: "callers", function: row.name }) }, "Callers and callees"), " ", annotateButton(this.app, row.name));
+      h("h3", {}, "Life"), this.life.host, h("h3", {}, "Compilations"), h("ol.compilations", { "aria-label": "Compilations" }, items), h("button", { onclick: () => this.app.change({ tab: "callers", function: row.name }) }, "Callers and callees"), " ", annotateButton(this.app, row.name));
+    this.life.show(compilations, life);
   }
 
   key(event) {

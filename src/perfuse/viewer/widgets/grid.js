@@ -4,6 +4,7 @@ import { h } from "./dom.js";
 
 const ROW = 24;
 const SPARE = 8;
+const NARROW = matchMedia("(max-width: 760px)");
 let made = 0;
 
 /**
@@ -35,11 +36,15 @@ export class Grid {
 
   setColumns(columns) {
     this.columns = columns;
-    this.head.replaceChildren(...columns.map((column) => this.headOf(column)));
+    // On a narrow screen the name of a row comes first, and stays in sight while its numbers are scrolled.
+    const name = NARROW.matches ? columns.find(({ number, width }) => !number && !width) : undefined;
+    this.drawn = name ? [name, ...columns.filter((column) => column !== name)] : columns;
+    this.name = name;
+    this.head.replaceChildren(...this.drawn.map((column) => this.headOf(column)));
   }
 
   headOf(column) {
-    const cell = h(`th${column.number ? ".number" : ""}`, { role: "columnheader", scope: "col", title: column.title ?? "" });
+    const cell = h(`th${column.number ? ".number" : ""}${column === this.name ? ".first" : ""}`, { role: "columnheader", scope: "col", title: column.title ?? "" });
     if (column.width) cell.style.width = column.width;
     if (!column.sort) cell.append(column.label);
     else {
@@ -59,7 +64,7 @@ export class Grid {
 
   setOrder(column, descending) {
     this.order = { column, descending };
-    this.head.replaceChildren(...this.columns.map((each) => this.headOf(each)));
+    this.head.replaceChildren(...this.drawn.map((each) => this.headOf(each)));
   }
 
   /** Shows rows; `total` is how many there are where these are the first of more. */
@@ -108,12 +113,12 @@ export class Grid {
   row(item, nth) {
     const row = h("tr", { role: "row", id: `${this.id}-${nth}`, "aria-rowindex": nth + 2, "aria-selected": String(nth === this.selected) });
     row.dataset.row = nth;
-    row.append(...this.columns.map((column) => this.cell(item, column)));
+    row.append(...this.drawn.map((column) => this.cell(item, column)));
     return row;
   }
 
   cell(item, column) {
-    const cell = h(`td${column.number ? ".number" : ""}`, { role: "gridcell" });
+    const cell = h(`td${column.number ? ".number" : ""}${column === this.name ? ".first" : ""}`, { role: "gridcell" });
     if (column.share) cell.style.setProperty("--share", `${Math.min(100, 100 * (column.share(item) || 0)).toFixed(2)}%`);
     const swatch = column.swatch?.(item);
     if (swatch) {
