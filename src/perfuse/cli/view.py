@@ -58,6 +58,7 @@ def _not_negative(ctx: click.Context, param: click.Parameter, value: float) -> f
         "perfuse view xray-log.server.uocuES --map server",
         "perfuse view output.mlpd --no-browser --between 2..5.5",
         "perfuse view jit-2345.dump --watch",
+        "perfuse view after.data --base before.data",
         "perfuse view perf.data jit-2345.dump --firefox --source-dir src",
     ],
 )
@@ -79,6 +80,13 @@ def _not_negative(ctx: click.Context, param: click.Parameter, value: float) -> f
     help="Give the Firefox Profiler the profile, symbols, source and machine code too; prints the URL that opens it.",
 )
 @click.option(
+    "--base",
+    "base_files",
+    multiple=True,
+    metavar="FILE",
+    help="File of another recording that flame graphs and functions can be compared with; repeats.",
+)
+@click.option(
     "--source-dir", "source_dirs", multiple=True, metavar="DIR", help="Directory with the source files; repeats."
 )
 @profile_options
@@ -91,6 +99,7 @@ def command(
     idle: float,
     watch: bool,
     firefox: bool,
+    base_files: tuple[str, ...],
     source_dirs: tuple[str, ...],
     how: ProfileOptions,
 ) -> int:
@@ -104,9 +113,11 @@ def command(
     from perfuse.viewer.server import ViewServer
     from perfuse.viewer.session import Session
 
+    if "-" in base_files:
+        raise click.UsageError("--base needs files: standard input is for FILE")
     if watch and "-" in files:
         raise click.UsageError("--watch needs files: standard input is read once")
-    for path in files:
+    for path in (*files, *base_files):
         if path != "-" and not Path(path).exists():
             raise FileNotFoundError(2, "No such file or directory", path)
 
@@ -117,6 +128,9 @@ def command(
             profile.filtered(how.stack_filter).tables["samples"].to_arrow()
         return profile
 
+    def open_base(progress: Any) -> Profile:
+        return fused_profile(base_files, replace(how, stack_filter=NO_FILTER, between=None, thread=None), progress)
+
     # Half of the limit of memory is for the profile and the answers.
     session = Session(
         open_profile,
@@ -125,6 +139,7 @@ def command(
         _core.memory_limit() // 2,
         source_dirs=source_dirs,
         follow=how.follow,
+        base=Session(open_base, base_files, _options(how)) if base_files else None,
     )
     try:
         symbol_token = new_token() if firefox else None

@@ -52,6 +52,7 @@ class Session:
         memory_bytes: Most memory of the timeline.
         source_dirs: Directories with source files.
         follow: Which source files that the recordings name are read: see `SourceFiles`.
+        base: Another recording, which flame graphs and functions can be compared with.
     """
 
     def __init__(
@@ -63,11 +64,13 @@ class Session:
         *,
         source_dirs: Sequence[str] = (),
         follow: Literal["all", "named", "none"] = "all",
+        base: "Session | None" = None,
     ) -> None:
         self.files = tuple(files)
         self.source_dirs = tuple(source_dirs)
         self.follow: Literal["all", "named", "none"] = follow
         self._options = tuple(options)
+        self._base = base
         self._open = open_profile
         self._memory_bytes = memory_bytes
         self._changed = threading.Condition()
@@ -92,6 +95,7 @@ class Session:
         self._timeline: Timeline | None = None
         self._kept: OrderedDict[Any, Any] = OrderedDict()
         self._keeping = threading.Lock()
+        self._opening_base = threading.Lock()
         self._making: dict[Any, threading.Lock] = {}
         self._data = 1
         self._thread = threading.Thread(target=self._run, name="perfuse-open", daemon=True)
@@ -108,6 +112,26 @@ class Session:
         """
         self._open_profile()
         self._compute_timeline()
+
+    @property
+    def base_files(self) -> tuple[str, ...]:
+        """The files of the other recording."""
+        return () if self._base is None else self._base.files
+
+    @property
+    def base(self) -> "Session":
+        """The other recording, which is opened when it is first asked for.
+
+        Raises:
+            RequestError: There is none.
+            PerfuseError: It cannot be read.
+        """
+        if self._base is None:
+            raise RequestError(404, "no_base", "there is no other recording", "perfuse view --base FILE")
+        with self._opening_base:
+            if not self._base.is_ready:
+                self._base._open_profile()
+        return self._base
 
     def join(self, seconds: float | None = None) -> None:
         """Waits until everything is computed that is computed in advance."""
@@ -311,6 +335,10 @@ class Session:
     def command(self, verb: str, *arguments: str) -> str:
         """A command line about the same files."""
         return command_text(verb, self.files, [*self._options, *arguments])
+
+    def diff_command(self, *arguments: str) -> str:
+        """The command line that compares the other recording with this one."""
+        return command_text("diff", [*self.base_files, "--", *self.files], [*self._options, *arguments])
 
     def kept(self, key: Any, make: Callable[[], T]) -> T:
         """A value that is made once, also where several requests need it at the same time.

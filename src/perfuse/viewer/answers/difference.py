@@ -1,10 +1,12 @@
-"""Two selections compared, function by function."""
+"""Two selections, or a selection and another recording, compared function by function."""
 
 from typing import TYPE_CHECKING, Any
 
+from perfuse.viewer.answers.filters import filter_arguments
 from perfuse.viewer.answers.functions import weights_of
 from perfuse.viewer.answers.parameters import Parameters, page_of
 from perfuse.viewer.answers.selected import Selected, selected
+from perfuse.viewer.answers.tree import recording_of
 
 if TYPE_CHECKING:
     from perfuse.analysis.weights import FunctionWeight
@@ -25,8 +27,13 @@ class _OfOther(Parameters):
 
 
 def difference(session: "Session", parameters: Parameters) -> dict[str, Any]:
-    """Weights of functions in a selection (`a`) and in another (`b`): in units, and as shares of each whole."""
-    a, b = (selected(session, one, takes_filters=True) for one in (parameters, _OfOther(parameters)))
+    """Weights of functions in a selection (`a`) and in another (`b`): in units, and as shares of each whole.
+
+    With `other.recording=base` the other selection is of the other recording.
+    """
+    other = _OfOther(parameters)
+    a = selected(session, parameters, takes_filters=True)
+    b = selected(recording_of(session, other), other, takes_filters=True)
     sort = parameters.choice("sort", SORTS)
     weight = parameters.choice("weight", ("self", "total"))
     whole_a, of_a = _weights(a, weight)
@@ -60,7 +67,6 @@ def difference(session: "Session", parameters: Parameters) -> dict[str, Any]:
     rows.sort(key=keys[sort])
     found = weights_of(a) or weights_of(b)
     event = session.events()[0] if found is None else found.event
-    command = {"command": None, "command_note": "commands compare recordings; this compares parts of one"}
     page = list(page_of(rows, parameters))
     return {
         "a": {"total": whole_a},
@@ -69,8 +75,18 @@ def difference(session: "Session", parameters: Parameters) -> dict[str, Any]:
         "rows": page,
         "unit": event.unit,
         "event": event.name,
-        **command,
+        **_command(a, b),
     }
+
+
+def _command(a: Selected, b: Selected) -> dict[str, str | None]:
+    """The equivalent command where there is one."""
+    if a.session is b.session:
+        return {"command": None, "command_note": "commands compare recordings; this compares parts of one"}
+    if a.key[:3] != b.key[:3] or a.session.profile.selection != b.session.profile.selection:
+        return {"command": None, "command_note": "commands compare the same part of both recordings"}
+    event = [] if a.event is None else ["--event", a.event]
+    return {"command": a.session.diff_command(*filter_arguments(a.stack_filter), *event)}
 
 
 def _weights(part: Selected, _weight: str) -> "tuple[int, dict[Any, FunctionWeight]]":

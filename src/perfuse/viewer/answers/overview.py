@@ -44,6 +44,7 @@ def _overview(session: "Session") -> dict[str, Any]:
         "shades": SHADES,
         "diagnostics": severity_counts(profile.diagnostics),
         "snapshots": _snapshots(session),
+        "base": list(session.base_files),
         "command": session.command("report"),
     }
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def tree(session: "Session", parameters: Parameters) -> bytes:
-    """The call tree; with `inverted=1` it opens with callers below callees."""
+    """The call tree; with `inverted=1` it opens with callers below callees; `recording=base` is the other recording."""
+    session = recording_of(session, parameters)
     part = selected(session, parameters, takes_filters=True)
     inverted = parameters.flag("inverted")
     min_share = parameters.share("min_share", 0.0)
@@ -25,6 +26,11 @@ def tree(session: "Session", parameters: Parameters) -> bytes:
     options = ["--inverted"] if inverted else []
     command = part.command("flame", "-o", "flame.html", *options)
     return tree_bytes(flame_of(part, inverted=inverted), min_share, {**command})
+
+
+def recording_of(session: "Session", parameters: Parameters) -> "Session":
+    """The session, or that of the recording it is compared with."""
+    return session.base if parameters.choice("recording", ("own", "base")) == "base" else session
 
 
 def flame_of(part: Selected, *, inverted: bool = False) -> FlameTree:

@@ -1,4 +1,4 @@
-// The difference of two selections: a flame graph of both, coloured by what changed, and the same as a table.
+// The difference of two selections, or of a selection and another recording: a flame graph of both, coloured by what changed, and the same as a table.
 
 import { shareText, weightText, visible } from "../flame/format.js";
 import { layout } from "../flame/layout.js";
@@ -122,14 +122,15 @@ export class DifferenceGraph {
 
   async update() {
     const { app } = this;
-    const other = app.selection({ range: app.state.base });
+    const compared = app.comparedWith;
+    const other = app.selection(compared);
     const parameters = { ...app.selection() };
     for (const [name, value] of Object.entries(other)) parameters[`other.${name}`] = value;
     delete parameters["other.event"];
     delete parameters["other.filters"];
     const key = JSON.stringify(parameters);
     if (key === this.shown) return;
-    const [selected, base, rows] = await Promise.all([app.trees.get(), app.trees.get({ range: app.state.base }), app.server.json("diff", { ...parameters, limit: 500 }, { latest: "diff" })]);
+    const [selected, base, rows] = await Promise.all([app.trees.get(), app.trees.get(compared), app.server.json("diff", { ...parameters, limit: 500 }, { latest: "diff" })]);
     this.shown = key;
     this.command = rows.command;
     this.palette = new ChangePalette(selected);
@@ -145,6 +146,7 @@ export class DifferenceGraph {
   showLegend({ unit }) {
     const [selected, other] = this.root.trees.map(({ whole }) => weightText(whole, unit));
     const { range, base } = this.app.state;
+    const than = this.app.comparedWith.recording ? `the other recording, ${this.app.baseNames}` : `the base ${rangeText(base)}`;
     const swatch = (colour) => {
       const box = h("i", { "aria-hidden": "true" });
       box.style.background = colour;
@@ -152,7 +154,7 @@ export class DifferenceGraph {
     };
     this.legend.replaceChildren(
       h("span", {}, swatch(this.palette.more[STEPS]), ` more in ${range ? rangeText(range) : "the whole recording"} (${selected})`),
-      h("span", {}, swatch(this.palette.less[STEPS]), ` more in the base ${rangeText(base)} (${other})`),
+      h("span", {}, swatch(this.palette.less[STEPS]), ` more in ${than} (${other})`),
       h("span", {}, "shares of each; a box is as wide as the larger of its two shares"),
     );
   }

@@ -1,4 +1,4 @@
-// The tab "Flame graph": the graph of the selection, and its difference from another selection.
+// The tab "Flame graph": the graph of the selection, and its difference from another selection or recording.
 
 import { hasCode } from "../annotate/view.js";
 import { FlameApp } from "../flame/app.js";
@@ -25,7 +25,8 @@ export class FlameView {
   }
 
   async update(state) {
-    const differs = Boolean(state.base);
+    const other = this.app.comparedWith;
+    const differs = other !== null;
     this.way.hidden = !differs;
     if (differs) {
       const shown = state.shown ?? "difference";
@@ -33,7 +34,7 @@ export class FlameView {
       if (shown === "difference") return this.showDifference();
     }
     this.differenceHost.hidden = true;
-    const profile = await this.app.trees.get(differs && state.shown === "base" ? { range: state.base } : {});
+    const profile = await this.app.trees.get(differs && state.shown === "base" ? other : {});
     if (this.app.view !== this) return;
     this.profile = profile;
     this.empty.hidden = profile.numNodes > 0;

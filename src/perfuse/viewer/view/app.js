@@ -12,7 +12,10 @@ import { SelectionBar } from "./selection_bar.js";
 /** Parts of the state that select data, whichever view shows it. */
 export const SELECTING = ["range", "threads", "processes", "filters", "event"];
 /** Changes of these are steps to go back over; others replace the last entry of the history. */
-const STEPS = ["tab", "range", "base", "threads", "processes", "filters", "event", "snapshot", "object", "function", "handle", "compilation", "beside"];
+const STEPS = ["tab", "range", "base", "versus", "threads", "processes", "filters", "event", "snapshot", "object", "function", "handle", "compilation", "beside"];
+
+/** How often the page asks whether the timeline is computed. */
+const COMPUTING_MS = 140;
 
 /** The application. Views get it, read `app.state`, and call `app.change`. */
 export class App {
@@ -44,13 +47,15 @@ export class App {
   readable(state) {
     const { snap } = this.server;
     if (!snap) return state;
-    const { base, filters, event, ...rest } = state;
+    const { base, versus, filters, event, ...rest } = state;
     return rest.range ? { ...rest, range: this.server.snap(rest.range) } : rest;
   }
 
   /** What is selected, as parameters of requests. `of` may replace parts of the state. */
   selection(of = {}) {
-    const { range, threads, processes, filters, event } = { ...this.state, ...of };
+    const { range, threads, processes, filters, event, recording } = { ...this.state, ...of };
+    // Another recording has other times and threads.
+    if (recording) return { recording, event, filters: filterParameter(filters) };
     return {
       from: range ? Math.floor(range[0]) : undefined,
       to: range ? Math.ceil(range[1]) : undefined,
@@ -59,6 +64,23 @@ export class App {
       event,
       filters: filterParameter(filters),
     };
+  }
+
+  /** Whether there is another recording to compare with. */
+  get hasBase() {
+    return Boolean(this.overview.base?.length);
+  }
+
+  /** Names of the files of the other recording. */
+  get baseNames() {
+    return this.overview.base.map((path) => visible(fileName(path))).join(", ");
+  }
+
+  /** What the selection is compared with, as a part of `selection`: another recording, or another time; else null. */
+  get comparedWith() {
+    const { versus, base } = this.state;
+    if (versus && this.hasBase) return { recording: "base" };
+    return base ? { range: base } : null;
   }
 
   /** What is selected, for answers about more than stacks: filters do not apply to them. */
@@ -171,6 +193,17 @@ export class App {
     if (!error.code) console.error(error);
   }
 
+  /** The tracks of the timeline, once its index is computed; `onWait` is called where that takes a while. */
+  async timeline(onWait) {
+    for (;;) {
+      if (this.computed) return this.computed;
+      const answer = await this.server.json("timeline");
+      if (answer.state !== "computing" && answer.state !== "waiting") return (this.computed = answer);
+      onWait?.();
+      await new Promise((resolve) => setTimeout(resolve, COMPUTING_MS));
+    }
+  }
+
   /** Shows source and machine code of a function. */
   annotate(name, handle = null) {
     if (this.available.some(({ id }) => id === "annotate")) this.change({ tab: "annotate", function: name, handle, compilation: null, beside: null });
@@ -186,6 +219,7 @@ export class App {
     this.showWatched(state);
     if (state.data === this.data) return;
     this.data = state.data;
+    this.computed = null;
     const chosen = document.activeElement?.id;
     this.overview = await this.server.json("overview");
     for (const { host } of this.views.values()) host.remove();

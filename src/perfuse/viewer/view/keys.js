@@ -4,12 +4,14 @@ import { keysList } from "../flame/keys.js";
 import { h } from "../widgets/dom.js";
 import { askTime } from "./ask_time.js";
 import { askFilter } from "./filters.js";
+import { compareRecordings } from "./selection_bar.js";
 
 const KEYS = [
   ["1 … 9", "the views, from left to right"],
   ["[ ]", "back and forward over selections"],
   ["g", "go to a time, or select one"],
   ["m", "mark the selection as the base that others are compared with"],
+  ["b", "compare with the other recording of --base"],
   ["F", "filter stacks, by the chosen function"],
   ["l", "source lines and machine code of the chosen function"],
   ["x", "save: PNG, SVG, CSV, link, command"],
@@ -35,6 +37,7 @@ export function bindKeys(app) {
     g: () => askTime(app),
     F: () => app.bar.filter.hidden || askFilter(app, app.view.chosenFunction ?? ""),
     l: () => app.view.chosenFunction && app.annotate(app.view.chosenFunction),
+    b: () => compareRecordings(app),
     x: () => app.save.toggle(),
     m: () => app.state.range && app.change({ base: app.state.range, range: null }),
     Escape: () => leave(app),
@@ -57,6 +60,7 @@ export function bindKeys(app) {
 }
 
 function leave(app) {
-  if (app.state.base) app.change({ base: null });
+  if (app.state.versus) app.change({ versus: null });
+  else if (app.state.base) app.change({ base: null });
   else if (app.state.range) app.change({ range: null });
 }

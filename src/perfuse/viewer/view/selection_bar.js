@@ -5,6 +5,11 @@ import { visible } from "../flame/format.js";
 import { askFilter, filterText } from "./filters.js";
 import { h } from "../widgets/dom.js";
 
+/** Shows the difference from the other recording, or no longer. */
+export function compareRecordings(app) {
+  if (app.hasBase) app.change(app.state.versus ? { versus: null } : { versus: "1", tab: "flame" });
+}
+
 /** The line below the tabs. */
 export class SelectionBar {
   constructor(element, app) {
@@ -50,7 +55,9 @@ export class SelectionBar {
     };
     if (state.range) chip(`${rangeText(state.range)} (${lengthText(state.range[1] - state.range[0])})`, "The selected time", { range: null });
     else chips.push(h("span.chip.all", { role: "listitem" }, app.overview.span_ns ? `whole recording, ${lengthText(app.span)}` : "whole recording"));
-    if (state.base) chip(`compared with ${rangeText(state.base)}`, "The time that differences are relative to", { base: null }, ".base");
+    const other = app.hasBase;
+    if (other && state.versus) chip(`compared with ${app.baseNames}`, "The recording that differences are relative to", { versus: null }, ".base");
+    else if (state.base) chip(`compared with ${rangeText(state.base)}`, "The time that differences are relative to", { base: null }, ".base");
     for (const key of state.threads ?? []) chip(`thread ${this.labelOf(key)}`, "", { threads: state.threads.filter((each) => each !== key) });
     for (const key of state.processes ?? []) chip(`process ${key}`, "", { processes: state.processes.filter((each) => each !== key) });
     const applies = app.current.filtered === true;
@@ -59,7 +66,8 @@ export class SelectionBar {
       chip(filterText(filter), title, { filters: state.filters.filter((each) => each !== filter) }, applies ? ".filter" : ".filter.idle");
     }
     if (state.filters?.length && !applies) chips.push(h("span.chip.all", { role: "listitem" }, "filters do not apply here"));
-    if (state.range && !state.base && !app.server.snap) {
+    if (other && !state.versus) chips.push(h("button.compare", { title: `Compare with ${app.baseNames} (b)`, onclick: () => compareRecordings(app) }, "Compare with the other recording"));
+    if (state.range && !state.base && !state.versus && !app.server.snap) {
       const compare = () => {
         app.change({ base: state.range, range: null });
         app.announce("Marked as the base of comparisons. Select another time.");

@@ -1,0 +1,138 @@
+"""Answers of `perfuse view` about another recording, about context switches, and about the life of JIT code."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import perfuse
+from perfuse.viewer.session import Session
+from service.view_page import Page, served, served_session
+
+ROOT = Path(__file__).parents[2]
+SLOWER = ROOT / "examples" / "slower"
+BEFORE, AFTER = SLOWER / "before" / "run1.folded", SLOWER / "after" / "run1.folded"
+POSTCARDS = [str(ROOT / "examples" / "postcards" / name) for name in ("perf.data.gz", "jit-32015.dump.gz")]
+SWITCHES = ROOT / "tests" / "truth" / "recorded" / "perf_machine" / "switches.perf.data"
+
+
+@pytest.fixture(scope="module")
+def compared() -> Iterator[Page]:
+    """The recording after the change, with the one before it as its base."""
+    base = Session(lambda _progress: perfuse.fuse(BEFORE), [str(BEFORE)])
+    session = Session(lambda _progress: perfuse.fuse(AFTER), [str(AFTER)], base=base)
+    with served_session(session) as page:
+        session.start()
+        session.join()
+        yield page
+
+
+def folded(path: Path) -> Counter[str]:
+    """Samples by innermost function, from the text of the file."""
+    counts = Counter[str]()
+    for line in path.read_text(encoding="utf-8").splitlines():
+        stack, _, number = line.rpartition(" ")
+        counts[stack.split(";")[-1]] += int(number)
+    return counts
+
+
+def test_functions_are_compared_with_those_of_the_other_recording(compared: Page) -> None:
+    before, after = folded(BEFORE), folded(AFTER)
+    answer = compared.get("diff?limit=500&other.recording=base")
+    assert (answer["a"]["total"], answer["b"]["total"]) == (after.total(), before.total())
+    found = {row["name"]: (row["a"], row["b"]) for row in answer["rows"]}
+    assert found == {name: (after[name], before[name]) for name in before | after}
+    assert compared.get("overview")["base"] == [str(BEFORE)]
+
+
+def test_the_command_of_a_difference_compares_both_recordings(compared: Page) -> None:
+    answer = compared.get("diff?limit=500&other.recording=base")
+    assert answer["command"] == f"perfuse diff {BEFORE} -- {AFTER}"
+    words = [sys.executable, "-m", "perfuse", *answer["command"].split()[1:], "--json", "--limit", "0"]
+    done = subprocess.run(words, capture_output=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    printed = {row["name"]: row["self"] for row in json.loads(done.stdout)["functions"] if row["self"]}
+    rows = {row["name"]: {"new": row["a"], "base": row["b"]} for row in answer["rows"]}
+    assert {name: (row["new"], row["base"]) for name, row in rows.items()} == {
+        name: (row["new"], row["base"]) for name, row in printed.items() if row["new"] or row["base"]
+    }
+    filtered = compared.get('diff?other.recording=base&filters=[["only","shade"]]')
+    assert filtered["command"] == f"perfuse diff {BEFORE} -- {AFTER} --only shade"
+
+
+def test_the_tree_of_the_other_recording(compared: Page) -> None:
+    for query, path in (("tree", AFTER), ("tree?recording=base", BEFORE)):
+        status, _, body = compared.request(f"/api/{query}")
+        assert status == 200
+        head = json.loads(body[4 : 4 + int.from_bytes(body[:4], "little")])
+        assert head["total_samples"] == folded(path).total()
+        assert str(path) in head["command"]
+
+
+def test_without_another_recording_there_is_nothing_to_compare_with() -> None:
+    with served(AFTER) as page:
+        assert page.get("overview")["base"] == []
+        assert page.error("tree?recording=base") == (404, "no_base")
+        assert page.error("diff?other.recording=base") == (404, "no_base")
+
+
+def test_states_of_threads_are_those_between_context_switches() -> None:
+    """Sums equal those of the table, whose rows `tests/formats/test_perf_time_off_cpu.py` confirms."""
+    rows = perfuse.fuse(SWITCHES).sql(
+        "SELECT thread_id, state::VARCHAR, cpu, end_ns - start_ns FROM sched_states WHERE end_ns IS NOT NULL"
+    )
+    states, processors = Counter[tuple[int, str]](), Counter[int]()
+    for thread, state, cpu, length in rows.fetchall():
+        states[thread, state] += length
+        if state == "running":
+            processors[cpu] += length
+    with served(SWITCHES) as page:
+        names = page.get("symbols")["symbols"]["name"]
+        tracks = page.get("timeline")["tracks"]
+        found = Counter[tuple[int, str]]()
+        for track in tracks:
+            if track["kind"] == "state":
+                _, columns = page.binary(f"tiles?k=40&first=0&last=0&tracks={track['track']}")
+                assert sum(columns["count"]) == track["slices"]
+                found.update(dict.fromkeys([(track["thread"], "all")], round(sum(columns["busy"]))))
+        expected = Counter[tuple[int, str]]()
+        for (thread, _), length in states.items():
+            expected[thread, "all"] += length
+        assert found == expected
+        assert {track["cpu"]: track["busy_ns"] for track in tracks if track["kind"] == "cpu"} == processors
+        assert {"running", "runnable", "sleeping"} <= set(names)
+        # They show the time of the calls and samples once more: the longest slices are not among them.
+        slowest = page.get("slowest?limit=1000")["slices"]
+        assert not {row["kind"] for row in slowest} & {"cpu", "state"}
+
+
+def test_the_life_of_a_function_has_the_samples_of_its_code() -> None:
+    with served(*POSTCARDS) as page:
+        row = next(row for row in page.get("code?q=render&limit=500")["rows"] if row["name"] == "render")
+        assert row["num_again"] == len(row["compilations"]) - len({each["tier"] for each in row["compilations"]})
+        codes = ",".join(str(each["code"]) for each in row["compilations"])
+        life = page.get(f"code/life?codes={codes}")
+        reported = next(row for row in page.get("functions?q=render&limit=500")["rows"] if row["name"] == "render")
+        assert sum(each["samples"] for each in life["codes"]) == reported["samples"]
+        for each in life["codes"]:
+            assert sum(each["counts"]) == each["samples"]
+            compiled = next(one for one in row["compilations"] if one["code"] == each["code"])
+            assert compiled["create_ns"] <= each["first_ns"] <= each["last_ns"]
+            assert compiled["retire_ns"] is None or each["last_ns"] < compiled["retire_ns"]
+
+
+def test_references_of_an_object_come_in_pages(mono_corpus: Path) -> None:
+    with served(mono_corpus / "v17" / "heapshot.mlpd") as page:
+        rows = page.get("heap/types?limit=500")["rows"]
+        address = next(row["largest_address"] for row in rows if row["type"] == "System.Object[]")
+        whole = page.get(f"heap/object?address={address}&limit=5000")
+        assert len(whole["refers_to"]) == whole["num_refers_to"] > 20
+        pages = [
+            page.get(f"heap/object?address={address}&limit=7&offset={offset}")["refers_to"]
+            for offset in range(0, whole["num_refers_to"] + 7, 7)
+        ]
+        assert [row for part in pages for row in part] == whole["refers_to"]
