@@ -42,6 +42,26 @@ def test_a_recorded_run(tmp_path: Path) -> None:
     assert abs(period - 1e9 / 199) < 2
 
 
+def test_a_recording_as_one_file(tmp_path: Path) -> None:
+    """The file has the names, the lines and the machine code when program and sources are gone."""
+    source = tmp_path / "hot.c"
+    source.write_bytes((PROGRAMS / "hot.c").read_bytes())
+    subprocess.run(["cc", "-g", "-O0", "-o", "hot", source], check=True)
+    run = perfuse.record(["./hot"], directory="hot.perfuse", frequency=199)
+    assert (run.exit_code, run.error) == (0, None)
+    assert run.directory == tmp_path / "hot.perfuse"
+    assert run.files == (run.directory,)
+    for path in (source, tmp_path / "hot"):
+        path.unlink()
+    assert [path.name for path in tmp_path.iterdir()] == ["hot.perfuse"]
+    words = [sys.executable, "-m", "perfuse", "annotate", "hot.perfuse", HOT, "--json"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    assert "sum += (sum ^ 0x5DEECE6) / i;" in done.stdout
+    with pytest.raises(perfuse.UsageError, match="exists"):
+        perfuse.record(["true"], directory="hot.perfuse")
+
+
 def test_a_program_that_a_signal_ends() -> None:
     run = perfuse.record(["sh", "-c", "kill -TERM $$"], directory="run")
     assert run.exit_code == 128 + signal.SIGTERM

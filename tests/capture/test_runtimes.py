@@ -44,6 +44,14 @@ def assert_hot(run: Run, at_least: float = 0.6) -> None:
     assert run.share(HOT, WARM) >= at_least, run.done.stderr
 
 
+def assert_line(run: Run, program: str, text: str, lines: int = 1) -> None:
+    """The hot function has its file and the line where it begins, or, by DWARF, one of its lines."""
+    row = next(row for row in run.report()["top_total"] if row["name"].endswith(HOT))
+    assert row["path"].endswith(program)
+    first = line_of(program, text)
+    assert row["line"] in range(first, first + lines)
+
+
 def assert_clean(before: set[str], directory: Path, *own: str) -> None:
     """The runtime left nothing of its own in /tmp, and only its `own` files in its current directory."""
     added = names_in(directory) - before
@@ -60,9 +68,7 @@ def test_node(tmp_path: Path, which: str) -> None:
     run = record([node, PROGRAMS / "hot.js"], tmp_path)
     assert_hot(run)
     assert_clean(before, tmp_path)
-    hot = next(row for row in run.report()["top_total"] if row["name"] == HOT)
-    assert hot["path"].endswith("hot.js")
-    assert hot["line"] == line_of("hot.js", f"function {HOT}")
+    assert_line(run, "hot.js", f"function {HOT}")
     assert run.note["command"] == [node, str(PROGRAMS / "hot.js")]
     assert [file["kind"] for file in run.note["files"]] == ["dump"]
 
@@ -81,6 +87,7 @@ def test_deno(tmp_path: Path) -> None:
     run = record([deno, "run", PROGRAMS / "hot.js"], tmp_path)
     assert_hot(run)
     assert {path.name for path in tmp_path.iterdir()} == {"run"}
+    assert_line(run, "hot.js", f"function {HOT}")
 
 
 def pythons() -> dict[tuple[int, int], str]:
@@ -206,6 +213,7 @@ def test_llvms_mcjit(tmp_path: Path) -> None:
         # Each is busy for a third of the time.
         assert run.share(name) >= 0.05
         assert rows[name]["path"].endswith("phases.c")
+        assert rows[name]["line"] is not None
 
 
 def test_llvmlite(tmp_path: Path) -> None:
@@ -301,8 +309,7 @@ def test_native(tmp_path: Path, options: tuple[str, ...], stacks: str) -> None:
     assert run.done.stdout == "done\n", run.done.stderr
     assert run.share(HOT) >= 0.8
     assert run.share(WARM) >= 0.8
-    hot = next(row for row in run.report()["top_total"] if row["name"] == HOT)
-    assert hot["path"].endswith("hot.c")
+    assert_line(run, "hot.c", f"__attribute__((noipa)) unsigned long {HOT}", lines=8)
 
 
 def test_go(tmp_path: Path) -> None:
@@ -315,6 +322,7 @@ def test_go(tmp_path: Path) -> None:
     assert run.done.returncode == 0, run.done.stderr
     assert run.share(HOT) >= 0.8
     assert run.share(WARM) >= 0.8
+    assert_line(run, "hot.go", f"func {HOT}", lines=7)
 
 
 def test_xray(tmp_path: Path) -> None:

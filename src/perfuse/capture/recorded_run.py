@@ -10,7 +10,7 @@ import re
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from perfuse.fusing.note import NAME, VERSION
 if TYPE_CHECKING:
     from perfuse.profile import Profile
 
+SAVED = ".perfuse"
 MOST_NAME = 40
 """Characters of the program's name in that of a directory."""
 
@@ -36,7 +37,7 @@ class RecordedRun:
     """A run that was recorded.
 
     Attributes:
-        directory: The directory with its files.
+        directory: The directory with its files; the saved profile, where it was made one.
         files: The files, perf.data first.
         command: The program with its arguments; empty where running processes were recorded.
         recorder: What recorded it: `perf`, `xray` or `mono`.
@@ -95,7 +96,8 @@ def record(
 
     Args:
         command: The program with its arguments.
-        directory: A directory to make; by default `perfuse-record-NAME-TIME` in the current one.
+        directory: A directory to make; by default `perfuse-record-NAME-TIME` in the current one. `NAME.perfuse` is one
+            file instead: a saved profile, which has the code and the sources of what was sampled.
         recorder: `perf`, `xray` or `mono`; by default what the program was made for.
         pid: Running processes to record instead.
         system_wide: Record all processes of the machine.
@@ -132,7 +134,30 @@ def record(
         perf_options=tuple(perf_options),
         keep=keep,
     )
-    return carry_out(make_plan(request, new_directory(request, directory), environment or os.environ))
+    run = carry_out(make_plan(request, new_directory(request, directory), environment or os.environ))
+    target = saved_file(directory)
+    return run if target is None else saved(run, target)
+
+
+def saved_file(given: str | os.PathLike[str] | None) -> Path | None:
+    """The saved profile that a recording is to be: a name that ends in `.perfuse`; None where it is to be a directory."""
+    return Path(given).absolute() if given is not None and os.fspath(given).endswith(SAVED) else None
+
+
+def saved(run: RecordedRun, path: Path) -> RecordedRun:
+    """The recording as a saved profile; its directory is removed. Where it has no profile, the directory stays.
+
+    Raises:
+        OSError: The file cannot be written; the directory stays.
+    """
+    if run.error is not None:
+        return run
+    try:
+        run.profile().save(path, code="sampled", sources="used")
+    except PerfuseError as failed:
+        return replace(run, error=f"the recording cannot be saved as one file: {failed}")
+    shutil.rmtree(run.directory, ignore_errors=True)
+    return replace(run, directory=path, files=(path,))
 
 
 def new_directory(request: Request, given: str | os.PathLike[str] | None) -> Path:
@@ -143,11 +168,15 @@ def new_directory(request: Request, given: str | os.PathLike[str] | None) -> Pat
     """
     if given is not None:
         path = Path(given)
+        target = saved_file(given)
+        if target is not None and not os.path.lexists(path):
+            # Beside the file, and removed when that is complete.
+            path = target.with_name(f".{target.name}.recording")
         if os.path.lexists(path):
             hint = "a recording never replaces files: give another name with -o"
             raise UsageError(f"{path} exists", path=str(path), hint=hint)
         if not path.parent.is_dir():
-            raise UsageError(f"cannot make {path}: there is no directory {path.parent}", path=str(path))
+            raise UsageError(f"cannot make {given}: there is no directory {path.parent}", path=str(given))
         return path.absolute()
     what = Path(request.command[0]).name if request.command else "-".join(map(str, request.pids[:3])) or "system"
     what = re.sub(r"[^\w.+-]", "_", what)[:MOST_NAME]

@@ -46,12 +46,18 @@ class Frequency(click.ParamType[Any]):
         "perfuse record -- sleep 0.1",
         "perfuse record --dry-run -- node app.js",
         "perfuse record -o run --frequency 199 -- sh -c 'sleep 0.1'",
+        "perfuse record -o sleep.perfuse -- sleep 0.1",
         "perfuse record --duration 0.2 --system-wide",
     ],
     context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
 )
 @click.argument("cmd", nargs=-1, metavar="-- CMD...", type=click.UNPROCESSED)
-@click.option("-o", "--output", metavar="DIR", help="Directory to make. [perfuse-record-NAME-TIME]")
+@click.option(
+    "-o",
+    "--output",
+    metavar="DIR|FILE",
+    help="Directory to make; NAME.perfuse is one file, for every verb and machine. [perfuse-record-NAME-TIME]",
+)
 @click.option(
     "--with",
     "recorder",
@@ -128,7 +134,7 @@ def command(
 
     from perfuse.capture.plan import make_plan
     from perfuse.capture.program import NotRunnable
-    from perfuse.capture.recorded_run import carry_out, new_directory
+    from perfuse.capture.recorded_run import carry_out, new_directory, saved_file
     from perfuse.capture.request import Request
 
     if as_json and not dry_run:
@@ -157,7 +163,7 @@ def command(
     except NotRunnable as error:
         return _not_runnable(console, error)
     if dry_run:
-        _print_plan(console, plan, as_json)
+        _print_plan(console, plan, as_json, saved_file(output))
         return exit_codes.UNREADABLE if plan.obstacles else exit_codes.CLEAN
     for finding in plan.findings:
         if finding.state == "limited":
@@ -168,7 +174,7 @@ def command(
         return _not_runnable(console, error)
     # Where the program has standard output, the report is not part of it.
     shown = Console(console.err if cmd else console.out, console.err)
-    exit_code = _finish(shown, run, no_report=no_report)
+    run, exit_code = _finish(shown, run, no_report=no_report, target=saved_file(output))
     if opens_view and run.error is None:
         from perfuse.cli.view import command as view
 
@@ -192,8 +198,17 @@ def _runtimes(names: Sequence[str]) -> tuple[str, ...] | None:
     return tuple(name for name in names if name != "none")
 
 
-def _finish(console: Console, run: RecordedRun, *, no_report: bool) -> int:
-    """Prints what was recorded; returns the exit code: the program's, where it is not 0."""
+def _finish(
+    console: Console, run: RecordedRun, *, no_report: bool, target: Path | None
+) -> tuple[RecordedRun, int]:
+    """Makes a saved profile of the recording where it is to be one, and prints what was recorded.
+
+    Returns the recording and the exit code: the program's, where it is not 0.
+    """
+    from perfuse.capture.recorded_run import saved
+
+    if target is not None:
+        run = saved(run, target)
     worst = exit_codes.CLEAN
     if run.error is not None:
         console.note(run.error)
@@ -207,7 +222,7 @@ def _finish(console: Console, run: RecordedRun, *, no_report: bool) -> int:
     console.note(
         f"wrote {shown} ({_contents(run)})", f"perfuse flame {shown} -o flame.html, perfuse report {shown} --tree"
     )
-    return run.exit_code or worst
+    return run, run.exit_code or worst
 
 
 def _print_report(console: Console, run: RecordedRun) -> int:
@@ -241,13 +256,12 @@ def _shown(directory: Path) -> str:
         return shlex.quote(str(directory))
 
 
-def _print_plan(console: Console, plan: Plan, as_json: bool) -> None:
-    from perfuse.capture.plan import command_lines
-
+def _print_plan(console: Console, plan: Plan, as_json: bool, target: Path | None) -> None:
+    lines = _command_lines(plan, target)
     if as_json:
-        console.json(_plan_document(plan))
+        console.json(_plan_document(plan, lines))
         return
-    console.lines(command_lines(plan))
+    console.lines(lines)
     console.line()
     console.lines(_reasons(plan))
     for finding in plan.findings:
@@ -275,9 +289,20 @@ def _short(words: Sequence[str]) -> str:
     return text if len(text) <= MOST_LABEL else words[0].partition("=")[0]
 
 
-def _plan_document(plan: Plan) -> dict[str, Any]:
+def _command_lines(plan: Plan, target: Path | None) -> list[str]:
+    """The commands of a plan, and the one that makes a saved profile of the recording."""
+    import shlex
+
     from perfuse.capture.plan import command_lines
 
+    lines = list(command_lines(plan))
+    if target is not None:
+        words = ["perfuse", "pack", str(plan.directory), "-o", str(target), "--code", "sampled", "--sources", "used"]
+        lines.append(shlex.join(words))
+    return lines
+
+
+def _plan_document(plan: Plan, lines: list[str]) -> dict[str, Any]:
     changed = {setting.name for setting in plan.settings}
     return {
         "recorder": plan.recorder,
@@ -287,7 +312,7 @@ def _plan_document(plan: Plan) -> dict[str, Any]:
         "perf": plan.perf_words([]) if plan.perf_options else None,
         "stacks": asdict(plan.stacks) if plan.stacks else None,
         "runtimes": [runtime.name for runtime, _ in plan.runtimes],
-        "lines": command_lines(plan),
+        "lines": lines,
         "findings": [_finding(one) for one in plan.findings],
     }
 
