@@ -1,6 +1,7 @@
 """Answers of `perfuse view` about another recording, about context switches, and about the life of JIT code."""
 
 import json
+import shlex
 import subprocess
 import sys
 from collections import Counter
@@ -136,3 +137,19 @@ def test_references_of_an_object_come_in_pages(mono_corpus: Path) -> None:
             for offset in range(0, whole["num_refers_to"] + 7, 7)
         ]
         assert [row for part in pages for row in part] == whole["refers_to"]
+
+
+def test_paths_from_roots_to_a_type_are_those_of_the_report(mono_corpus: Path) -> None:
+    with served(mono_corpus / "v17" / "everything.mlpd") as page:
+        row = next(row for row in page.get("heap/types?limit=500")["rows"] if row["type"] == "Node")
+        answer = page.get(f"heap/paths?type_id={row['type_id']}")
+        words = [sys.executable, "-m", "perfuse", *shlex.split(answer["command"])[1:], "--json"]
+        done = subprocess.run(words, capture_output=True, check=False)
+        assert done.returncode in (0, 1), done.stderr
+        printed = json.loads(done.stdout)["paths"]
+        assert answer["num"] == len(printed) > 1
+        fields = (("num_objects", "objects"), ("retained_bytes",) * 2, ("types",) * 2, ("address",) * 2, ("root",) * 2)
+        assert [[one[name] for name, _ in fields] for one in printed] == [
+            [one[name] for _, name in fields] for one in answer["rows"]
+        ]
+        assert sum(one["objects"] for one in answer["rows"]) == row["objects"]

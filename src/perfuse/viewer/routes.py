@@ -64,6 +64,7 @@ QUESTIONS: Mapping[str, tuple[str, str]] = {
     "heap/dominated": ("heap", "dominated"),
     "heap/object": ("heap", "object_at"),
     "heap/instances": ("heap", "instances"),
+    "heap/paths": ("heap", "paths"),
     "heap/growth": ("heap", "growth"),
     "heap/sites": ("heap", "sites"),
     "heap/tree": ("heap", "tree"),

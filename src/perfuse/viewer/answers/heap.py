@@ -7,7 +7,7 @@ from perfuse.viewer.answers.parameters import Parameters, RequestError, page_of
 
 if TYPE_CHECKING:
     from perfuse.analysis.heap import Heap
-    from perfuse.analysis.heap_rows import ClassGrowth, HeapObject, HeapReference, RootPath
+    from perfuse.analysis.heap_rows import ClassGrowth, HeapObject, HeapReference, HeapRoot, RootPath
     from perfuse.viewer.session import Session
 
 MOST_OBJECTS = 5000
@@ -158,11 +158,6 @@ def _reference(one: "HeapReference") -> dict[str, Any]:
 def _path(path: "RootPath | None") -> dict[str, Any]:
     if path is None:
         return {"root": None, "path": []}
-    root = path.root
-    shown = None
-    if root is not None:
-        slot = None if root.slot_address is None else hex_text(root.slot_address)
-        shown = {"kind": root.kind, "name": root.name, "slot_address": slot, "owner": root.owner, "text": str(root)}
     steps = [
         {
             "address": hex_text(step.address),
@@ -173,7 +168,14 @@ def _path(path: "RootPath | None") -> dict[str, Any]:
         }
         for step in path.steps
     ]
-    return {"root": shown, "path": steps}
+    return {"root": _root(path.root), "path": steps}
+
+
+def _root(root: "HeapRoot | None") -> dict[str, Any] | None:
+    if root is None:
+        return None
+    slot = None if root.slot_address is None else hex_text(root.slot_address)
+    return {"kind": root.kind, "name": root.name, "slot_address": slot, "owner": root.owner, "text": str(root)}
 
 
 def instances(session: "Session", parameters: Parameters) -> dict[str, Any]:
@@ -185,6 +187,32 @@ def instances(session: "Session", parameters: Parameters) -> dict[str, Any]:
     num = next((one.num_objects for one in classes if one.type_id == type_id), 0)
     rows = heap.instances(type_id, offset + limit)[offset:]
     return {"num": num, "rows": [_object(one) for one in rows], **_command(session)}
+
+
+def paths(session: "Session", parameters: Parameters) -> dict[str, Any]:
+    """What holds the objects of a type: paths from roots, merged by type, those that retain most first."""
+    from perfuse.analysis.held_objects import holding_paths
+
+    heap = _heap(session, parameters)
+    type_id = parameters.required("type_id", most=2**32 - 1)
+    limit = parameters.count("limit", 50, most=MOST_OBJECTS)
+    snapshot = heap.snapshot.snapshot_id
+    found = session.kept(("heap-paths", snapshot, type_id), lambda: holding_paths(heap, [type_id]))
+    rows = [
+        {
+            "root": _root(one.root),
+            "is_reachable": one.is_reachable,
+            "types": list(one.types),
+            "objects": one.num_objects,
+            "bytes": one.size_bytes,
+            "retained_bytes": one.retained_bytes,
+            "address": hex_text(one.address),
+        }
+        for one in found[:limit]
+    ]
+    name = found[0].types[-1] if found else ""
+    command = session.command("report", "--section", "heap", "--type", name, "--snapshot", str(snapshot))
+    return {"num": len(found), "rows": rows, "command": command}
 
 
 def growth(session: "Session", parameters: Parameters) -> dict[str, Any]:

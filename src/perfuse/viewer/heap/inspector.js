@@ -38,14 +38,13 @@ export class Inspector {
 
   /** Why objects of the type are alive: paths from roots, merged by type. */
   async showPaths(snapshot, type, host) {
-    if (!this.app.overview.has.heap_paths) return;
-    const answer = await this.app.server.json("heap/paths", { snapshot, type_id: type }, { latest: "paths" });
-    const rows = answer.nodes.slice(0, 40).map(({ depth, type: name, root, objects, bytes }) => {
-      const line = h("li", {}, root ? h("em", {}, `${visible(root)} `) : "", visible(name ?? ""), h("small", {}, ` ${objects.toLocaleString("en-US")} · ${weightText(bytes, "bytes")}`));
-      line.style.paddingLeft = `${depth * 0.8}rem`;
-      return line;
+    const { rows, num } = await this.app.server.json("heap/paths", { snapshot, type_id: type }, { latest: "paths" });
+    const items = rows.map(({ root, is_reachable: isReachable, types, objects, retained_bytes: retained, address }) => {
+      const start = root ? visible(root.text) : isReachable ? "" : "no root: garbage that was not collected yet";
+      const example = h("button.link", { title: `One of them: ${address}`, onclick: () => this.app.change({ object: address }) }, visible(types.at(-1)));
+      return h("li", {}, h("b", {}, `${weightText(objects, "objects")}, retained ${weightText(retained, "bytes")} `), start ? h("em", {}, `${start} → `) : "", types.slice(0, -1).map((type) => `${visible(type)} → `).join(""), example);
     });
-    if (rows.length) host.replaceChildren(h("h3", {}, "Paths from roots"), h("ul", { "aria-label": "Paths from roots, merged by type" }, rows));
+    if (items.length) host.replaceChildren(h("h3", {}, `Paths from roots (${num.toLocaleString("en-US")})`), h("ol", { "aria-label": "Paths from roots, merged by type" }, items));
   }
 
   async page(snapshot, address, name, offset) {

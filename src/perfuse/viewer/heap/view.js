@@ -13,7 +13,7 @@ const WAIT_MS = 150;
 const PARTS = [["types", "Types"], ["dominators", "Dominators"], ["growth", "Growth"], ["sites", "Allocation sites"]];
 
 export const bytes = (key, label, title) => ({ key, label, title, number: true, width: "7rem", value: (row) => row[key], text: (row) => (row[key] === null || row[key] === undefined ? "" : weightText(row[key], "bytes")) });
-export const count = (key, label, title) => ({ key, label, title, number: true, width: "6.5rem", value: (row) => row[key], text: (row) => (row[key] === null || row[key] === undefined ? "" : row[key].toLocaleString("en-US")) });
+export const count = (key, label, title) => ({ key, label, title, number: true, width: "7.5rem", value: (row) => row[key], text: (row) => (row[key] === null || row[key] === undefined ? "" : row[key].toLocaleString("en-US")) });
 const signed = (column) => ({ ...column, text: (row) => (row[column.key] ? `${row[column.key] > 0 ? "+" : "−"}${column.text({ [column.key]: Math.abs(row[column.key]) })}` : "") });
 export const typeColumn = (extra = {}) => ({ key: "name", label: "Type", text: (row) => visible(row.type ?? ""), value: (row) => row.type, ...extra });
 
