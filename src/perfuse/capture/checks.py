@@ -68,7 +68,10 @@ def _of_perf(request: Request, perf: Perf | None) -> Iterator[Finding]:
         yield Finding("perf", "missing", detail, f"{_INSTALL}: a newer perf works with any kernel")
     if request.off_cpu and not perf.features & {"bpf_skeletons", "HAVE_BPF_SKEL"}:
         detail = f"perf {text_of(perf.version)} was built without BPF programs: it cannot record waiting time"
-        cure = "build perf with BUILD_BPF_SKEL=1 (tools/perf, in Linux) and give it with --perf"
+        cure = (
+            "--perf-option=--switch-events instead records when threads wait, without their stacks;"
+            " for these give a perf built with BUILD_BPF_SKEL=1 with --perf"
+        )
         yield Finding("--off-cpu", "missing", detail, cure)
 
 

@@ -140,7 +140,7 @@ def record(
 
 
 def saved_file(given: str | os.PathLike[str] | None) -> Path | None:
-    """The saved profile that a recording is to be: a name that ends in `.perfuse`; None where it is to be a directory."""
+    """The saved profile that a recording is to be, where the name ends in `.perfuse`; else it is a directory."""
     return Path(given).absolute() if given is not None and os.fspath(given).endswith(SAVED) else None
 
 

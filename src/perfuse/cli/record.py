@@ -198,9 +198,7 @@ def _runtimes(names: Sequence[str]) -> tuple[str, ...] | None:
     return tuple(name for name in names if name != "none")
 
 
-def _finish(
-    console: Console, run: RecordedRun, *, no_report: bool, target: Path | None
-) -> tuple[RecordedRun, int]:
+def _finish(console: Console, run: RecordedRun, *, no_report: bool, target: Path | None) -> tuple[RecordedRun, int]:
     """Makes a saved profile of the recording where it is to be one, and prints what was recorded.
 
     Returns the recording and the exit code: the program's, where it is not 0.

@@ -36,6 +36,11 @@ KEPT_OF_KIND = {
 }
 """Most answers by the first member of their key, of those that need much memory."""
 POLL_S = 20.0
+CANCELLED_TIMELINE = {
+    "code": "cancelled",
+    "message": "the timeline was cancelled",
+    "hint": "open the recording again; --between A..B shows a part of it sooner",
+}
 
 
 class Cancelled(Exception):  # noqa: N818 - nothing is wrong
@@ -159,7 +164,11 @@ class Session:
             try:
                 step()
             except Cancelled:
-                self._set(**{part: "cancelled" if part == "state" else "none"}, stage="")
+                if part == "state":
+                    self._set(state="cancelled", stage="")
+                else:
+                    self._is_cancelled = False
+                    self._set(timeline="failed", stage="", error=CANCELLED_TIMELINE)
                 return
             except Exception as error:
                 self._set(**{part: "failed"}, stage="", error=_described(error))

@@ -5,7 +5,7 @@ import { tileLength, Tiles } from "../data/tiles.js";
 import { lengthText, momentText, rangeText } from "../data/times.js";
 import { Palette } from "../flame/palette.js";
 import { matcher } from "../flame/search.js";
-import { h, note } from "../widgets/dom.js";
+import { h } from "../widgets/dom.js";
 import { Hint } from "../widgets/hint.js";
 import { PaneCanvas } from "../widgets/pane_canvas.js";
 import { Colours } from "./colours.js";
@@ -91,12 +91,17 @@ export class TimelineView {
 
   async load() {
     const { app } = this;
-    const answer = await app.timeline(() => this.waiting ?? this.host.prepend(this.waiting = note("The timeline is being computed…")));
-    this.waiting?.remove();
+    const answer = await app.timeline(() => this.waiting ?? this.host.prepend(this.waiting = this.waitingNote())).finally(() => this.waiting?.remove());
     await this.symbols.load();
     this.colours.update();
     this.timeline = answer;
     this.strip.load();
+  }
+
+  /** What is shown while the timeline is computed. */
+  waitingNote() {
+    const cancel = h("button", { onclick: () => this.app.server.post("cancel", {}) }, "Cancel");
+    return h("p.note", { role: "status" }, "The timeline is being computed… ", h("progress", { "aria-label": "Computing the timeline" }), " ", cancel);
   }
 
   matching(text) {

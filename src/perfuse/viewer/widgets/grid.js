@@ -50,7 +50,7 @@ export class Grid {
     else {
       const sorted = this.order?.column === column.key;
       cell.ariaSort = sorted ? (this.order.descending ? "descending" : "ascending") : "none";
-      cell.append(h("button", { tabIndex: -1, onclick: () => this.sortBy(column) }, column.label));
+      cell.append(h("button", { onclick: () => this.sortBy(column) }, column.label));
     }
     return cell;
   }

@@ -1,0 +1,124 @@
+"""The viewer's page: another recording, processors, the life of a function, a timeline that is not computed yet."""
+
+import json
+import re
+
+from playwright.sync_api import expect
+from viewer import POSTCARDS, ROOT, TIMEOUT_MS, Viewed, reported, served
+
+SLOWER = ROOT / "examples" / "slower"
+BEFORE, AFTER = SLOWER / "before" / "run1.folded", SLOWER / "after" / "run1.folded"
+
+
+def test_the_difference_from_another_recording(browser):
+    totals = {path: reported((path,))["events"][0]["weight"] for path in (BEFORE, AFTER)}
+    shares = {
+        path: {row["name"]: row["self_weight"] / totals[path] for row in reported((path,))["top_self"]}
+        for path in (BEFORE, AFTER)
+    }
+    with served((AFTER,), "--base", str(BEFORE)) as address:
+        context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+        page = context.new_page()
+        page.goto(address)
+        page.wait_for_selector("html[data-ready]", timeout=TIMEOUT_MS)
+        viewed = Viewed(page, address)
+        viewed.settled("overview")
+        page.keyboard.press("b")
+        viewed.settled("flame")
+        rows = viewed.rows("Changes by function")
+        assert len(rows) > 5
+        for _, base, selection, name in rows:
+            for text, path in ((base, BEFORE), (selection, AFTER)):
+                assert abs(float(text.rstrip("%")) / 100 - shares[path].get(name, 0)) < 0.001
+        assert "run1.folded" in page.locator("#selection .chip.base").inner_text()
+        page.get_by_role("group", name="What is shown").get_by_role("button", name="Base").click()
+        viewed.settled("flame")
+        expect(page.locator("#functions")).to_be_visible()
+        page.reload()
+        page.wait_for_selector("html[data-ready]", timeout=TIMEOUT_MS)
+        assert viewed.state()["versus"] == "1"
+        page.keyboard.press("Escape")
+        viewed.settled("flame")
+        assert "versus" not in viewed.state()
+        context.close()
+
+
+def test_processors_are_rows_of_the_timeline(view):
+    viewed = view(POSTCARDS)
+    section = viewed.show("timeline")
+    viewed.page.wait_for_selector("#view-timeline[data-filled]")
+    names = section.locator(".headers .header b").all_inner_texts()
+    assert names[:3] == ["processors", "CPU 0", "CPU 1"]
+    assert any(row[-1].startswith("CPU") for row in viewed.rows("Longest in sight"))
+    viewed.show("heat", heat="processes")
+    rows = viewed.rows("20 hottest cells")
+    assert rows
+
+
+def test_the_life_of_a_function_states_its_samples(view):
+    viewed = view(POSTCARDS)
+    viewed.show("code", q="packLempelZiv")
+    page = viewed.page
+    page.locator("#view-code tbody tr[role=row]").first.click()
+    items = page.locator("ol[aria-label=Compilations] li")
+    items.first.wait_for()
+    samples = sum(int(number) for number in re.findall(r"(\d+) samples", "\n".join(items.all_inner_texts())))
+    reports = [row for row in reported(POSTCARDS)["top_self"] if row["name"] == "packLempelZiv"]
+    assert samples == sum(row["samples"] for row in reports)
+    assert "compiled again" in page.locator("ol[aria-label=Compilations]").inner_text()
+
+
+def test_a_timeline_that_is_opened_before_it_is_computed_is_drawn_whole(view):
+    viewed = view(POSTCARDS)
+    page = viewed.page
+    asked = []
+
+    def not_yet(route):
+        asked.append(route.request.url)
+        if len(asked) > 2:
+            return route.continue_()
+        answer = {"state": "computing", "tracks": [], "counters": [], "command": ""}
+        return route.fulfill(body=json.dumps(answer), content_type="application/json")
+
+    page.route("**/api/timeline", not_yet)
+    viewed.show("heat")
+    viewed.show("timeline")
+    page.wait_for_selector("#view-timeline[data-filled]")
+    assert len(asked) == 3, "asked until it is computed, then known"
+    assert viewed.rows("Longest in sight")
+    # The strip has colours besides those of an empty one, and the axis has texts.
+    for element, least in ((".strip canvas", 3), (".timeline-body > .canvas canvas", 6)):
+        colours = page.locator(f"#view-timeline {element}").first.evaluate(
+            """canvas => {
+                const { width, height } = canvas;
+                const context = canvas.getContext("2d");
+                const { data } = context.getImageData(0, 0, width, Math.min(height, 26 * devicePixelRatio));
+                return new Set(new Uint32Array(data.buffer)).size;
+            }"""
+        )
+        assert colours >= least
+
+
+def test_names_come_first_on_a_narrow_screen(view):
+    viewed = view(POSTCARDS, size=(390, 844))
+    viewed.show("functions")
+    page = viewed.page
+    table = page.locator('table[aria-label="Functions"]')
+    name = viewed.rows("Functions")[0][0]
+    assert name == reported(POSTCARDS)["top_self"][0]["name"]
+    cell = table.locator("tbody tr[role=row] td").first.bounding_box()
+    assert cell["x"] >= 0
+    assert cell["x"] + cell["width"] < 390
+    page.locator("#view-functions .scroller").evaluate("scroller => { scroller.scrollLeft = 200 }")
+    assert table.locator("tbody tr[role=row] td").first.bounding_box()["x"] >= 0
+
+
+def test_tables_are_sorted_with_the_keyboard(view):
+    viewed = view(POSTCARDS)
+    viewed.show("functions")
+    page = viewed.page
+    page.locator('table[aria-label="Functions"] thead button', has_text="Total").focus()
+    page.keyboard.press("Enter")
+    viewed.settled("functions")
+    page.locator('table[aria-label="Functions"] th[aria-sort=descending]', has_text="Total").wait_for()
+    assert viewed.rows("Functions")[0][-1] == reported(POSTCARDS)["top_total"][0]["name"]
