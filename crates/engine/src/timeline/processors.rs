@@ -23,7 +23,7 @@ pub struct Stint {
 /// The stints of events that are given thread by thread.
 #[derive(Debug, Default)]
 pub struct Stints {
-    /// By processor. The last of each is extended while its thread goes on.
+    /// By processor. The last of each is extended while its thread continues.
     of: FxHashMap<u32, Vec<Stint>>,
 }
 
@@ -76,10 +76,10 @@ pub(super) fn sampled_stints(samples: &[TimedSample]) -> Vec<Stint> {
                 Some((_, next)) => next.ts_ns.min(longest),
                 None => sample.ts_ns.saturating_add(gap_ns / 2),
             };
-            let goes_on = |last: &&mut Stint| {
+            let continues = |last: &&mut Stint| {
                 last.cpu == cpu && last.thread_id == sample.thread_id && last.end_ns >= sample.ts_ns
             };
-            match stints.last_mut().filter(goes_on) {
+            match stints.last_mut().filter(continues) {
                 Some(last) => last.end_ns = last.end_ns.max(end_ns),
                 None => {
                     stints.push(Stint { cpu, thread_id: sample.thread_id, start_ns: sample.ts_ns, end_ns })
