@@ -162,31 +162,82 @@ def slowest_calls(profile: SlowCallProfile, pattern: str, limit: int | None = 5)
     """
     if not profile.has("call_events"):
         raise UsageError("no single calls were recorded", hint="XRay's FDR and Basic modes and mono -profiler:calls do")
-    keys, names = matching_functions(profile, pattern)
-    where = profile.selection.where("start_ns") or "true"
-    [rows] = [profile.sql(_CALLS.format(where=where), {"functions": keys}).fetchall()]
-    ranked = [row for row in rows if row[3] == "complete"]
-    num_nested = sum(1 for row in rows if row[3] == "nested")
-    if not ranked:
+    ranked = _ranked_calls(profile, _declared_functions(profile, pattern), limit)
+    if ranked is None or not ranked.num_calls:
+        # Another function of that name may be the called one.
+        keys, _ = matching_functions(profile, pattern)
+        ranked = _ranked_calls(profile, keys, limit)
+    if ranked is None or not ranked.num_calls:
         raise UsageError(f"no call of {pattern} has a recorded start and end", hint="they may be open at the end")
-    ranked.sort(key=lambda row: (-row[2], row[1]))
-    durations = sorted(row[2] for row in ranked)
-    median = ranked[len(ranked) // 2]
-    [(first_ns,)] = profile.sql("SELECT min(start_ns) FROM slices").fetchall()
-    chosen = ranked[:limit]
-    details = _Details(profile, [row[0] for row in (*chosen, median)])
+    chosen, median = ranked.rows[:limit], ranked.of_rank(ranked.num_calls // 2 + 1)
+    details = _Details(profile, [*chosen, median])
     return SlowCalls(
-        functions=tuple(names),
-        num_calls=len(ranked),
-        num_nested=num_nested,
-        num_incomplete=len(rows) - len(ranked) - num_nested,
-        median_ns=durations[(len(durations) - 1) // 2],
-        p99_ns=durations[max(-(-len(durations) * 99 // 100) - 1, 0)],
-        max_ns=durations[-1],
-        first_ns=first_ns,
-        median_slice_id=median[0],
-        calls=tuple(details.call(row[0], median[0]) for row in chosen),
+        functions=ranked.functions,
+        num_calls=ranked.num_calls,
+        num_nested=ranked.num_nested,
+        num_incomplete=ranked.num_incomplete,
+        median_ns=ranked.percentile(50).duration_ns,
+        p99_ns=ranked.percentile(99).duration_ns,
+        max_ns=ranked.of_rank(1).duration_ns,
+        first_ns=ranked.first_ns,
+        median_slice_id=median.slice_id,
+        calls=tuple(details.call(one.slice_id, median.slice_id) for one in chosen),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call by its key, rank (1 is the longest), thread and time."""
+
+    slice_id: int
+    rank: int
+    thread_id: int
+    start_ns: int
+    duration_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class _RankedCalls:
+    """The longest calls of some functions, and those at the percentiles, by rank."""
+
+    functions: tuple[str, ...]
+    num_calls: int
+    num_nested: int
+    num_incomplete: int
+    first_ns: int
+    rows: list[_Call]
+
+    def of_rank(self, rank: int) -> _Call:
+        """The call with a rank."""
+        return next(one for one in self.rows if one.rank == rank)
+
+    def percentile(self, percent: int) -> _Call:
+        """The shortest call whose duration so many percent do not exceed."""
+        return self.of_rank(_rank_of_percentile(self.num_calls, percent))
+
+
+def _rank_of_percentile(num_calls: int, percent: int) -> int:
+    return num_calls + 1 - max(-(-num_calls * percent // 100), 1)
+
+
+def _declared_functions(profile: SlowCallProfile, pattern: str) -> list[int]:
+    """Keys of the functions that match a pattern, whether they were called or not."""
+    rows = profile.sql("SELECT function_id, name::VARCHAR FROM functions").fetchall()
+    return _matching(rows, pattern)
+
+
+def _ranked_calls(profile: SlowCallProfile, keys: list[int], limit: int | None) -> _RankedCalls | None:
+    """The calls of functions, read in one pass over all calls; None where there are none."""
+    if not keys:
+        return None
+    where = profile.selection.where("start_ns") or "true"
+    last = "true" if limit is None else f"rank <= {int(limit)}"
+    rows = profile.sql(_CALLS.format(where=where, last=last), {"functions": keys}).fetchall()
+    [(first_ns, num_calls, num_nested, num_incomplete, names)] = [row[1:6] for row in rows if row[0] is None]
+    if names is None:
+        return None
+    calls = sorted((_Call(*row[6:]) for row in rows if row[0] is not None), key=lambda one: one.rank)
+    return _RankedCalls(tuple(sorted(names)), num_calls, num_nested, num_incomplete, first_ns, calls)
 
 
 def matching_functions(profile: SlowCallProfile, pattern: str) -> tuple[list[int], list[str]]:
@@ -199,43 +250,65 @@ def matching_functions(profile: SlowCallProfile, pattern: str) -> tuple[list[int
         "SELECT function_id, name::VARCHAR FROM functions WHERE function_id IN (SELECT function_id FROM call_events)"
     ).fetchall()
     names = {name for _, name in rows}
-    key = handle_key(pattern, "f")
-    if key is not None and pattern not in names:
-        found = [row for row in rows if row[0] == key]
-    else:
-        test = FramePattern.parse(pattern).test(names)
-        found = [row for row in rows if test(row[1])]
+    found = _matching(rows, pattern)
     if not found:
         raise UsageError(
             f"no called function matches {pattern!r}", hint=nearest_hint(pattern.strip("/*"), sorted(names))
         )
-    return sorted(key for key, _ in found), sorted({name for _, name in found})
+    of = dict(rows)
+    return found, sorted({of[key] for key in found})
+
+
+def _matching(rows: Sequence[tuple[int, str]], pattern: str) -> list[int]:
+    """Keys of the functions, of rows with key and name, that match a pattern."""
+    names = {name for _, name in rows}
+    key = handle_key(pattern, "f")
+    if key is not None and pattern not in names:
+        return [one for one, _ in rows if one == key]
+    test = FramePattern.parse(pattern).test(names)
+    return sorted(one for one, name in rows if test(name))
 
 
 _CALLS = """
-    WITH calls AS (
-        SELECT slice_id, thread_id, start_ns, duration_ns, start_reason::VARCHAR AS began, end_reason::VARCHAR AS ended,
-            coalesce(max(start_ns + duration_ns) OVER (
-                PARTITION BY thread_id ORDER BY start_ns, slice_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-            ) > start_ns, false) AS is_nested
+    WITH whole AS MATERIALIZED (
+        SELECT min(start_ns) AS first_ns,
+            list(struct_pack(slice_id, thread_id, function_id, start_ns, duration_ns,
+                whole := start_reason::VARCHAR = 'entry' AND end_reason::VARCHAR <> 'truncated'))
+            FILTER (WHERE kind::VARCHAR = 'call' AND function_id IN (SELECT unnest($functions)) AND {where}) AS calls
         FROM slices
-        WHERE kind::VARCHAR = 'call' AND function_id IN (SELECT unnest($functions)) AND {where}
+    ),
+    calls AS (SELECT unnest(calls, recursive := true) FROM whole),
+    judged AS MATERIALIZED (
+        SELECT *, CASE WHEN coalesce(max(start_ns + duration_ns) OVER (
+                PARTITION BY thread_id ORDER BY start_ns, slice_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ) > start_ns, false) THEN 'nested' WHEN whole THEN 'complete' ELSE 'cut' END AS state
+        FROM calls
+    ),
+    ranked AS MATERIALIZED (
+        SELECT *, row_number() OVER (ORDER BY duration_ns DESC, start_ns, slice_id) AS rank, count(*) OVER () AS n
+        FROM judged WHERE state = 'complete'
     )
-    SELECT slice_id, start_ns, duration_ns,
-        CASE WHEN is_nested THEN 'nested' WHEN began = 'entry' AND ended <> 'truncated' THEN 'complete' ELSE 'cut' END
-    FROM calls
+    SELECT NULL AS row, (SELECT first_ns FROM whole), count(*) FILTER (WHERE state = 'complete'),
+        count(*) FILTER (WHERE state = 'nested'), count(*) FILTER (WHERE state = 'cut'),
+        (SELECT list(DISTINCT name::VARCHAR) FROM functions WHERE function_id IN (SELECT function_id FROM judged)),
+        NULL, NULL, NULL, NULL, NULL
+    FROM judged
+    UNION ALL
+    SELECT rank, NULL, NULL, NULL, NULL, NULL, slice_id, rank, thread_id, start_ns, duration_ns FROM ranked
+    WHERE {last} OR rank = 1 OR rank = n // 2 + 1
+        OR rank = n + 1 - greatest((n * 50 + 99) // 100, 1) OR rank = n + 1 - greatest((n * 99 + 99) // 100, 1)
 """
 
 _WITHIN = """
     WITH chosen AS (
         SELECT slice_id AS call_id, thread_id, start_ns, start_ns + duration_ns AS end_ns, duration_ns
-        FROM slices WHERE slice_id IN (SELECT unnest($calls))
+        FROM nearby WHERE slice_id IN (SELECT unnest($calls))
     ),
     inside AS (
         SELECT c.call_id, s.slice_id, s.parent_slice_id, s.start_ns - c.start_ns AS start_ns, s.duration_ns, s.self_ns,
             coalesce(f.name::VARCHAR, s.name::VARCHAR, '?') AS name, s.kind::VARCHAR AS kind,
             s.end_reason::VARCHAR AS end_reason, c.duration_ns AS whole_ns, s.depth
-        FROM slices s JOIN chosen c ON s.thread_id = c.thread_id AND s.start_ns >= c.start_ns
+        FROM nearby s JOIN chosen c ON s.thread_id = c.thread_id AND s.start_ns >= c.start_ns
             AND s.start_ns + s.duration_ns <= c.end_ns
             AND (s.slice_id >= c.call_id OR s.kind::VARCHAR <> 'call')
         LEFT JOIN functions f USING (function_id)
@@ -246,9 +319,10 @@ _WITHIN = """
 class _Details:
     """Everything about some calls, read by a few queries for all of them."""
 
-    def __init__(self, profile: SlowCallProfile, calls: Sequence[int]) -> None:
+    def __init__(self, profile: SlowCallProfile, calls: Sequence[_Call]) -> None:
         self._profile = profile
-        self._calls = {"calls": sorted(set(calls))}
+        self._calls = {"calls": sorted({one.slice_id for one in calls})}
+        self._nearby = _nearby(profile, calls)
         self._rows = {row[0]: row[1:] for row in self._sql(_FACTS)}
         self._paths: dict[int, list[str]] = defaultdict(list)
         for call, name in self._sql(_PATHS):
@@ -296,7 +370,10 @@ class _Details:
         )
 
     def _sql(self, query: str) -> list[tuple[Any, ...]]:
-        return self._profile.sql(query, self._calls).fetchall()  # type: ignore[no-any-return]
+        if self._nearby is None:
+            query = query.replace(_NEARBY, "slices")
+        frames = None if self._nearby is None else {_NEARBY: self._nearby}
+        return self._profile.sql(query, self._calls, frames).fetchall()  # type: ignore[no-any-return]
 
     def _changes(self, slice_id: int, median_id: int) -> list[FunctionChange]:
         here, median = self._sums[slice_id], self._sums[median_id]
@@ -344,6 +421,26 @@ class _Details:
         return [(CallPart(start, own, depth, name, "self", len(short)), depth)] if own or short else []
 
 
+_NEARBY = "nearby"
+"""The slices that overlap with some calls: a query scans those instead of the slices of the whole recording."""
+
+_MOST_INTERVALS = 64
+
+
+def _nearby(profile: SlowCallProfile, calls: Sequence[_Call]) -> Any:
+    """The slices of the threads of calls, and collections of any, at their time; None where the calls are many."""
+    intervals = {(one.thread_id, one.start_ns, one.start_ns + one.duration_ns) for one in calls}
+    if len(intervals) > _MOST_INTERVALS:
+        return None
+    from arro3.core import Table
+
+    conditions = " OR ".join(
+        f"start_ns <= {end} AND start_ns + duration_ns >= {start} AND (thread_id = {thread} OR kind::VARCHAR = 'gc')"
+        for thread, start, end in sorted(intervals)
+    )
+    return Table.from_arrow(profile.sql(f"SELECT * FROM slices WHERE {conditions}"))
+
+
 _SHORT = f"""
     SELECT i.call_id, i.parent_slice_id, i.start_ns, i.duration_ns
     FROM inside i JOIN inside p ON p.call_id = i.call_id AND p.slice_id = i.parent_slice_id
@@ -355,16 +452,16 @@ _SHORT = f"""
 _FACTS = """
     SELECT slice_id, s.start_ns, duration_ns, thread_id,
         coalesce(t.name::VARCHAR || ' ', 'thread ') || coalesce(t.tid, thread_id), cpu, end_reason::VARCHAR
-    FROM slices s JOIN threads t USING (thread_id) WHERE slice_id IN (SELECT unnest($calls))
+    FROM nearby s JOIN threads t USING (thread_id) WHERE slice_id IN (SELECT unnest($calls))
 """
 
 _PATHS = """
     WITH chosen AS (
         SELECT slice_id AS call_id, thread_id, start_ns, start_ns + duration_ns AS end_ns, depth
-        FROM slices WHERE slice_id IN (SELECT unnest($calls))
+        FROM nearby WHERE slice_id IN (SELECT unnest($calls))
     )
     SELECT c.call_id, coalesce(f.name::VARCHAR, '?')
-    FROM slices s JOIN chosen c ON s.thread_id = c.thread_id AND s.start_ns <= c.start_ns
+    FROM nearby s JOIN chosen c ON s.thread_id = c.thread_id AND s.start_ns <= c.start_ns
         AND s.start_ns + s.duration_ns >= c.end_ns AND (s.depth < c.depth OR s.slice_id = c.call_id)
     LEFT JOIN functions f USING (function_id)
     WHERE s.kind::VARCHAR = 'call' ORDER BY c.call_id, s.depth
@@ -373,11 +470,11 @@ _PATHS = """
 _COLLECTIONS = """
     WITH chosen AS (
         SELECT slice_id AS call_id, thread_id, start_ns, start_ns + duration_ns AS end_ns
-        FROM slices WHERE slice_id IN (SELECT unnest($calls))
+        FROM nearby WHERE slice_id IN (SELECT unnest($calls))
     )
     SELECT c.call_id, s.start_ns - c.start_ns, s.duration_ns, s.name::VARCHAR
     FROM chosen c JOIN threads own ON own.thread_id = c.thread_id
-    JOIN slices s ON s.start_ns < c.end_ns AND s.start_ns + s.duration_ns > c.start_ns AND s.thread_id <> c.thread_id
+    JOIN nearby s ON s.start_ns < c.end_ns AND s.start_ns + s.duration_ns > c.start_ns AND s.thread_id <> c.thread_id
     JOIN threads t ON t.thread_id = s.thread_id AND t.process_id = own.process_id
     WHERE s.kind::VARCHAR = 'gc' ORDER BY 1, 2
 """
@@ -385,7 +482,7 @@ _COLLECTIONS = """
 _SAMPLES = f"""
     WITH chosen AS (
         SELECT slice_id AS call_id, thread_id, start_ns, start_ns + duration_ns AS end_ns
-        FROM slices WHERE slice_id IN (SELECT unnest($calls))
+        FROM nearby WHERE slice_id IN (SELECT unnest($calls))
     )
     SELECT c.call_id, coalesce(f.name::VARCHAR, '[unknown] ' || fr.kind::VARCHAR, '[no stack]') AS name, count(*) AS n
     FROM chosen c
