@@ -276,7 +276,7 @@ class FrameSymbols:
 
     def function_names(self) -> list[str]:
         """Names of functions."""
-        return sorted(set(self._short_names) - {""})
+        return sorted(set(self._short_names) - {"", "[no stack]"})
 
     def module_names(self) -> list[str]:
         """The last parts of the names of modules, the most frequent first."""

@@ -268,13 +268,15 @@ class StackGroups:
             raise UsageError("there are no samples, calls or allocations to report")
         counted = COUNTED_EVENTS.get(self.event.name)
         known = {one.name for one in events(source)}
-        self.counted = counted if counted in known and self.event.is_sum else None
+        self._counted_event = counted if counted in known and self.event.is_sum else None
+        # The weights of calls and allocations are their numbers; a row is many of them.
+        self._counts_weight = self.event.is_sum and self.event.name in COUNTED_EVENTS.values()
+        self.counted = self.event.name if self._counts_weight else self._counted_event
 
     @property
     def whole(self) -> Weight:
         """Weight and number of all samples."""
-        tree = self._whole_tree
-        return Weight(tree.total_weight, tree.total_weight, tree.total_samples, tree.total_samples)
+        return self._sum(self._whole_tree)
 
     def functions(self, limit: int | None = None, *, order: WeightOrder = "self") -> list[Group]:
         """Functions by weight; all tiers of a function are one."""
@@ -291,19 +293,19 @@ class StackGroups:
         if by in ("thread", "process"):
             found = self._groups_of_tasks(by)
         elif by == "line":
-            found = _lines(self._fold(by_line=True))
+            found = _lines(self._rows(self._fold(by_line=True), "function"))
         else:
-            found = [_group(row, by) for row in Columns(self._whole_tree.weights(by)).rows()]
+            found = [_group(row, by) for row in self._rows(self._whole_tree, by)]
         found = [one for one in found if one.weight.total_weight or one.weight.total_count]
         return sorted(found, key=_group_key(order))[:limit]
 
     def tree(self, request: TreeRequest = TreeRequest(), *, inverted: bool = False) -> StackTree:
         """The tree of callees; inverted, of callers from the innermost functions on."""
-        return _shown(self._fold(inverted=inverted), request, inverted, self.whole.total_weight)
+        return self._shown(self._fold(inverted=inverted), request, inverted)
 
     def stacks(self, limit: int | None = None, *, order: WeightOrder = "self") -> tuple[list[WholeStack], int]:
         """Whole stacks, the heaviest first, and the number of all."""
-        nodes = _Nodes(self._whole_tree)
+        nodes = _Nodes(self._whole_tree, counts_weight=self._counts_weight)
         ends = [number for number in range(len(nodes)) if nodes.self_weight[number] or nodes.self_count[number]]
         values = nodes.self_count if order == "count" else nodes.self_weight
         if order == "total":
@@ -328,7 +330,7 @@ class StackGroups:
         """
         views = []
         for group, number in self._matching(pattern)[:limit]:
-            tiers = [row for row in Columns(self._whole_tree.weights("tiered")).rows() if _is_same(row, group)]
+            tiers = [row for row in self._rows(self._whole_tree, "tiered") if _is_same(row, group)]
             trees = [self._around(number, inverted, request) for inverted in (True, False)]
             assert group.function is not None
             names = dict.fromkeys(row["tier"] for row in tiers if row["tier"])
@@ -368,7 +370,7 @@ class StackGroups:
         tables = dict(self.source.tables)
         tables["stacks"] = transform.table("stacks", False)
         tables["samples"] = transform.samples(self.source.tables["samples"], False)
-        return _shown(self._fold(tables, inverted=inverted), request, inverted, self.whole.total_weight)
+        return self._shown(self._fold(tables, inverted=inverted), request, inverted)
 
     def _groups_of_tasks(self, by: str) -> list[Group]:
         if not len(Columns(self.source.tables["threads"])):
@@ -376,7 +378,7 @@ class StackGroups:
         names = task_names(self.source, "threads" if by == "thread" else "processes")
         sums: dict[str, list[int]] = {}
         keys: dict[str, int] = {}
-        for row in Columns(self._fold(split_threads=True).weights("thread")).rows():
+        for row in self._rows(self._fold(split_threads=True), "thread"):
             name = names.get(row["thread_id"], "?")
             keys.setdefault(name, row["thread_id"])
             weights = sums.setdefault(name, [0, 0])
@@ -402,12 +404,27 @@ class StackGroups:
         numbers: dict[tuple[Any, ...], int] = {}
         for *key, number in zip(*(self._symbols[name] for name in (*columns, "group_id")), strict=True):
             numbers.setdefault(tuple(key), number)
-        rows = Columns(self._whole_tree.weights("function")).rows()
+        rows = self._rows(self._whole_tree, "function")
         return [(_group(row, "function"), numbers.get(tuple(row[name] for name in columns))) for row in rows]
 
     def _fold(self, tables: Mapping[str, Any] | None = None, **options: Any) -> _core.CallTree:
         source = self.source.tables if tables is None else tables
-        return _core.call_tree(source, event=self.event.name, counted_event=self.counted, **options)
+        return _core.call_tree(source, event=self.event.name, counted_event=self._counted_event, **options)
+
+    def _rows(self, tree: _core.CallTree, by: str) -> list[dict[str, Any]]:
+        """The weights of a tree by group, with the numbers of what they are made of."""
+        rows = list(Columns(tree.weights(by)).rows())
+        if self._counts_weight:
+            rows = [{**row, "self_samples": row["self_weight"], "total_samples": row["total_weight"]} for row in rows]
+        return rows
+
+    def _sum(self, tree: _core.CallTree) -> Weight:
+        count = tree.total_weight if self._counts_weight else tree.total_samples
+        return Weight(tree.total_weight, tree.total_weight, count, count)
+
+    def _shown(self, tree: _core.CallTree, request: TreeRequest, inverted: bool) -> StackTree:
+        nodes = _Nodes(tree, counts_weight=self._counts_weight)
+        return _shown(nodes, self._sum(tree), request, inverted, self.whole.total_weight)
 
 
 def _is_same(row: Mapping[str, Any], group: Group) -> bool:
@@ -448,9 +465,9 @@ def _group(row: Mapping[str, Any], by: str) -> Group:
     return Group(name or "[not JIT-compiled]", kind, None, None, _weight(row))
 
 
-def _lines(tree: _core.CallTree) -> list[Group]:
+def _lines(rows: Sequence[Mapping[str, Any]]) -> list[Group]:
     groups = []
-    for row in Columns(tree.weights("function")).rows():
+    for row in rows:
         group = _group(row, "line")
         if group.function is not None:
             path, line = group.function.path, group.function.line
@@ -477,15 +494,15 @@ def _group_key(order: WeightOrder) -> Callable[[Group], Any]:
 class _Nodes:
     """The nodes of a tree of the core, a list per column."""
 
-    def __init__(self, tree: _core.CallTree) -> None:
+    def __init__(self, tree: _core.CallTree, *, counts_weight: bool = False) -> None:
         columns = Columns(tree.nodes())
         self.parent: list[int | None] = columns["parent_node_id"]
         self.symbol: list[int] = columns["symbol_id"]
         self.stack_id: list[int | None] = columns["stack_id"]
         self.self_weight: list[int] = columns["self_weight"]
         self.total_weight: list[int] = columns["total_weight"]
-        self.self_count: list[int] = columns["self_samples"]
-        self.total_count: list[int] = columns["total_samples"]
+        self.self_count: list[int] = self.self_weight if counts_weight else columns["self_samples"]
+        self.total_count: list[int] = self.total_weight if counts_weight else columns["total_samples"]
         self._symbols = Columns(tree.symbols())
         self._functions: dict[int, StackFunction] = {}
 
@@ -516,9 +533,8 @@ class _Nodes:
         )
 
 
-def _shown(tree: _core.CallTree, request: TreeRequest, inverted: bool, whole: int) -> StackTree:
-    """The most important nodes of a tree, best first, so that they are connected."""
-    nodes = _Nodes(tree)
+def _shown(nodes: _Nodes, of: Weight, request: TreeRequest, inverted: bool, whole: int) -> StackTree:
+    """The most important nodes of a tree with a weight, best first, so that they are connected."""
     children: dict[int | None, list[int]] = defaultdict(list)
     for number, parent in enumerate(nodes.parent):
         children[parent].append(number)
@@ -554,7 +570,7 @@ def _shown(tree: _core.CallTree, request: TreeRequest, inverted: bool, whole: in
         left = descend(number, mine, depth + 1)
         stack_id = None if inverted else nodes.stack_id[number]
         shown.append(TreeNode(mine, parent, depth, nodes.function(number), nodes.weight(number), stack_id, left))
-    return StackTree(shown, len(nodes), tree.total_weight, tree.total_samples, left_of_roots, inverted)
+    return StackTree(shown, len(nodes), of.total_weight, of.total_count, left_of_roots, inverted)
 
 
 def _child_key(nodes: _Nodes, order: WeightOrder) -> Callable[[int], Any]:

@@ -38,16 +38,19 @@ from perfuse.reports.inputs import (
     inputs,
     summary_lines,
 )
-from perfuse.reports.registry import Options, Report
+from perfuse.reports.registry import LIMIT_IS_DEFAULT, Options, Report
 from perfuse.reports.text import Role, Style
 from perfuse.reports.units import count_text, counted, duration_text, percent_text, ticks_text
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
+    from perfuse.reports.stack_views import StackReport
 
 
 STACK_ORDERS = ("self", "total", "count")
 STACKS_ON_SCREEN = 5
+WALL_TIME = "wall-time"
+"""The event of the own time of calls, by stack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,9 @@ class CallsRequest:
     graph: bool = False
     functions: bool = False
     """Whether functions are listed even where other views were requested."""
+    around: bool = False
+    """Whether callers and callees of the functions are listed."""
+    limit_is_default: bool = False
 
     @property
     def shows_functions(self) -> bool:
@@ -108,6 +114,8 @@ class CallsReport:
     diagnostics: list[DiagnosticCount]
     unit: str
     """The unit of times: `ns`, or `ticks` where the rate of the clock is unknown."""
+    views: StackReport | None = None
+    """Callers and callees of the functions; None where that was not requested."""
 
     def as_json(self) -> dict[str, Any]:
         """The documented JSON of `report --json` for calls."""
@@ -131,6 +139,7 @@ class CallsReport:
             "threads": [{**asdict(one), "thread": thread_json(one.thread)} for one in self.threads],
             "migrations": [{**asdict(one), "thread": thread_json(one.thread)} for one in self.migrations],
             "instants": [asdict(one) for one in self.instants],
+            **(self.views.views_json() if self.views else {}),
             "diagnostics": [asdict(one) for one in self.diagnostics],
         }
 
@@ -173,7 +182,16 @@ def calls_report(profile: Profile, request: CallsRequest) -> CallsReport:
         instants=_instant_counts(profile),
         diagnostics=diagnostic_counts(profile),
         unit=account.unit,
+        views=_views(profile, request) if request.around and request.pattern is not None else None,
     )
+
+
+def _views(profile: Profile, request: CallsRequest) -> StackReport:
+    """The callers and callees of the functions, by time."""
+    from perfuse.reports.stack_views import StackRequest, stack_report
+
+    of = StackRequest(function=request.pattern, limit=request.limit, limit_is_default=request.limit_is_default)
+    return stack_report(profile, of, WALL_TIME)
 
 
 def build(profile: Profile, options: Options) -> Report:
@@ -198,6 +216,7 @@ def build(profile: Profile, options: Options) -> Report:
 
 def request_of(options: Options) -> CallsRequest:
     """The request that options of the command line stand for."""
+    others = {"--by", "--graph", "--per-thread", "--recursive-only", "--llvm-compat", "--format"}
     return CallsRequest(
         by=options.get("--by") or ("thread" if "--per-thread" in options else "function"),
         order=options.get("--sort", "self"),
@@ -207,6 +226,8 @@ def request_of(options: Options) -> CallsRequest:
         recursive_only="--recursive-only" in options,
         per_thread="--per-thread" in options,
         graph="--graph" in options,
+        around=not others & options.keys(),
+        limit_is_default=options.get(LIMIT_IS_DEFAULT, False),
     )
 
 
@@ -308,6 +329,10 @@ def body_lines(report: CallsReport, style: Style, *, brief: bool = False, title:
     asked = report.request
     if asked.shows_functions:
         yield from _function_section(report, style, title)
+    if report.views is not None:
+        from perfuse.reports.stack_views import view_lines
+
+        yield from view_lines(report.views, style)
     if asked.graph:
         yield from section("Call graph", style, f"by {_ORDER_WORDS['sum' if asked.order == 'self' else asked.order]}")
         yield from edge_lines(report.edges, asked.order, style, _time(report))

@@ -213,12 +213,19 @@ def _is_view_of_stacks(profile: Profile, options: Options) -> bool:
         return True
     if "--section" in options:
         return False
-    # The report of calls selects functions by it.
-    of_calls = {"--function"} if profile.has_traces else set()
-    groupings = {"cpu", "function", "thread"} if profile.has_traces else {"cpu"}
+    event = options.get("--event")
+    if event in _EVENTS_OF_STACKS and "--group" not in options:
+        return True
+    # The report of calls has these, with statistics of single calls.
+    is_of_calls = profile.has_traces and event is None
+    of_calls = {"--function"} if is_of_calls else set()
+    groupings = {"cpu", "function", "thread"} if is_of_calls else {"cpu"}
     grouped = {"--by"} if options.get("--by") not in groupings else set()
     return bool(options.keys() & ((_VIEWS | grouped) - of_calls))
 
+
+_EVENTS_OF_STACKS = ("wall-time", "calls", "allocated-bytes", "allocations", "retained")
+"""Events of which only stacks are known: sums of calls and of allocations, and sizes of a heap."""
 
 _VIEWS = {"--tree", "--stacks", "--function", "--callers", "--callees", "--inverted", "--percent-limit", "--depth"}
 

@@ -136,10 +136,15 @@ class StackReport:
             found["tree"] = _tree_json(self.tree)
         if self.stacks is not None:
             found |= {"num_stacks": self.num_stacks, "stacks": list(map(_stack_json, self.stacks))}
-        if self.views is not None:
-            found |= {"num_views": self.num_views, "views": [_view_json(one, self.request) for one in self.views]}
+        found |= self.views_json()
         found["diagnostics"] = [asdict(one) for one in self.diagnostics]
         return found
+
+    def views_json(self) -> dict[str, Any]:
+        """The part of the JSON that has callers and callees of functions; empty where they were not requested."""
+        if self.views is None:
+            return {}
+        return {"num_views": self.num_views, "views": [_view_json(one, self.request) for one in self.views]}
 
 
 def build(profile: Profile, options: Options) -> Report:
@@ -333,13 +338,18 @@ def stack_lines(report: StackReport, style: Style) -> Iterator[str]:
         yield from tree_lines(report.tree, report, style)
     if report.stacks is not None:
         yield from _stack_section(report, style)
+    yield from view_lines(report, style)
+    yield from summary_lines(report.diagnostics, style)
+
+
+def view_lines(report: StackReport, style: Style) -> Iterator[str]:
+    """Functions with their callers and callees."""
     for view in report.views or ():
         yield from _view_section(view, report, style)
     if report.views is not None and report.num_views > len(report.views):
         left = counted(report.num_views - len(report.views), "more function matches", "more functions match")
         yield ""
         yield style.paint(f"… {left} (--limit 0 shows all)", Role.FAINT)
-    yield from summary_lines(report.diagnostics, style)
 
 
 def _header(report: StackReport) -> list[tuple[str, Cell]]:
