@@ -116,6 +116,8 @@ class CallsReport:
     """The unit of times: `ns`, or `ticks` where the rate of the clock is unknown."""
     views: StackReport | None = None
     """Callers and callees of the functions; None where that was not requested."""
+    selected_ns: int | None = None
+    """The selected part of the recorded time; None where all is selected."""
 
     def as_json(self) -> dict[str, Any]:
         """The documented JSON of `report --json` for calls."""
@@ -182,6 +184,7 @@ def calls_report(profile: Profile, request: CallsRequest) -> CallsReport:
         instants=_instant_counts(profile),
         diagnostics=diagnostic_counts(profile),
         unit=account.unit,
+        selected_ns=_selected_ns(profile),
         views=_views(profile, request) if request.around and request.pattern is not None else None,
     )
 
@@ -286,9 +289,13 @@ def _top_stacks(paths: CallPaths, thread: ThreadIds | None, request: CallsReques
 
 def _instant_counts(profile: Profile) -> list[InstantCount]:
     counts: Counter[tuple[str, int | None]] = Counter()
-    # Streamed: the table may be larger than memory.
-    for batch in profile.tables["instants"].stream():
-        counts.update(zip(batch["kind"].to_pylist(), batch["event_type"].to_pylist(), strict=True))
+    if condition := profile.selection.condition:
+        query = f"SELECT kind::VARCHAR, event_type, count(*) FROM instants WHERE {condition} GROUP BY ALL"
+        counts.update({(kind, event_type): count for kind, event_type, count in profile.sql(query).fetchall()})
+    else:
+        # Streamed: the table may be larger than memory.
+        for batch in profile.tables["instants"].stream():
+            counts.update(zip(batch["kind"].to_pylist(), batch["event_type"].to_pylist(), strict=True))
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0][0], item[0][1] or 0))
     return [InstantCount(kind, event_type, count) for (kind, event_type), count in ordered]
 
@@ -340,7 +347,7 @@ def body_lines(report: CallsReport, style: Style, *, brief: bool = False, title:
     for top in report.stacks:
         yield from _stack_section(top, asked.whole_screen, style, _time(report))
     if asked.whole_screen and not brief:
-        yield from _thread_section(report.threads, style, _time(report))
+        yield from _thread_section(report, style, _time(report))
         yield from _migration_section(report.migrations, style)
         yield from _instant_section(report.instants, style)
 
@@ -408,7 +415,8 @@ def _stack_section(top: StackList, short: bool, style: Style, time: Time) -> Ite
     yield from (stack_lines if short else stack_blocks)(top, style, time)
 
 
-def _thread_section(threads: Sequence[ThreadActivity], style: Style, time: Time) -> Iterator[str]:
+def _thread_section(report: CallsReport, style: Style, time: Time) -> Iterator[str]:
+    threads = report.threads
     if len(threads) < 2:
         return
     yield from section("Threads", style, "time with any call open")
@@ -419,7 +427,7 @@ def _thread_section(threads: Sequence[ThreadActivity], style: Style, time: Time)
     ]
     columns = [
         Ranked(Column("busy", right=True), [time(one.busy_ns) for one in shown]),
-        Ranked(Column("", right=True), [_share(one) for one in shown]),
+        Ranked(Column("", right=True), [_share(one, report.selected_ns) for one in shown]),
         Ranked(Column(""), bars, 2),
         Ranked(Column("calls", right=True), [count_text(one.num_calls) for one in shown]),
         Ranked(Column("deepest", right=True), [count_text(one.max_depth) for one in shown], 1),
@@ -430,10 +438,20 @@ def _thread_section(threads: Sequence[ThreadActivity], style: Style, time: Time)
     yield from _more(len(threads) - len(shown), style, "--json shows all")
 
 
-def _share(one: ThreadActivity) -> str:
+def _share(one: ThreadActivity, selected_ns: int | None) -> str:
+    if selected_ns is not None:
+        return percent_text(one.busy_ns, selected_ns)
     if one.first_ns is None or one.last_ns is None:
         return ""
     return percent_text(one.busy_ns, one.last_ns - one.first_ns)
+
+
+def _selected_ns(profile: Profile) -> int | None:
+    """The selected part of the recorded time; None where all is selected."""
+    selected, recorded = profile.selection.time_ns, profile._fusion.trace_span()
+    if selected is None or recorded is None:
+        return None
+    return max(0, min(selected[1], recorded[1]) - max(selected[0], recorded[0]))
 
 
 def _migration_section(migrations: Sequence[Migration], style: Style) -> Iterator[str]:
