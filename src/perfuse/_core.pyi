@@ -494,6 +494,7 @@ class CallTrace:
         *,
         threads: Sequence[int] | None = None,
         time_ns: tuple[int, int] | None = None,
+        functions: Sequence[int] | None = None,
         progress: Callable[[str, float], None] | None = None,
     ) -> Self: ...
     @property

@@ -41,7 +41,10 @@ class CallTrace:
     def __init__(self, profile: TimelineProfile, progress: Callable[[str, float], None] | None = None) -> None:
         selection = profile.selection
         threads = None if selection.threads is None else [key for (key,) in profile.sql(selection.threads).fetchall()]
-        self._core = _core.CallTrace(profile._fusion, threads=threads, time_ns=selection.time_ns, progress=progress)
+        functions = None if selection.function_ids is None else list(selection.function_ids)
+        self._core = _core.CallTrace(
+            profile._fusion, threads=threads, time_ns=selection.time_ns, functions=functions, progress=progress
+        )
         self.num_events = self._core.num_events
         self.num_instants = self._core.num_instants
         self.num_slices = self._core.num_slices

@@ -18,12 +18,14 @@ class Selection:
         end_ns: First time after the selection; None without a limit.
         thread: Thread id or name; None for all threads.
         thread_ids: Keys of threads; None for all threads. Where both are given, threads that both select.
+        function_ids: Keys of functions: on timelines, only their calls, and calls within these; None for all.
     """
 
     start_ns: int | None = None
     end_ns: int | None = None
     thread: str | int | None = None
     thread_ids: tuple[int, ...] | None = None
+    function_ids: tuple[int, ...] | None = None
 
     @property
     def selects_threads(self) -> bool:

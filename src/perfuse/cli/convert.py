@@ -89,6 +89,7 @@ def _parsed(target: Target, given: tuple[str, ...]) -> dict[str, Any]:
         "perfuse convert perf.data jit-2345.dump -o profile.json --to firefox",
         "perfuse convert perf.data jit-2345.dump -o - --to collapsed -O root=thread",
         "perfuse convert perf.data jit-2345.dump -o named.perf.data",
+        "perfuse convert xray-log.server.uocuES --map server -o trace.json --to chrome --function 'render*'",
         "perfuse convert --list",
         "perfuse convert --to collapsed --list-options",
     ],
@@ -99,6 +100,11 @@ def _parsed(target: Target, given: tuple[str, ...]) -> dict[str, Any]:
 )
 @click.option("--to", metavar="TARGET", is_eager=True, help="Target. [by the name of OUT]")
 @click.option("-O", "options", multiple=True, metavar="NAME=VALUE", help="Option of the target; repeats.")
+@click.option(
+    "--function",
+    metavar="PATTERN",
+    help="Only calls of matching functions and what they call; of stacks, as --root.",
+)
 @click.option(
     "--list",
     is_flag=True,
@@ -123,6 +129,7 @@ def command(
     output: str,
     to: str | None,
     options: tuple[str, ...],
+    function: str | None,
     how: ProfileOptions,
 ) -> int:
     """OUT gets its name when it is complete."""
@@ -134,7 +141,12 @@ def command(
     target = target_for(output) if to is None else target_named(to)
     target_options = _parsed(target, options)
     profile = open_profile(console, files, how)
-    is_page = target.name == "html" and not target_options and not how.stack_filter
+    if function is not None:
+        from perfuse.exporters.filtered import of_function
+
+        profile, of_target = of_function(profile, target, function)
+        target_options |= of_target
+    is_page = target.name == "html" and not target_options and not profile.stack_filter
     if is_page and write_view_page(console, profile, files, output):
         if output != "-":
             console.note(f"wrote {output}, {target.name}")

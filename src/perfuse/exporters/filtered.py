@@ -1,15 +1,21 @@
 """Targets whose files are made of stacks, to which filters of stacks apply."""
 
 import os
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from perfuse.errors import UsageError
-from perfuse.exporters.registry import target_for, target_named
+from perfuse.exporters.registry import Target, target_for, target_named
+
+if TYPE_CHECKING:
+    from perfuse.profile import Profile
 
 OF_STACKS = ("html", "svg", "pprof", "collapsed")
 """Targets that contain stacks only."""
 OF_SAMPLES = (*OF_STACKS, "firefox", "speedscope", "chrome", "perfetto", "dot")
 """Targets that contain stacks where no calls were recorded: these are on timelines."""
+OF_CALLS = ("chrome", "perfetto", "speedscope")
+"""Targets with timelines of calls, of which those of a function can be selected."""
 
 
 def refuse_filters(has_traces: bool, to: str | None, path: Any) -> None:
@@ -31,3 +37,27 @@ def refuse_filters(has_traces: bool, to: str | None, path: Any) -> None:
             f"filters of stacks do not select {what} {target.name} contains",
             hint=f"{', '.join(known)} take them; --between and --thread select calls",
         )
+
+
+def of_function(profile: "Profile", target: Target, pattern: str) -> tuple["Profile", dict[str, Any]]:
+    """The profile with only the calls of matching functions and what these call, and the options of a target for it.
+
+    Files of stacks begin at these functions; CSV has these functions alone.
+
+    Raises:
+        UsageError: No function matches, or the target contains neither calls nor stacks.
+    """
+    if target.name == "csv":
+        return profile, {"function": pattern}
+    is_timeline = profile.has("call_events") and target.name in OF_CALLS
+    if is_timeline and not (target.name == "speedscope" and profile.has_samples):
+        from perfuse.analysis.slow_calls import matching_functions
+
+        keys, _ = matching_functions(profile, pattern)
+        return profile._selected(replace(profile.selection, function_ids=tuple(keys))), {}
+    if target.name not in (OF_STACKS if profile.has_traces else OF_SAMPLES):
+        raise UsageError(
+            f"--function does not select what {target.name} contains",
+            hint=f"{', '.join(dict.fromkeys((*OF_CALLS, *OF_STACKS, 'csv')))} take it",
+        )
+    return profile.root(pattern), {}
