@@ -260,7 +260,8 @@ def write_perfetto_stacks(
     stacks: Any,
     frames: Any,
     threads: Any,
-    clock: int | None = None,
+    perf_samples: bool = False,
+    clock: tuple[int, int | None] | None = None,
     progress: Callable[[str, float], None] | None = None,
 ) -> None: ...
 def write_arrow(out: int | IO[bytes], stream: Any, as_stream: bool) -> None: ...
@@ -453,6 +454,35 @@ class HeapSnapshot:
         self, types: Sequence[int | None]
     ) -> list[tuple[list[int | None], int | None, int, int, int, int]]: ...
     def root(self, address: int) -> tuple[str, str | None, int | None, int | None, int | None] | None: ...
+    def distinct_roots(self) -> list[tuple[str, str | None, int | None, int | None, int | None]]: ...
+    def write_v8(
+        self,
+        out: int | IO[bytes],
+        *,
+        types: Mapping[int, str],
+        roots: Sequence[str],
+        progress: Callable[[str, float], None] | None = None,
+    ) -> None: ...
+    def write_hprof(
+        self,
+        out: int | IO[bytes],
+        *,
+        types: Mapping[int, str],
+        pointer_bytes: int,
+        time_ms: int,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> None: ...
+    def write_perfetto(
+        self,
+        out: int | IO[bytes],
+        *,
+        types: Mapping[int, str],
+        number: int,
+        pid: int,
+        ts_ns: int,
+        clock: tuple[int, int | None] | None = None,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> None: ...
     def duplicates(self, least_references: int) -> ArrowStream: ...
     def sites(self) -> ArrowStream: ...
     def folded(self, types: Mapping[int, str]) -> dict[str, ArrowStream]: ...
@@ -518,7 +548,7 @@ class CallTrace:
         self, out: int | IO[bytes], *, progress: Callable[[str, float], None] | None = None
     ) -> None: ...
     def write_perfetto(
-        self, out: int | IO[bytes], *, clock: int | None = None, progress: Callable[[str, float], None] | None = None
+        self, out: int | IO[bytes], *, clock: tuple[int, int | None] | None = None, progress: Callable[[str, float], None] | None = None
     ) -> None: ...
 
 _Place: TypeAlias = tuple[int, int, int]

@@ -79,13 +79,13 @@ class CallTrace:
         self._core.write_speedscope(descriptor_of(out), progress=progress)
 
     def write_perfetto(
-        self, out: IO[bytes], clock: int | None, progress: Callable[[str, float], None] | None = None
+        self, out: IO[bytes], clock: tuple[int, int | None] | None, progress: Callable[[str, float], None] | None = None
     ) -> None:
         """Writes Perfetto's packets.
 
         Args:
             out: A binary file object.
-            clock: Perfetto's number of `clock`; None where it has none.
+            clock: Perfetto's number of `clock`, and what its times lack to nanoseconds since 1970; None where it has none.
             progress: Called with the name of the step and the completed share.
         """
         self._core.write_perfetto(descriptor_of(out), clock=clock, progress=progress)

@@ -2,17 +2,21 @@
 
 use std::collections::HashMap;
 
-use perfuse_engine::heap::{ClassChange, FoldedHeap, Heap, HeldObjects};
+use perfuse_engine::heap::{ClassChange, FoldedHeap, Heap, HeapRoots, HeldObjects, SnapshotRoot};
 use perfuse_profile::HeapSnapshot;
 use perfuse_tables::SnapshotSum;
-use pyo3::exceptions::PyKeyError;
+use perfuse_writers::heap_dumps::{HeapDump, write_hprof, write_v8};
+use perfuse_writers::perfetto::{HeapGraph, write_heap_graph};
+use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::arrow::ArrowStream;
 use crate::call::call;
 use crate::errors::table_error;
 use crate::inputs::{Inputs, ReadInputs};
+use crate::output::{Progress, Target, WaitingPython};
 use crate::profile::PyProfile;
+use crate::profile_output::{ClockOption, trace_clock};
 
 /// A heap snapshot, with its dominator tree.
 #[pyclass(frozen, name = "HeapSnapshot", module = "perfuse._core")]
@@ -140,7 +144,8 @@ impl PyHeapSnapshot {
         limit: usize,
     ) -> PyResult<(usize, Vec<ReferenceRow>)> {
         let (object, heap) = (self.find(address)?, self.heap());
-        let found = py.detach(|| if to { heap.references_to(object) } else { heap.references_from(object) });
+        let from = || heap.references_from(object).collect();
+        let found: Vec<_> = py.detach(|| if to { heap.references_to(object) } else { from() });
         let row = |&(other, field): &(u32, Option<u32>)| {
             let objects = heap.objects();
             (objects.address(other), objects.type_id(other), objects.size(other), field)
@@ -170,11 +175,74 @@ impl PyHeapSnapshot {
     fn root(&self, address: u64) -> PyResult<Option<RootRow>> {
         let (object, roots) = (self.find(address)?, self.heap().roots());
         let root = roots.list().iter().find(|root| root.object == object);
-        Ok(root.map(|root| {
-            let name = roots.name(root).map(str::to_owned);
-            let owners = (root.owner_type_id, root.owner_thread_id);
-            (roots.kind(root).to_owned(), name, root.slot_address, owners.0, owners.1)
-        }))
+        Ok(root.map(|root| row_of(roots, root)))
+    }
+
+    /// A root of each kind, name, type and thread, those of weak roots last.
+    fn distinct_roots(&self) -> Vec<RootRow> {
+        let roots = self.heap().roots();
+        roots.distinct().into_iter().map(|root| row_of(roots, root)).collect()
+    }
+
+    /// Writes the snapshot as V8's `.heapsnapshot`; `types` are the names of its types, `roots` the texts of `distinct_roots`.
+    #[pyo3(signature = (out, *, types, roots, progress=None))]
+    fn write_v8(
+        &self,
+        py: Python<'_>,
+        out: Target,
+        types: HashMap<u32, String>,
+        roots: Vec<String>,
+        progress: Progress,
+    ) -> PyResult<()> {
+        let out = out.open()?;
+        let mut waiting = WaitingPython::new(progress, Some(2 * self.num_objects() as u64));
+        let dump = HeapDump { heap: self.heap(), types: &types, roots: &roots };
+        let written = call(py, || write_v8(&dump, out, &mut |done| waiting.go_on(done)))?;
+        waiting.settle(written)
+    }
+
+    /// Writes the snapshot as HPROF; arguments as for `write_v8`.
+    #[pyo3(signature = (out, *, types, pointer_bytes, time_ms, progress=None))]
+    fn write_hprof(
+        &self,
+        py: Python<'_>,
+        out: Target,
+        types: HashMap<u32, String>,
+        pointer_bytes: u32,
+        time_ms: u64,
+        progress: Progress,
+    ) -> PyResult<()> {
+        if !matches!(pointer_bytes, 4 | 8) {
+            return Err(PyValueError::new_err("pointer_bytes is neither 4 nor 8"));
+        }
+        let out = out.open()?;
+        let mut waiting = WaitingPython::new(progress, Some(self.num_objects() as u64));
+        let dump = HeapDump { heap: self.heap(), types: &types, roots: &[] };
+        let written =
+            call(py, || write_hprof(&dump, pointer_bytes, time_ms, out, &mut |done| waiting.go_on(done)))?;
+        waiting.settle(written)
+    }
+
+    /// Writes the snapshot, which is number `number` of a trace, as packets of Perfetto.
+    #[pyo3(signature = (out, *, types, number, pid, ts_ns, clock=None, progress=None))]
+    #[allow(clippy::too_many_arguments, reason = "one argument per option")]
+    fn write_perfetto(
+        &self,
+        py: Python<'_>,
+        out: Target,
+        types: HashMap<u32, String>,
+        number: u32,
+        pid: i32,
+        ts_ns: i64,
+        clock: Option<ClockOption>,
+        progress: Progress,
+    ) -> PyResult<()> {
+        let out = out.open()?;
+        let mut waiting = WaitingPython::new(progress, Some(self.num_objects() as u64));
+        let dump = HeapDump { heap: self.heap(), types: &types, roots: &[] };
+        let graph = HeapGraph { dump, number, pid, ts_ns, clock: clock.map(trace_clock) };
+        let written = call(py, || write_heap_graph(&graph, out, &mut |done| waiting.go_on(done)))?;
+        waiting.settle(written)
     }
 
     /// Groups of equal objects.
@@ -219,6 +287,11 @@ impl PyHeapSnapshot {
             .map(ArrowStream::of)
             .map_err(table_error)
     }
+}
+
+fn row_of(roots: &HeapRoots, root: &SnapshotRoot) -> RootRow {
+    let name = roots.name(root).map(str::to_owned);
+    (roots.kind(root).to_owned(), name, root.slot_address, root.owner_type_id, root.owner_thread_id)
 }
 
 /// See `held_objects`.

@@ -1,7 +1,7 @@
 //! Samples written in formats of Protocol Buffers.
 
 use arrow_array::RecordBatch;
-use perfuse_writers::perfetto::SnapshotSize;
+use perfuse_writers::perfetto::{SampleForm, SnapshotSize, TraceClock};
 use perfuse_writers::stacks::Stacks;
 use perfuse_writers::{Error, Tracks, perfetto, pprof};
 use pyo3::prelude::*;
@@ -10,10 +10,19 @@ use crate::arrow::batches;
 use crate::call::call;
 use crate::output::{Progress, Target, WaitingPython};
 
+/// A number of Perfetto's `BuiltinClock`, and what its times lack to nanoseconds since 1970.
+pub type ClockOption = (u32, Option<i64>);
+
+/// The clock of a trace.
+pub fn trace_clock((number, realtime_offset_ns): ClockOption) -> TraceClock {
+    TraceClock { number, realtime_offset_ns }
+}
+
 /// Writes rows of samples, sums of allocations by stack, and sizes of heap snapshots `(pid, ts_ns, num_objects, size_bytes)` as
-/// Perfetto's packets. `threads` are the rows of threads that have samples, `clock` is a number of Perfetto's `BuiltinClock`.
+/// Perfetto's packets. `threads` are the rows of threads that have samples, `perf_samples` are
+/// the packets of older releases; for `clock` see [`ClockOption`].
 #[pyfunction]
-#[pyo3(signature = (out, *, samples, allocations, snapshots, end_ns, stacks, frames, threads, clock=None, progress=None))]
+#[pyo3(signature = (out, *, samples, allocations, snapshots, end_ns, stacks, frames, threads, perf_samples=false, clock=None, progress=None))]
 #[allow(clippy::too_many_arguments, reason = "one argument per table or option")]
 pub fn write_perfetto_stacks(
     py: Python<'_>,
@@ -25,7 +34,8 @@ pub fn write_perfetto_stacks(
     stacks: &Bound<'_, PyAny>,
     frames: &Bound<'_, PyAny>,
     threads: &Bound<'_, PyAny>,
-    clock: Option<u32>,
+    perf_samples: bool,
+    clock: Option<ClockOption>,
     progress: Progress,
 ) -> PyResult<()> {
     let (rows, frames, stacks) = (batches(samples)?, batches(frames)?, batches(stacks)?);
@@ -37,7 +47,9 @@ pub fn write_perfetto_stacks(
     let written = call(py, || {
         let stacks = Stacks::of(&frames, &stacks)?;
         let tracks = Tracks::of_rows(&threads)?;
-        let samples = perfetto::Samples { rows: &rows, stacks: &stacks, tracks: &tracks, clock };
+        let form = if perf_samples { SampleForm::Perf } else { SampleForm::Stack };
+        let clock = clock.map(trace_clock);
+        let samples = perfetto::Samples { rows: &rows, stacks: &stacks, tracks: &tracks, clock, form };
         let heap = perfetto::Heap { allocations: &allocations, snapshots: &snapshots, end_ns };
         perfetto::write_samples(&samples, &heap, out, &mut |done| waiting.go_on(done))
     })?;

@@ -10,6 +10,7 @@ use crate::calls::selection;
 use crate::inputs::{Inputs, ReadInputs};
 use crate::output::{Output, Progress, Target, WaitingPython};
 use crate::profile::PyProfile;
+use crate::profile_output::{ClockOption, trace_clock};
 
 /// The calls, slices, counters and instants of a profile, surveyed and ready to be written.
 #[pyclass(frozen, module = "perfuse._core")]
@@ -99,16 +100,18 @@ impl CallTrace {
         self.write(py, out, progress, |trace, out, go_on| speedscope::write(trace, out, go_on))
     }
 
-    /// Writes Perfetto's packets. `clock` is a number of its `BuiltinClock`.
+    /// Writes Perfetto's packets; for `clock` see [`ClockOption`].
     #[pyo3(signature = (out, *, clock=None, progress=None))]
     fn write_perfetto(
         &self,
         py: Python<'_>,
         out: Target,
-        clock: Option<u32>,
+        clock: Option<ClockOption>,
         progress: Progress,
     ) -> PyResult<()> {
-        self.write(py, out, progress, |trace, out, go_on| perfetto::write(trace, clock, out, go_on))
+        self.write(py, out, progress, |trace, out, go_on| {
+            perfetto::write(trace, clock.map(trace_clock), out, go_on)
+        })
     }
 }
 

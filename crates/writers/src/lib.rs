@@ -6,6 +6,7 @@ mod arguments;
 pub mod arrow_ipc;
 pub mod chrome;
 mod counters;
+pub mod heap_dumps;
 mod instants;
 mod json;
 mod lanes;

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from perfuse import _core
 from perfuse.analysis.functions import stack_functions
@@ -21,6 +21,7 @@ from perfuse.analysis.heap_rows import (
     class_growth,
 )
 from perfuse.errors import UsageError
+from perfuse.output_descriptor import descriptor_of
 from perfuse.table import Columns, Tables, names
 
 if TYPE_CHECKING:
@@ -264,6 +265,38 @@ class Heap:
         title = f"{self._profile.title}, heap snapshot {self.snapshot.snapshot_id}"
         return RetainedSizes(title, self._core.folded(self._types))
 
+    def write_v8(self, out: IO[bytes], progress: Callable[[str, float], None] | None = None) -> None:
+        """Writes it as V8's `.heapsnapshot`."""
+        roots = [str(self._root_row(row)) for row in self._core.distinct_roots()]
+        self._core.write_v8(descriptor_of(out), types=self._types, roots=roots, progress=progress)
+
+    def write_hprof(
+        self, out: IO[bytes], pointer_bytes: int, time_ms: int, progress: Callable[[str, float], None] | None = None
+    ) -> None:
+        """Writes it as HPROF; `time_ms` is its time since 1970."""
+        self._core.write_hprof(
+            descriptor_of(out), types=self._types, pointer_bytes=pointer_bytes, time_ms=time_ms, progress=progress
+        )
+
+    def write_perfetto(
+        self,
+        out: IO[bytes],
+        number: int,
+        pid: int,
+        clock: tuple[int, int | None] | None,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> None:
+        """Appends it to a Perfetto trace, of which it is snapshot `number`."""
+        self._core.write_perfetto(
+            descriptor_of(out),
+            types=self._types,
+            number=number,
+            pid=pid,
+            ts_ns=self.snapshot.ts_ns,
+            clock=clock,
+            progress=progress,
+        )
+
     def find_moved(self, sightings: Sequence[tuple[int, int]]) -> "list[HeapObject | None]":
         """Finds objects of earlier addresses, over the moves that were recorded.
 
@@ -306,9 +339,10 @@ class Heap:
 
     def _root(self, address: int) -> HeapRoot | None:
         found = self._core.root(address)
-        if found is None:
-            return None
-        kind, name, slot, type_id, thread_id = found
+        return None if found is None else self._root_row(found)
+
+    def _root_row(self, row: tuple[str, str | None, int | None, int | None, int | None]) -> HeapRoot:
+        kind, name, slot, type_id, thread_id = row
         owner = self._type(type_id) if thread_id is None else self._thread(thread_id)
         return HeapRoot(kind, name, slot, owner)
 

@@ -31,7 +31,7 @@ def snapshot_sizes(profile: EventSource) -> list[SnapshotSize]:
         )
         SELECT snapshot_id, coalesce(pid, (SELECT min(pid) FROM processes), 0), ts_ns
         FROM heap_snapshots LEFT JOIN pids USING (source_id)
-        WHERE {replace(profile.selection, thread=None).where() or "true"} ORDER BY ts_ns
+        WHERE {replace(profile.selection, thread=None).where() or "true"} ORDER BY ts_ns, snapshot_id
     """).fetchall()
     sizes = profile.heap_sizes() if rows else {}
     return [SnapshotSize(pid, ts_ns, *sizes[key]) for key, pid, ts_ns in rows if key in sizes]

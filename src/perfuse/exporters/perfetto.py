@@ -1,13 +1,16 @@
 """Perfetto traces, for ui.perfetto.dev and Perfetto's trace processor."""
 
-from typing import IO
+import warnings
+from typing import IO, Literal, Protocol
 
 from perfuse import _core
+from perfuse.errors import ExportWarning
 from perfuse.exporters.contents import contents
-from perfuse.exporters.heap_sizes import snapshot_sizes
+from perfuse.exporters.heap_dumps import HeapSource, selected_snapshots
+from perfuse.exporters.heap_sizes import SnapshotSize, snapshot_sizes
 from perfuse.exporters.queries import FRAME_ROWS, IS_SUM, STACK_ROWS
 from perfuse.exporters.source import Progress, Source, TraceSource, no_times_error
-from perfuse.exporters.span import span_ns
+from perfuse.exporters.span import realtime_ns, span_ns
 from perfuse.output_descriptor import descriptor_of
 
 CLOCKS = {"realtime": 1, "monotonic": 3}
@@ -46,20 +49,33 @@ CONTENTS = contents(
     instants="instants",
     exceptions="instants",
     counters="counters",
-    heap_snapshots="counters of their sizes",
+    heap_snapshots="heap graphs with objects, references and roots, and counters of their sizes",
     not_yet=("handles", "moves"),
 )
 
 
-def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = None) -> None:
+class PerfettoSource(TraceSource, HeapSource, Protocol):
+    """A profile with calls, samples and heap snapshots."""
+
+
+def write(
+    profile: PerfettoSource,
+    out: IO[bytes],
+    *,
+    samples: Literal["stack", "perf"] = "stack",
+    max_objects: int = 2_000_000,
+    progress: Progress | None = None,
+) -> None:
     """Writes calls, slices that are not calls, counters and instants as track events, and samples with their stacks.
 
-    Allocations are a heap profile of their process, at the end of the recording; heap snapshots are counters of their
-    sizes.
+    Allocations are a heap profile of their process, at the end of the recording; heap snapshots are heap graphs, and
+    counters of their sizes.
 
     Args:
         profile: The profile.
         out: A binary file object.
+        samples: Packets of samples: `StackSample`, or `PerfSample`, which older releases of Perfetto read too.
+        max_objects: Number of objects of all heap graphs together; of more objects, the last snapshots are written.
         progress: Called with the name of the current step and the completed share (0 to 1).
 
     Raises:
@@ -72,7 +88,7 @@ def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = N
     if trace is None and not (has_samples or has_allocations or snapshots):
         raise no_times_error(profile, "there are neither calls nor samples to show")
     if trace is not None:
-        trace.write_perfetto(out, CLOCKS.get(trace.clock or ""), progress)
+        trace.write_perfetto(out, _with_realtime(profile, CLOCKS.get(trace.clock or "")), progress)
     if has_samples or has_allocations or snapshots:
         _, end_ns = span_ns(profile) or (0, 0)
         _core.write_perfetto_stacks(
@@ -84,12 +100,43 @@ def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = N
             stacks=profile.sql(STACK_ROWS),
             frames=profile.sql(FRAME_ROWS),
             threads=profile.sql(_THREADS),
+            perf_samples=samples == "perf",
             clock=_clock(profile),
             progress=progress,
         )
+    if snapshots:
+        _write_heap_graphs(profile, snapshots, max_objects, out, progress)
 
 
-def _clock(profile: Source) -> int | None:
-    """Perfetto's number of the clock of the samples; None where it has none."""
+def _write_heap_graphs(
+    profile: PerfettoSource, sizes: list[SnapshotSize], most: int, out: IO[bytes], progress: Progress | None
+) -> None:
+    """Appends heap snapshots, the last ones first to be chosen."""
+    # Both are the selected snapshots with objects; those of one time are in the order of their keys.
+    each = list(zip(selected_snapshots(profile), sizes, strict=True))
+    left, first = most, len(each)
+    while first and each[first - 1][1].num_objects <= left:
+        first -= 1
+        left -= each[first][1].num_objects
+    if first:
+        num = sum(size.num_objects for _, size in each)
+        warnings.warn(
+            f"of {len(each):,} heap snapshots with {num:,} objects, {len(each) - first:,} are written with all objects,"
+            f" the others as sizes: -O max_objects={num}",
+            ExportWarning,
+            stacklevel=4,
+        )
+    for number, (snapshot, size) in enumerate(each[first:]):
+        heap = profile.heap(snapshot.snapshot_id)
+        heap.write_perfetto(out, number, size.pid, _clock(profile), progress)
+
+
+def _with_realtime(profile: Source, clock: int | None) -> tuple[int, int | None] | None:
+    """A number of a clock with what its times lack to nanoseconds since 1970, where that is known."""
+    return None if clock is None else (clock, realtime_ns(profile, 0))
+
+
+def _clock(profile: Source) -> tuple[int, int | None] | None:
+    """Perfetto's number of the clock of the samples, and its distance to the time of day; None where it has none."""
     kinds = profile.sql("SELECT DISTINCT kind::VARCHAR FROM clocks").fetchall()
-    return CLOCKS.get(kinds[0][0]) if len(kinds) == 1 else None
+    return _with_realtime(profile, CLOCKS.get(kinds[0][0]) if len(kinds) == 1 else None)

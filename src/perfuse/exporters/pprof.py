@@ -16,9 +16,12 @@ _EVENTS = f"""
 """
 _SUMS = """
     SELECT stack_id::UINTEGER AS stack_id, pid, coalesce(tid, thread_id)::INTEGER AS tid,
-        any_value(t.name::VARCHAR) AS thread, event::VARCHAR AS event,
+        any_value(t.name::VARCHAR) AS thread, any_value(p.name::VARCHAR) AS process,
+        any_value(c.tier::VARCHAR) AS tier, event::VARCHAR AS event,
         count(*)::BIGINT AS num_samples, least(sum(weight), 9223372036854775807)::UBIGINT AS weight
     FROM samples JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
+    LEFT JOIN stacks k USING (stack_id) LEFT JOIN frames f USING (frame_id)
+    LEFT JOIN code_objects c USING (code_object_id)
     GROUP BY ALL ORDER BY stack_id, pid, tid, event
 """
 _MAPPINGS = """
@@ -54,7 +57,7 @@ CONTENTS = contents(
 def write(profile: EventSource, out: IO[bytes], *, progress: Progress | None = None) -> None:
     """Writes sums of samples by stack and thread, with lines and inlined calls; every event is a value type.
 
-    Threads are labels: `pid`, `tid` and `thread`. The first mapping is that of the main program.
+    Labels are `pid`, `tid`, the names `thread` and `process`, and `tier`, that of the innermost function. The first mapping is that of the main program.
 
     Args:
         profile: The profile.

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from perfuse.exporters.source import EventSource
+from perfuse.exporters.source import EventSource, Source
 
 
 def selected(profile: EventSource, time: str, *, of_process: bool = False) -> str:
@@ -63,7 +63,7 @@ def span_ns(profile: EventSource, *, with_processes: bool = False, with_calls: b
     return None if first is None else (first, last)
 
 
-def realtime_ns(profile: EventSource, ts_ns: int) -> int | None:
+def realtime_ns(profile: Source, ts_ns: int) -> int | None:
     """A time on the profile's clock in nanoseconds since 1970-01-01; None where no recording has the time of day."""
     ((offset_ns,),) = profile.sql("SELECT min(realtime_offset_ns) FROM clocks").fetchall()
     return None if offset_ns is None else int(ts_ns + offset_ns)

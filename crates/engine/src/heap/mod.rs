@@ -38,7 +38,7 @@ pub use self::objects::HeapObjects;
 pub use self::paths::HeapPaths;
 use self::references::ObjectReferences;
 use self::retained::{ClassSums, DominatorTree, RetainedSums, classes};
-pub use self::roots::{HeapRoots, SnapshotRoot};
+pub use self::roots::{HeapRoots, RootIdentity, SnapshotRoot};
 pub use self::rows::{ClassChange, RetainedObjects};
 pub use self::sites::{Snapshots, site_sums, sites, whereabouts};
 pub use self::sums::SnapshotSums;
@@ -125,9 +125,12 @@ impl Heap {
     }
 
     /// The objects that an object refers to, with the offsets of the references in it; `None` where unknown.
-    pub fn references_from(&self, object: u32) -> Vec<(u32, Option<u32>)> {
+    pub fn references_from(
+        &self,
+        object: u32,
+    ) -> impl ExactSizeIterator<Item = (u32, Option<u32>)> + Clone + '_ {
         let pairs = self.references.of(object).iter().zip(self.references.fields(object));
-        pairs.map(|(&target, &field)| (target, (field != NONE).then_some(field))).collect()
+        pairs.map(|(&target, &field)| (target, (field != NONE).then_some(field)))
     }
 
     /// The objects that refer to an object, with the offsets of the references in them; `None` where unknown.
@@ -149,6 +152,11 @@ impl Heap {
     pub fn unreachable(&self) -> (u32, u64) {
         let rest = self.walk.rest;
         (self.retained.count(rest), self.retained.bytes(rest))
+    }
+
+    /// Objects from which all that no root keeps alive is reached: what nothing else refers to, and one object of each cycle.
+    pub fn unreachable_entries(&self) -> &[u32] {
+        &self.walk.entries
     }
 
     /// Whether a root keeps an object alive; `None` where the file has no roots.

@@ -29,6 +29,7 @@ pub struct SnapshotRoot {
 #[derive(Debug, Default)]
 pub struct HeapRoots {
     list: Vec<SnapshotRoot>,
+    weak: Vec<SnapshotRoot>,
     words: Vec<Box<str>>,
     num_weak: u64,
     num_missed: u64,
@@ -62,12 +63,10 @@ impl HeapRoots {
             let (kinds, names) = (text(&batch, "kind")?, text(&batch, "name")?);
             let weak = booleans(&batch, "weak")?;
             for (row, &address) in addresses.iter().enumerate() {
-                if weak.is_valid(row) && weak.value(row) {
-                    roots.num_weak = roots.num_weak.saturating_add(1);
-                    continue;
-                }
+                let is_weak = weak.is_valid(row) && weak.value(row);
+                roots.num_weak = roots.num_weak.saturating_add(is_weak.into());
                 let Some(object) = objects.find(address).or_else(|| objects.around(address)) else {
-                    roots.num_missed = roots.num_missed.saturating_add(1);
+                    roots.num_missed = roots.num_missed.saturating_add((!is_weak).into());
                     continue;
                 };
                 let mut word = |word: &str| match number_of.get(word) {
@@ -87,7 +86,7 @@ impl HeapRoots {
                     owner_type_id: nullable(types, row),
                     owner_thread_id: nullable(threads, row),
                 };
-                roots.list.push(root);
+                if is_weak { &mut roots.weak } else { &mut roots.list }.push(root);
             }
         }
         let ranks: Vec<_> = roots.words.iter().map(|word| rank(word)).collect();
@@ -105,6 +104,12 @@ impl HeapRoots {
         (root.kind, root.name, root.owner_type_id, root.owner_thread_id)
     }
 
+    /// One root of each identity, weak ones last.
+    pub fn distinct(&self) -> Vec<&SnapshotRoot> {
+        let mut seen = rustc_hash::FxHashSet::default();
+        self.list.iter().chain(&self.weak).filter(|root| seen.insert(self.identity(root))).collect()
+    }
+
     /// Name of the memory that contains it.
     pub fn name(&self, root: &SnapshotRoot) -> Option<&str> {
         self.words.get(root.name? as usize).map(|word| &**word)
@@ -113,6 +118,11 @@ impl HeapRoots {
     /// All roots.
     pub fn list(&self) -> &[SnapshotRoot] {
         &self.list
+    }
+
+    /// Weak roots of objects, which do not keep them alive.
+    pub fn weak(&self) -> &[SnapshotRoot] {
+        &self.weak
     }
 
     /// The objects of the roots, each once.

@@ -14,9 +14,11 @@ pub mod trace_packet {
     pub const INTERNED_DATA: u32 = 12;
     pub const SEQUENCE_FLAGS: u32 = 13;
     pub const PROFILE_PACKET: u32 = 37;
+    pub const HEAP_GRAPH: u32 = 56;
     pub const TRACE_PACKET_DEFAULTS: u32 = 59;
     pub const TRACK_DESCRIPTOR: u32 = 60;
     pub const PERF_SAMPLE: u32 = 66;
+    pub const STACK_SAMPLE: u32 = 135;
 
     pub const SEQ_INCREMENTAL_STATE_CLEARED: u64 = 1;
     pub const SEQ_NEEDS_INCREMENTAL_STATE: u64 = 2;
@@ -26,6 +28,7 @@ pub mod trace_packet {
 pub mod trace_packet_defaults {
     pub const PERF_SAMPLE_DEFAULTS: u32 = 12;
     pub const TIMESTAMP_CLOCK_ID: u32 = 58;
+    pub const STACK_SAMPLE_DEFAULTS: u32 = 100;
 }
 
 /// `ClockSnapshot`
@@ -197,4 +200,80 @@ pub mod frame {
     pub const KIND_NATIVE: u64 = 1;
     pub const KIND_KERNEL: u64 = 2;
     pub const KIND_JIT: u64 = 4;
+}
+
+/// `HeapGraph`
+pub mod heap_graph {
+    pub const PID: u32 = 1;
+    pub const OBJECTS: u32 = 2;
+    pub const FIELD_NAMES: u32 = 4;
+    pub const CONTINUED: u32 = 5;
+    pub const INDEX: u32 = 6;
+    pub const ROOTS: u32 = 7;
+    pub const TYPES: u32 = 9;
+}
+
+/// `HeapGraphType`
+pub mod heap_graph_type {
+    pub const ID: u32 = 1;
+    pub const CLASS_NAME: u32 = 3;
+}
+
+/// `HeapGraphObject`
+pub mod heap_graph_object {
+    pub const ID: u32 = 1;
+    pub const TYPE_ID: u32 = 2;
+    pub const SELF_SIZE: u32 = 3;
+    pub const REFERENCE_FIELD_ID: u32 = 4;
+    pub const REFERENCE_OBJECT_ID: u32 = 5;
+    pub const ID_DELTA: u32 = 7;
+}
+
+/// `HeapGraphRoot`
+pub mod heap_graph_root {
+    pub const OBJECT_IDS: u32 = 1;
+    pub const ROOT_TYPE: u32 = 2;
+
+    pub const ROOT_UNKNOWN: u64 = 0;
+    pub const ROOT_JNI_GLOBAL: u64 = 1;
+    pub const ROOT_JAVA_FRAME: u64 = 3;
+    pub const ROOT_STICKY_CLASS: u64 = 5;
+    pub const ROOT_THREAD_OBJECT: u64 = 8;
+    pub const ROOT_FINALIZING: u64 = 10;
+    pub const ROOT_DEBUGGER: u64 = 11;
+    pub const ROOT_VM_INTERNAL: u64 = 13;
+}
+
+/// `StackSample`
+pub mod stack_sample {
+    pub const TASK_CONTEXT: u32 = 1;
+    pub const EXECUTION_CONTEXT: u32 = 3;
+    pub const CALLSTACK_IID: u32 = 6;
+    pub const PRIMARY_WEIGHT: u32 = 11;
+
+    /// `StackSample.TaskContext.pid`
+    pub const PID: u32 = 2;
+    /// `StackSample.TaskContext.tid`
+    pub const TID: u32 = 3;
+    /// `StackSample.ExecutionContext.cpu`
+    pub const CPU: u32 = 2;
+    /// `StackSample.ExecutionContext.mode`
+    pub const MODE: u32 = 3;
+}
+
+/// `StackSampleDefaults`
+pub mod stack_sample_defaults {
+    pub const SOURCE: u32 = 1;
+    pub const PRIMARY_DESCRIPTOR: u32 = 2;
+
+    /// `StackSample.CounterDescriptor.name`
+    pub const NAME: u32 = 2;
+    /// `StackSample.CounterDescriptor.unit`
+    pub const UNIT: u32 = 3;
+
+    pub const UNIT_NANOSECONDS: u64 = 1;
+    pub const UNIT_CPU_CYCLES: u64 = 2;
+    pub const UNIT_INSTRUCTIONS: u64 = 3;
+    pub const UNIT_BYTES: u64 = 4;
+    pub const UNIT_COUNT: u64 = 9;
 }

@@ -4,7 +4,7 @@ use arrow_array::{Array, Int32Array, RecordBatch, UInt32Array, UInt64Array};
 
 use super::super::stacks::{NONE, Stacks};
 use super::super::{Error, Spool};
-use super::clock::{describe_clock, timestamp};
+use super::clock::{TraceClock, describe_clock, timestamp};
 use super::fields::{
     callstack, counter_descriptor, frame, heap_sample, interned_data, interned_string, mapping,
     process_heap_samples, profile_packet, trace, trace_packet, track_descriptor, track_event,
@@ -48,7 +48,7 @@ pub struct Heap<'a> {
 pub fn write_heap(
     heap: &Heap<'_>,
     stacks: &Stacks,
-    clock: Option<u32>,
+    clock: Option<TraceClock>,
     spool: &mut Spool,
 ) -> Result<(), Error> {
     if heap.snapshots.is_empty() && heap.allocations.iter().all(|batch| batch.num_rows() == 0) {
@@ -74,7 +74,7 @@ struct HeapWriter<'a> {
 }
 
 impl HeapWriter<'_> {
-    fn write(&mut self, heap: &Heap<'_>, clock: Option<u32>) -> Result<(), Error> {
+    fn write(&mut self, heap: &Heap<'_>, clock: Option<TraceClock>) -> Result<(), Error> {
         self.packet(None, |packet| {
             packet.uint(trace_packet::SEQUENCE_FLAGS, trace_packet::SEQ_INCREMENTAL_STATE_CLEARED);
             if let Some(clock) = clock {

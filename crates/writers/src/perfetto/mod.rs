@@ -4,6 +4,7 @@ mod calls;
 mod clock;
 mod fields;
 mod heap;
+mod heap_graph;
 mod interning;
 mod lanes;
 mod packets;
@@ -18,21 +19,22 @@ use super::instants::Instants;
 use super::ordered::OrderedCalls;
 use super::{Error, Progress, Spool, Trace, drive};
 use calls::PerfettoCalls;
+pub use clock::TraceClock;
 pub use heap::{Heap, SnapshotSize};
+pub use heap_graph::{HeapGraph, write_heap_graph};
 use packets::Packets;
 use perfuse_engine::calls::Calls;
-pub use samples::{Samples, write_samples};
+pub use samples::{SampleForm, Samples, write_samples};
 use tracks::{counter_track, heap_track};
 
 /// Writes a trace: a track for each thread, with its calls in the order of their starts, and its instants; slices that are no
-/// calls, and counters. `clock` is the number of the clock that times are of in Perfetto's `BuiltinClock`, where it is one of
-/// those.
+/// calls, and counters. `clock` is the clock that times are of, where Perfetto has it.
 ///
 /// # Errors
 /// [`Error`]
 pub fn write(
     trace: &Trace<'_>,
-    clock: Option<u32>,
+    clock: Option<TraceClock>,
     out: impl Write + Send + 'static,
     progress: &mut Progress<'_>,
 ) -> Result<(), Error> {

@@ -1,5 +1,5 @@
-//! Samples as `PerfSample` packets: one packet sequence per event; stacks are interned at first use. Allocations and heap
-//! snapshots follow.
+//! Samples as `StackSample` or `PerfSample` packets: one packet sequence per event; stacks are interned at first use.
+//! Allocations and heap snapshots follow.
 
 use std::io::Write;
 
@@ -9,8 +9,11 @@ use rustc_hash::FxHashMap;
 
 use super::super::stacks::{NONE, Stacks};
 use super::super::{Error, Progress, Spool, Tracks};
-use super::clock::{describe_clock, timestamp};
-use super::fields::{perf_sample, perf_sample_defaults, trace, trace_packet, trace_packet_defaults};
+use super::clock::{TraceClock, describe_clock, timestamp};
+use super::fields::{
+    perf_sample, perf_sample_defaults, stack_sample, stack_sample_defaults, trace, trace_packet,
+    trace_packet_defaults,
+};
 use super::heap::{Heap, write_heap};
 use super::interning::PacketInterner;
 use super::tracks::describe;
@@ -19,6 +22,15 @@ use perfuse_engine::stacks::columns::{Texts, column, text};
 
 /// Sequence of the first event; those of calls are before it.
 const FIRST_SEQUENCE: u64 = 2;
+
+/// Which packets samples are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampleForm {
+    /// `StackSample`, with the weight of each.
+    Stack,
+    /// `PerfSample`, which older releases of Perfetto read too: its values are running counts.
+    Perf,
+}
 
 /// Samples to write.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +41,10 @@ pub struct Samples<'a> {
     pub stacks: &'a Stacks,
     /// The threads that have samples.
     pub tracks: &'a Tracks,
-    /// Perfetto's number of their clock.
-    pub clock: Option<u32>,
+    /// Their clock.
+    pub clock: Option<TraceClock>,
+    /// Which packets they become.
+    pub form: SampleForm,
 }
 
 /// Writes samples, event by event, then allocations and heap snapshots.
@@ -43,12 +57,13 @@ pub fn write_samples(
     out: impl Write + Send + 'static,
     progress: &mut Progress<'_>,
 ) -> Result<(), Error> {
-    let Samples { rows, stacks, tracks, clock } = *samples;
+    let Samples { rows, stacks, tracks, clock, form } = *samples;
     let mut texts = Texts::default();
     let mut writer = SampleWriter {
         spool: Spool::new(out),
         stacks,
         clock,
+        form,
         sequence: FIRST_SEQUENCE - 1,
         event: NONE,
         interner: PacketInterner::new(stacks),
@@ -105,7 +120,8 @@ impl<'a> SampleColumns<'a> {
 struct SampleWriter<'a> {
     spool: Spool,
     stacks: &'a Stacks,
-    clock: Option<u32>,
+    clock: Option<TraceClock>,
+    form: SampleForm,
     sequence: u64,
     event: u32,
     interner: PacketInterner<'a>,
@@ -141,7 +157,7 @@ impl SampleWriter<'_> {
         self.interner = PacketInterner::new(self.stacks);
         self.counts.clear();
         let name = texts.get(self.event).unwrap_or_default();
-        let in_ns = texts.get(rows.units[row]) == Some("ns");
+        let unit = texts.get(rows.units[row]).unwrap_or_default();
         let mut encoder = Encoder::appending_to(std::mem::take(self.spool.buffer()));
         encoder.message(trace::PACKET, |packet| {
             packet.uint(trace_packet::TRUSTED_PACKET_SEQUENCE_ID, self.sequence);
@@ -149,22 +165,16 @@ impl SampleWriter<'_> {
             if let Some(clock) = self.clock {
                 describe_clock(packet, clock, rows.ts_ns.value(row));
             }
-            packet.message(trace_packet::TRACE_PACKET_DEFAULTS, |defaults| {
-                defaults.message(trace_packet_defaults::PERF_SAMPLE_DEFAULTS, |defaults| {
-                    defaults.message(perf_sample_defaults::TIMEBASE, |timebase| {
-                        if in_ns {
-                            timebase.uint(perf_sample_defaults::COUNTER, perf_sample_defaults::SW_CPU_CLOCK);
-                        }
-                        timebase.data(perf_sample_defaults::NAME, name.as_bytes());
-                    });
-                });
+            packet.message(trace_packet::TRACE_PACKET_DEFAULTS, |defaults| match self.form {
+                SampleForm::Stack => describe_counter(defaults, name, unit),
+                SampleForm::Perf => describe_timebase(defaults, name, unit),
             });
         });
         *self.spool.buffer() = encoder.into_bytes();
     }
 
     fn sample(&mut self, rows: &SampleColumns<'_>, row: usize, texts: &Texts) {
-        let Self { spool, stacks, sequence, interner, counts, .. } = self;
+        let Self { spool, stacks, sequence, interner, counts, form, .. } = self;
         let stack = if rows.stacks.is_valid(row) { stacks.row(rows.stacks.value(row)) } else { NONE };
         let cpu = rows.cpus.is_valid(row).then(|| rows.cpus.value(row));
         let count = counts.entry(cpu.unwrap_or(NONE)).or_default();
@@ -177,26 +187,86 @@ impl SampleWriter<'_> {
             if stack != NONE {
                 interner.intern(stack, packet);
             }
-            packet.message(trace_packet::PERF_SAMPLE, |sample| {
-                if let Some(cpu) = cpu {
-                    sample.uint(perf_sample::CPU, cpu.into());
-                }
-                sample.int(perf_sample::PID, rows.pids.value(row).into());
-                sample.int(perf_sample::TID, rows.tids.value(row).into());
-                if stack != NONE {
-                    sample.uint(perf_sample::CALLSTACK_IID, u64::from(stack) + 1);
-                }
-                let mode = match texts.get(rows.modes[row]) {
-                    Some("kernel") => perf_sample::MODE_KERNEL,
-                    Some("hypervisor") => perf_sample::MODE_HYPERVISOR,
-                    Some("unknown") | None => perf_sample::MODE_UNKNOWN,
-                    Some(_) => perf_sample::MODE_USER,
-                };
-                sample.uint(perf_sample::CPU_MODE, mode);
-                sample.uint(perf_sample::TIMEBASE_COUNT, *count);
-            });
+            let mode = match texts.get(rows.modes[row]) {
+                Some("kernel") => perf_sample::MODE_KERNEL,
+                Some("hypervisor") => perf_sample::MODE_HYPERVISOR,
+                Some("unknown") | None => perf_sample::MODE_UNKNOWN,
+                Some(_) => perf_sample::MODE_USER,
+            };
+            let (pid, tid) = (rows.pids.value(row), rows.tids.value(row));
+            let callstack = (stack != NONE).then(|| u64::from(stack) + 1);
+            match form {
+                SampleForm::Stack => packet.message(trace_packet::STACK_SAMPLE, |sample| {
+                    sample.message(stack_sample::TASK_CONTEXT, |task| {
+                        task.uint(stack_sample::PID, pid.cast_unsigned().into());
+                        task.uint(stack_sample::TID, tid.cast_unsigned().into());
+                    });
+                    sample.message(stack_sample::EXECUTION_CONTEXT, |execution| {
+                        if let Some(cpu) = cpu {
+                            execution.uint(stack_sample::CPU, cpu.into());
+                        }
+                        execution.uint(stack_sample::MODE, stack_mode(mode));
+                    });
+                    if let Some(callstack) = callstack {
+                        sample.uint(stack_sample::CALLSTACK_IID, callstack);
+                    }
+                    sample.uint(stack_sample::PRIMARY_WEIGHT, rows.weights.value(row));
+                }),
+                SampleForm::Perf => packet.message(trace_packet::PERF_SAMPLE, |sample| {
+                    if let Some(cpu) = cpu {
+                        sample.uint(perf_sample::CPU, cpu.into());
+                    }
+                    sample.int(perf_sample::PID, pid.into());
+                    sample.int(perf_sample::TID, tid.into());
+                    if let Some(callstack) = callstack {
+                        sample.uint(perf_sample::CALLSTACK_IID, callstack);
+                    }
+                    sample.uint(perf_sample::CPU_MODE, mode);
+                    sample.uint(perf_sample::TIMEBASE_COUNT, *count);
+                }),
+            }
         });
         *spool.buffer() = encoder.into_bytes();
         spool.flush_if_full();
     }
+}
+
+/// The number of a mode in a `StackSample`.
+fn stack_mode(mode: u64) -> u64 {
+    match mode {
+        perf_sample::MODE_USER => 1,
+        perf_sample::MODE_KERNEL => 2,
+        perf_sample::MODE_HYPERVISOR => 3,
+        _ => 0,
+    }
+}
+
+/// Describes the event of a sequence of `StackSample` packets.
+fn describe_counter(defaults: &mut Encoder, name: &str, unit: &str) {
+    let unit = match (unit, name.split(':').next()) {
+        ("ns", _) => stack_sample_defaults::UNIT_NANOSECONDS,
+        ("bytes", _) => stack_sample_defaults::UNIT_BYTES,
+        (_, Some("cycles" | "cpu-cycles")) => stack_sample_defaults::UNIT_CPU_CYCLES,
+        (_, Some("instructions")) => stack_sample_defaults::UNIT_INSTRUCTIONS,
+        _ => stack_sample_defaults::UNIT_COUNT,
+    };
+    defaults.message(trace_packet_defaults::STACK_SAMPLE_DEFAULTS, |defaults| {
+        defaults.data(stack_sample_defaults::SOURCE, b"perfuse");
+        defaults.message(stack_sample_defaults::PRIMARY_DESCRIPTOR, |counter| {
+            counter.data(stack_sample_defaults::NAME, name.as_bytes());
+            counter.uint(stack_sample_defaults::UNIT, unit);
+        });
+    });
+}
+
+/// Describes the event of a sequence of `PerfSample` packets.
+fn describe_timebase(defaults: &mut Encoder, name: &str, unit: &str) {
+    defaults.message(trace_packet_defaults::PERF_SAMPLE_DEFAULTS, |defaults| {
+        defaults.message(perf_sample_defaults::TIMEBASE, |timebase| {
+            if unit == "ns" {
+                timebase.uint(perf_sample_defaults::COUNTER, perf_sample_defaults::SW_CPU_CLOCK);
+            }
+            timebase.data(perf_sample_defaults::NAME, name.as_bytes());
+        });
+    });
 }

@@ -82,7 +82,7 @@ struct PprofWriter<'a> {
     spool: Spool,
     strings: StringTable,
     locations: LocationTable<'a>,
-    /// Names of threads.
+    /// Names of threads, processes and tiers.
     names: Texts,
     /// Values of a sample.
     columns: usize,
@@ -94,7 +94,8 @@ struct OpenSample {
     stack: u32,
     pid: i32,
     tid: i32,
-    thread: u32,
+    /// Names of the thread, the process and the tier.
+    names: [u32; 3],
     values: Vec<i64>,
 }
 
@@ -157,8 +158,8 @@ impl PprofWriter<'_> {
             (rows.stack(row).map_or(NONE, |key| of.stacks.row(key)), rows.pid(row), rows.tid(row));
         if self.sample.as_ref().is_none_or(|open| (open.stack, open.pid, open.tid) != (stack, pid, tid)) {
             self.end_sample();
-            let (thread, values) = (rows.thread(row), vec![0; self.columns]);
-            self.sample = Some(OpenSample { stack, pid, tid, thread, values });
+            let (names, values) = (rows.names(row), vec![0; self.columns]);
+            self.sample = Some(OpenSample { stack, pid, tid, names, values });
         }
         let Some(open) = &mut self.sample else { return };
         let mut column: usize = of.events[..event].iter().map(|event| 1 + usize::from(event.counted)).sum();
@@ -170,13 +171,15 @@ impl PprofWriter<'_> {
     }
 
     fn end_sample(&mut self) {
-        let Some(OpenSample { stack, pid, tid, thread, values }) = self.sample.take() else { return };
-        let Self { spool, strings, locations, names, .. } = self;
-        let thread = names.get(thread).map(|name| strings.id(name));
+        let Some(OpenSample { stack, pid, tid, names, values }) = self.sample.take() else { return };
+        let Self { spool, strings, locations, names: texts, .. } = self;
+        let [thread, process, tier] = names.map(|name| texts.get(name).map(|name| strings.id(name)));
         let labels = [
             ("pid", Some(strings.id(&pid.to_string()))),
             ("tid", Some(strings.id(&tid.to_string()))),
             ("thread", thread),
+            ("process", process),
+            ("tier", tier),
         ];
         let labels = labels.map(|(key, value)| (strings.id(key), value));
         let locations = locations.locations(stack);

@@ -13,6 +13,8 @@ pub struct SumColumns<'a> {
     pids: &'a PrimitiveArray<Int32Type>,
     tids: &'a PrimitiveArray<Int32Type>,
     threads: Vec<u32>,
+    processes: Vec<u32>,
+    tiers: Vec<u32>,
     /// Index of the event.
     events: Vec<Option<usize>>,
     num_samples: &'a PrimitiveArray<Int64Type>,
@@ -31,6 +33,8 @@ impl<'a> SumColumns<'a> {
             pids: column(batch, "samples", "pid")?,
             tids: column(batch, "samples", "tid")?,
             threads: text(one, "samples", "thread", names)?,
+            processes: text(one, "samples", "process", names)?,
+            tiers: text(one, "samples", "tier", names)?,
             events: texts.into_iter().map(event).collect(),
             num_samples: column(batch, "samples", "num_samples")?,
             weights: column(batch, "samples", "weight")?,
@@ -52,9 +56,9 @@ impl<'a> SumColumns<'a> {
         self.tids.value(row)
     }
 
-    /// Its name.
-    pub fn thread(&self, row: usize) -> u32 {
-        self.threads[row]
+    /// Names of the thread, of its process, and of the tier of the innermost function.
+    pub fn names(&self, row: usize) -> [u32; 3] {
+        [self.threads[row], self.processes[row], self.tiers[row]]
     }
 
     /// Which event.

@@ -26,7 +26,8 @@ fn references_are_found_from_both_ends() {
     let heap = plain(4, &[(1, 3), (2, 3), (2, 3), (3, 4), (4, 4)], &[1, 2]).heap();
     let to: Vec<_> = (0..4).map(|object| heap.references_to(object)).map(|them| owners(&them)).collect();
     assert_eq!(to, [vec![], vec![], vec![0, 1, 1], vec![2, 3]]);
-    let from: Vec<_> = (0..4).map(|object| heap.references_from(object)).map(|them| owners(&them)).collect();
+    let from: Vec<_> =
+        (0..4).map(|object| owners(&heap.references_from(object).collect::<Vec<_>>())).collect();
     assert_eq!(from, [vec![2], vec![2, 2], vec![3], vec![3]]);
     assert_eq!(heap.of_type(Some(0), Some(2)).num_rows(), 2);
     assert_eq!(heap.of_type(Some(9), None).num_rows(), 0);
