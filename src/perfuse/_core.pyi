@@ -548,7 +548,11 @@ class CallTrace:
         self, out: int | IO[bytes], *, progress: Callable[[str, float], None] | None = None
     ) -> None: ...
     def write_perfetto(
-        self, out: int | IO[bytes], *, clock: tuple[int, int | None] | None = None, progress: Callable[[str, float], None] | None = None
+        self,
+        out: int | IO[bytes],
+        *,
+        clock: tuple[int, int | None] | None = None,
+        progress: Callable[[str, float], None] | None = None,
     ) -> None: ...
 
 _Place: TypeAlias = tuple[int, int, int]

@@ -85,7 +85,8 @@ class CallTrace:
 
         Args:
             out: A binary file object.
-            clock: Perfetto's number of `clock`, and what its times lack to nanoseconds since 1970; None where it has none.
+            clock: Perfetto's number of `clock`, and what its times lack to nanoseconds since 1970; None where
+                it has none.
             progress: Called with the name of the step and the completed share.
         """
         self._core.write_perfetto(descriptor_of(out), clock=clock, progress=progress)

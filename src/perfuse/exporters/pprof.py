@@ -15,7 +15,7 @@ _EVENTS = f"""
     FROM samples GROUP BY event ORDER BY count(*) DESC, bool_or(weight_unit::VARCHAR <> 'ns'), event::VARCHAR
 """
 _SUMS = """
-    SELECT stack_id::UINTEGER AS stack_id, pid, coalesce(tid, thread_id)::INTEGER AS tid,
+    SELECT stack_id::UINTEGER AS stack_id, pid, coalesce(tid, t.thread_id)::INTEGER AS tid,
         any_value(t.name::VARCHAR) AS thread, any_value(p.name::VARCHAR) AS process,
         any_value(c.tier::VARCHAR) AS tier, event::VARCHAR AS event,
         count(*)::BIGINT AS num_samples, least(sum(weight), 9223372036854775807)::UBIGINT AS weight
@@ -57,7 +57,8 @@ CONTENTS = contents(
 def write(profile: EventSource, out: IO[bytes], *, progress: Progress | None = None) -> None:
     """Writes sums of samples by stack and thread, with lines and inlined calls; every event is a value type.
 
-    Labels are `pid`, `tid`, the names `thread` and `process`, and `tier`, that of the innermost function. The first mapping is that of the main program.
+    Labels are `pid`, `tid`, the names `thread` and `process`, and `tier`, that of the innermost function. The first
+    mapping is that of the main program.
 
     Args:
         profile: The profile.

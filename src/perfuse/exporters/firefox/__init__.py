@@ -64,6 +64,11 @@ def write(
         UsageError: `weight` is neither.
         ExportError: The profile has neither samples nor events.
     """
+    out.write(processed_profile(profile, weight, max_calls).encode())
+
+
+def processed_profile(profile: EventSource, weight: Literal["samples", "events"], max_calls: int) -> str:
+    """The processed profile; arguments are the options of `write`."""
     if weight not in ("samples", "events"):
         raise UsageError(f"weight is 'samples' or 'events', not {weight!r}", field="weight")
     timed = _has_timed_calls(profile, max_calls)
@@ -85,7 +90,7 @@ def write(
         "shared": shared_json(profile, strings, has_no_stack=without_stack is not None),
         "threads": threads,
     }
-    out.write(json_object(members if counters is None else members | {"counters": counters}).encode())
+    return json_object(members if counters is None else members | {"counters": counters})
 
 
 _DEFAULT_INTERVAL_NS = 1_000_000
@@ -103,7 +108,7 @@ def _has_timed_calls(profile: EventSource, max_calls: int) -> bool:
     warnings.warn(
         f"of {num_calls:,} calls only the sums are written; -O max_calls={num_calls} writes each of them",
         ExportWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
     return False
 
