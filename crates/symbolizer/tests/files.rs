@@ -90,7 +90,9 @@ fn a_late_record_is_older_than_what_was_read() {
         load(20, 7, 0x1000, 0x40, 2, "b"),
     ];
     dump.push(&header(7)).unwrap();
-    records.iter().for_each(|record| drop(dump.push(record).unwrap()));
+    for record in &records {
+        dump.push(record).unwrap();
+    }
     let found = [9, 10, 19, 20, 29, 30, 31].map(|at| name(&dump, at, 0x1000).unwrap_or_default());
     assert_eq!(found, ["", "a", "a", "b", "b", "c", "c"]);
 }
