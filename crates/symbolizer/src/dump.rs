@@ -7,7 +7,7 @@ use perfuse_addresses::code_map::{CodeHit, CodeMap, Moves, PlacedInTime};
 use perfuse_addresses::inlined;
 use perfuse_jitdump::consts::{JITDUMP_FLAGS_ARCH_TIMESTAMP, RecordTag};
 use perfuse_jitdump::functions::Function;
-use perfuse_jitdump::growing::{GrowingIndex, LifeChanges};
+use perfuse_jitdump::growing::{GrowingIndex, LifeChanges, Rest};
 use perfuse_jitdump::index::{DumpIndex, LoadedCode};
 
 use crate::bytes::GrowingBytes;
@@ -213,10 +213,15 @@ impl GrowingDump {
         loop {
             let end = released.saturating_add(WINDOW_BYTES).min(all);
             let is_last = end == all;
+            let rest = match (is_last, is_whole) {
+                (false, _) => Rest::Follows,
+                (true, false) => Rest::MayFollow,
+                (true, true) => Rest::Nothing,
+            };
             let data = self.bytes.get(..end).unwrap_or_default();
             let num_before = self.index.index().map_or(0, |index| index.codes.len());
             let revision = self.index.line_revision();
-            if let Some(advanced) = self.index.advance(data, is_whole && is_last)? {
+            if let Some(advanced) = self.index.advance(data, rest)? {
                 progress.num_records = progress.num_records.saturating_add(advanced.num_records);
                 if revision != self.index.line_revision() {
                     self.lines.clear();

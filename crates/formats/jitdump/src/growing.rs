@@ -31,6 +31,17 @@ struct OpenIndex {
     searched_bytes: usize,
 }
 
+/// What follows the bytes that are passed to [`GrowingIndex::advance`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// More bytes, which are there already and are passed next.
+    Follows,
+    /// Maybe more bytes, later.
+    MayFollow,
+    /// Nothing: what is left is read as the end of a damaged file.
+    Nothing,
+}
+
 /// What an [`advance`](GrowingIndex::advance) added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advanced {
@@ -47,15 +58,15 @@ impl GrowingIndex {
         Self { path: path.to_owned(), open: None, line_revision: 0 }
     }
 
-    /// Reads what was added since the last call; `data` is all bytes of the dump so far. `is_whole` states that there will be no
-    /// more: what is left is read as the end of a damaged file. `None` where there is nothing new.
+    /// Reads what was added since the last call; `data` is all bytes of the dump so far, and `rest` what
+    /// follows them. `None` where there is nothing new.
     ///
     /// # Errors
     /// When the data does not begin with a header.
-    pub fn advance(&mut self, data: &[u8], is_whole: bool) -> Result<Option<Advanced>, ParseError> {
+    pub fn advance(&mut self, data: &[u8], rest: Rest) -> Result<Option<Advanced>, ParseError> {
         let open = match &mut self.open {
             Some(open) => open,
-            None => match reader::read_growing_start(data, is_whole)? {
+            None => match reader::read_growing_start(data, rest == Rest::Nothing)? {
                 Some(start) => self.open.insert(OpenIndex {
                     start,
                     builder: IndexBuilder::new(start),
@@ -69,7 +80,7 @@ impl GrowingIndex {
         };
         let before = open.line_facts();
         let (num_before, offset_before) = (open.index, open.offset);
-        open.read(data, is_whole);
+        open.read(data, rest);
         if open.offset == offset_before && open.index == num_before {
             return Ok(None);
         }
@@ -117,15 +128,16 @@ impl OpenIndex {
         }
     }
 
-    fn read(&mut self, data: &[u8], is_whole: bool) {
+    fn read(&mut self, data: &[u8], rest: Rest) {
         let mut reader =
             Reader::new(data, self.start.endian, self.offset, self.index).with_previous(self.previous);
         loop {
-            if !is_whole {
+            if rest != Rest::Nothing {
                 let damaged_bytes = data.len().saturating_sub(reader.offset() as usize);
                 match reader.state_of_tail() {
                     TailState::Complete => {}
                     TailState::Incomplete => break,
+                    TailState::Damaged if rest == Rest::Follows => break,
                     // Each search reads all damaged bytes: it is repeated when there are twice as many.
                     TailState::Damaged if damaged_bytes < self.searched_bytes.saturating_mul(2) => break,
                     TailState::Damaged => {

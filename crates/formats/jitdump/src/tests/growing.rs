@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::assemble::{Header, debug, dump, header, load, record};
 use crate::JitDump;
-use crate::growing::GrowingIndex;
+use crate::growing::{GrowingIndex, Rest};
 use crate::index::DumpIndex;
 
 /// What look-ups use of an index, as text. Tiers and functions are given by name: their numbers are in order of discovery.
@@ -37,13 +37,13 @@ fn in_pieces(path: &str, bytes: &[u8], sizes: &[usize]) -> Vec<String> {
     let mut end = 0;
     for size in sizes.iter().cycle() {
         end = (end + size).min(bytes.len());
-        growing.advance(&bytes[..end], false).unwrap();
+        growing.advance(&bytes[..end], Rest::MayFollow).unwrap();
         assert!(growing.offset() <= end as u64);
         if end == bytes.len() {
             break;
         }
     }
-    growing.advance(bytes, true).unwrap();
+    growing.advance(bytes, Rest::Nothing).unwrap();
     assert_eq!(growing.offset(), bytes.len() as u64);
     shown(growing.index().unwrap())
 }
@@ -120,7 +120,7 @@ fn a_record_is_added_when_it_is_complete() {
     let mut growing = GrowingIndex::new("");
     let mut nums = Vec::new();
     for end in 0..=bytes.len() {
-        if let Some(advanced) = growing.advance(&bytes[..end], false).unwrap() {
+        if let Some(advanced) = growing.advance(&bytes[..end], Rest::MayFollow).unwrap() {
             nums.push((end, advanced.num_records));
         }
     }
@@ -135,11 +135,14 @@ fn a_file_that_was_extended_with_zeros_is_filled_later() {
     let mut zeros = bytes[..40].to_vec();
     zeros.resize(bytes.len() + 1000, 0);
     let mut growing = GrowingIndex::new("");
-    assert_eq!(growing.advance(&zeros, false).unwrap(), None);
+    assert_eq!(growing.advance(&zeros, Rest::MayFollow).unwrap(), None);
     let mut filled = zeros.clone();
     filled[..bytes.len()].copy_from_slice(&bytes);
-    assert_eq!(growing.advance(&filled, false).unwrap().map(|advanced| advanced.num_records), Some(2));
-    growing.advance(&filled, true).unwrap();
+    assert_eq!(
+        growing.advance(&filled, Rest::MayFollow).unwrap().map(|advanced| advanced.num_records),
+        Some(2)
+    );
+    growing.advance(&filled, Rest::Nothing).unwrap();
     assert_eq!(growing.index().unwrap().lost.len(), 1);
 }
 
@@ -147,10 +150,11 @@ fn a_file_that_was_extended_with_zeros_is_filled_later() {
 fn reading_resumes_after_damage_once_a_record_follows() {
     let first = [header(&Header::default()), load(10, 0x1000, 0x40, 1, "a"), vec![0xee; 100]].concat();
     let mut growing = GrowingIndex::new("");
-    growing.advance(&first, false).unwrap();
+    growing.advance(&first, Rest::Follows).unwrap();
+    growing.advance(&first, Rest::MayFollow).unwrap();
     assert_eq!(growing.index().unwrap().codes.len(), 1);
     let later = [first, load(20, 0x2000, 0x400, 2, "b"), load(30, 0x3000, 0x400, 3, "c")].concat();
-    growing.advance(&later, false).unwrap();
+    growing.advance(&later, Rest::MayFollow).unwrap();
     assert_eq!(growing.index().unwrap().codes.len(), 3);
 }
 
@@ -174,9 +178,9 @@ proptest! {
 
 #[test]
 fn what_is_no_dump_is_an_error_at_once() {
-    assert!(GrowingIndex::new("").advance(b"ELF?", false).is_err());
-    assert_eq!(GrowingIndex::new("").advance(b"DT", false).unwrap(), None);
-    assert!(GrowingIndex::new("").advance(b"DTiJ", false).unwrap().is_none());
-    assert!(GrowingIndex::new("").advance(b"DTiJ", true).is_err());
+    assert!(GrowingIndex::new("").advance(b"ELF?", Rest::MayFollow).is_err());
+    assert_eq!(GrowingIndex::new("").advance(b"DT", Rest::MayFollow).unwrap(), None);
+    assert!(GrowingIndex::new("").advance(b"DTiJ", Rest::MayFollow).unwrap().is_none());
+    assert!(GrowingIndex::new("").advance(b"DTiJ", Rest::Nothing).is_err());
     assert_eq!(dump(&[]).index().codes.len(), 0);
 }
