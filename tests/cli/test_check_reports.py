@@ -243,3 +243,54 @@ def test_absolute_paths_and_those_above_are_file_uris(perfuse: Perfuse, tmp_path
     [run] = json.loads(Path("a.sarif").read_bytes())["runs"]
     expected = (tmp_path / DAMAGED).as_uri()
     assert [one["location"]["uri"] for one in run["artifacts"]] == [expected, expected, DAMAGED]
+
+
+def annotations(out: str) -> list[tuple[str, dict[str, str], str]]:
+    """Level, properties and message of each command, unescaped as the runner of GitHub does (`ActionCommand.cs`)."""
+
+    def unescape(text: str, *, is_property: bool) -> str:
+        marks = {"%3A": ":", "%2C": ","} if is_property else {}
+        for escape, character in {"%0D": "\r", "%0A": "\n", **marks, "%25": "%"}.items():
+            text = text.replace(escape, character)
+        return text
+
+    found = []
+    for line in out.splitlines():
+        head, _, message = line.removeprefix("::").partition("::")
+        level, _, properties = head.partition(" ")
+        pairs = (pair.split("=", 1) for pair in properties.split(","))
+        named = {name: unescape(value, is_property=True) for name, value in pairs}
+        found.append((level, named, unescape(message, is_property=False)))
+    return found
+
+
+def test_annotations_name_each_rule_with_its_section(perfuse: Perfuse) -> None:
+    done = perfuse("check", "--github", "-", "--accept", "JD053", *EVERY_KIND, "nosuch")
+    assert done.code == UNREADABLE
+    expected = {
+        (path, one["code"]): one
+        for path, one in reversed([*diagnostics_of(perfuse, *EVERY_KIND)])
+        if one["severity"] != "info" and one["code"] != "JD053"
+    }
+    found = annotations(done.out)
+    assert {(of["file"], of["title"].split()[0]) for _, of, _ in found} == {*expected, ("nosuch", "cannot")}
+    for level, of, message in found:
+        one = expected.get((of["file"], of["title"].split()[0]))
+        if one is None:
+            assert level == "error"
+            continue
+        assert level == ("warning" if one["severity"] == "warning" else "error")
+        assert one["message"] in message
+        assert (f"(section {one['section']} of the specification)" in message) == bool(one["section"])
+
+
+def test_annotations_keep_any_file_name(perfuse: Perfuse, tmp_path: Path) -> None:
+    name = "a,b:c%2C=d.dump"
+    shutil.copy(tmp_path / DAMAGED, tmp_path / name)
+    assert {of["file"] for _, of, _ in annotations(perfuse("check", "--github", "-", name).out)} == {name}
+
+
+def test_annotations_share_no_output(perfuse: Perfuse) -> None:
+    done = perfuse("check", "--github", "-", "--json", DUMP)
+    assert (done.code, done.out) == (USAGE, "")
+    assert perfuse("check", "--github", "x", "--sarif", "x", DUMP).code == USAGE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,7 @@ LIMIT = 5
         "perfuse check --json --limit 0 perf.data jit-2345.dump",
         "perfuse check --accept SF075@.plt.got a.out",
         "perfuse check --sarif check.sarif --junit check.xml jit-2345.dump",
+        "perfuse check --github - jit-2345.dump",
     ],
 )
 @FILES
@@ -45,6 +46,7 @@ LIMIT = 5
 @click.option("--accept-file", metavar="FILE", help="File with a CODE or CODE@PLACE on each line; # begins a comment.")
 @report_file("--sarif", "findings as SARIF 2.1.0, for code hosts and editors,")
 @report_file("--junit", "a test case per rule that is violated, as JUnit XML for CI,")
+@report_file("--github", "an annotation per rule that is violated, as commands of a GitHub workflow,")
 @force("FILE")
 @limit(None, f"places per rule [{LIMIT} as text]")
 @JSON
@@ -55,6 +57,7 @@ def command(
     accept_file: str | None,
     sarif: str | None,
     junit: str | None,
+    github: str | None,
     limit: int | None,
     as_json: bool,
 ) -> int:
@@ -67,11 +70,12 @@ def command(
 
     acceptances = [acceptance.parse(text) for text in accepted]
     acceptances += acceptance.read(accept_file) if accept_file else []
-    shows_text = _check_outputs(files, sarif, junit, as_json)
+    reports = {option: name for option, name in (("--sarif", sarif), ("--junit", junit), ("--github", github)) if name}
+    shows_text = _check_outputs(files, reports, as_json)
     limit_of_files = limit or 0
     if limit is None:
         limit = LIMIT if shows_text and not as_json else 0
-    needs_all = acceptances or ((sarif or junit) and not limit_of_files)
+    needs_all = acceptances or (reports and not limit_of_files)
     shown: list[dict[str, Any]] = []
     checked: list[CheckedFile] = []
     used: Counter[acceptance.Acceptance] = Counter()
@@ -92,7 +96,7 @@ def command(
         used.update(found.counts)
         if any(one.is_finding for one in found.others):
             exit_code = max(exit_code, exit_codes.FINDINGS)
-        if sarif or junit:
+        if reports:
             others = acceptance.limited(found.others, limit_of_files)
             checked.append(CheckedFile(path, others, acceptance.limited(found.accepted, limit_of_files)))
         if as_json:
@@ -111,40 +115,47 @@ def command(
         console.json({"recordings": shown, "accepted": entries})
     elif unused := [str(one) for one in acceptances if not used[one]]:
         console.note(f"nothing was found that {', '.join(unused)} accepts")
-    _write_reports(checked, sarif, junit, exit_code)
+    _write_reports(checked, reports, exit_code)
     return exit_code
 
 
-def _check_outputs(files: Sequence[str], sarif: str | None, junit: str | None, as_json: bool) -> bool:
+def _check_outputs(files: Sequence[str], reports: Mapping[str, str], as_json: bool) -> bool:
     """Whether standard output has the text or JSON; raises an error where a report cannot be written."""
     from perfuse.output_file import check_target
 
-    on_stdout = [option for option, path in (("--sarif", sarif), ("--junit", junit)) if path == "-"]
+    on_stdout = [option for option, name in reports.items() if name == "-"]
     if len(on_stdout) + as_json > 1:
         options = [*on_stdout, *(["--json"] if as_json else [])]
         raise UsageError(
             f"{' and '.join(options)} cannot both be on standard output", hint="give one of them the name of a file"
         )
-    names = [path for path in (sarif, junit) if path and path != "-"]
-    if len(names) == 2 and Path(names[0]).resolve() == Path(names[1]).resolve():
-        raise UsageError(f"--sarif and --junit are one file, {names[0]}", hint="give them different names")
-    for name in names:
+    options_of: dict[Path, str] = {}
+    for option, name in reports.items():
+        if name == "-":
+            continue
+        other = options_of.setdefault(Path(name).resolve(), option)
+        if other != option:
+            raise UsageError(f"{other} and {option} are one file, {name}", hint="give them different names")
         check_target(Path(name), *(Path(file) for file in files if Path(file).exists()))
     return not on_stdout
 
 
-def _write_reports(checked: Sequence[CheckedFile], sarif: str | None, junit: str | None, exit_code: int) -> None:
+def _write_reports(checked: Sequence[CheckedFile], reports: Mapping[str, str], exit_code: int) -> None:
     """Writes the reports for CI that are asked for."""
-    if sarif:
+    if sarif := reports.get("--sarif"):
         from perfuse.reports.json_text import json_text
         from perfuse.reports.sarif import sarif_log
 
         log = sarif_log(checked, version=perfuse.__version__, exit_code=exit_code)
         _write(sarif, (json_text(log) + "\n").encode())
-    if junit:
+    if junit := reports.get("--junit"):
         from perfuse.reports.junit import junit_document
 
         _write(junit, junit_document(checked))
+    if github := reports.get("--github"):
+        from perfuse.reports.github import workflow_commands
+
+        _write(github, "".join(line + "\n" for line in workflow_commands(checked)).encode())
 
 
 def _write(name: str, content: bytes) -> None:

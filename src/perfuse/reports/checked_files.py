@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
-from perfuse.diagnostics import Diagnostic
+from perfuse.diagnostics import SEVERITIES, Diagnostic
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,13 @@ class CheckedFile:
     others: Sequence[Diagnostic] = ()
     accepted: Sequence[Diagnostic] = ()
     unreadable: str = ""
+
+
+def by_rule(diagnostics: Sequence[Diagnostic]) -> Iterator[list[Diagnostic]]:
+    """The diagnostics of each rule, the most severe first."""
+    ordered = sorted(diagnostics, key=lambda one: (-SEVERITIES.index(one.severity), one.code))
+    for _, group in groupby(ordered, key=lambda one: one.code):
+        yield list(group)
 
 
 def located_message(found: Diagnostic) -> str:

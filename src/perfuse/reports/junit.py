@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from perfuse.diagnostics import SEVERITIES, Diagnostic, Rule
-from perfuse.reports.checked_files import CheckedFile, located_message
+from perfuse.diagnostics import Diagnostic, Rule
+from perfuse.reports.checked_files import CheckedFile, by_rule, located_message
 from perfuse.reports.units import counted
 from perfuse.terminal_output import escaped
 
@@ -53,7 +52,7 @@ def _cases(file: CheckedFile) -> Iterator[Element]:
         return
     if not file.others and not file.accepted:
         yield _case(file, CONFORMS)
-    for found in _by_rule(file.others):
+    for found in by_rule(file.others):
         rule = explain(found[0].code)
         case = _case(file, _title(rule))
         tag = "failure" if found[0].is_finding else "system-out"
@@ -63,18 +62,11 @@ def _cases(file: CheckedFile) -> Iterator[Element]:
             inner.set("type", rule.severity)
         inner.text = _text("\n".join(_lines(rule, found)))
         yield case
-    for found in _by_rule(file.accepted):
+    for found in by_rule(file.accepted):
         case = _case(file, f"{_title(explain(found[0].code))} (accepted)")
         number = counted(sum(one.count for one in found), "time")
         SubElement(case, "skipped", message=f"{number}, accepted by --accept or --accept-file")
         yield case
-
-
-def _by_rule(diagnostics: Sequence[Diagnostic]) -> Iterator[list[Diagnostic]]:
-    """The diagnostics of each rule, the most severe first."""
-    ordered = sorted(diagnostics, key=lambda one: (-SEVERITIES.index(one.severity), one.code))
-    for _, group in groupby(ordered, key=lambda one: one.code):
-        yield list(group)
 
 
 def _case(file: CheckedFile, name: str) -> Element:
