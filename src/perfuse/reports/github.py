@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from perfuse.reports.checked_files import CheckedFile, by_rule, located_message
 from perfuse.reports.units import counted
@@ -30,9 +29,11 @@ def workflow_commands(files: Sequence[CheckedFile]) -> Iterator[str]:
             yield _command(_LEVELS[rule.severity], file.path, f"{rule.code} {rule.title}", message)
 
 
+_IN_MESSAGE = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_IN_PROPERTY = _IN_MESSAGE | str.maketrans({":": "%3A", ",": "%2C"})
+"""What would end a part of a command, as the runner reads it back."""
+
+
 def _command(level: str, path: str, title: str, message: str) -> str:
-    """A command, with what would end its parts written as the runner reads it back."""
-    in_message = {"%": "%25", "\r": "%0D", "\n": "%0A"}
-    in_property = {**in_message, ":": "%3A", ",": "%2C"}
-    file, title = (escaped(text).translate(str.maketrans(in_property)) for text in (Path(path).as_posix(), title))
-    return f"::{level} file={file},title={title}::{escaped(message).translate(str.maketrans(in_message))}"
+    file, title = (escaped(text).translate(_IN_PROPERTY) for text in (path, title))
+    return f"::{level} file={file},title={title}::{escaped(message).translate(_IN_MESSAGE)}"
