@@ -271,7 +271,8 @@ class Recording:
         """
         if self._is_closed:
             return
-        self.tables.close()
+        if "tables" in self.__dict__:
+            self.tables.close()
         self._core = cast("_core.Recording", ClosedObject(f"the recording {self.path}"))
         _inputs.pop(self, None)
 

@@ -67,7 +67,7 @@ def test_names_lines_and_code_survive(tmp_path: Path, answer: Answer, monkeypatc
         ("report", "--tree"),
         ("annotate", "shade", "--json"),
         ("query", NAMES, "--format", "csv"),
-        ("flame", "-o", "-"),
+        ("convert", "--to", "collapsed", "-o", "-"),
         ("convert", "--to", "pprof", "-o", "-"),
     )
 

@@ -103,6 +103,9 @@ class SavedContents:
             raise unreadable_manifest(self.path, error) from error
 
 
+CoreRecording = _core.Recording
+
+
 class SavedRecording(Recording):
     """A recording of a saved profile, unpacked on first use.
 
@@ -118,13 +121,13 @@ class SavedRecording(Recording):
         self._file_size = None
 
     @property
-    def _core(self) -> _core.Recording:
+    def _core(self) -> CoreRecording:
         if self._closed is not None:
-            return cast("_core.Recording", self._closed)
+            return cast(CoreRecording, self._closed)
         return self._contents.cores[self._number]
 
     @_core.setter
-    def _core(self, closed: _core.Recording) -> None:
+    def _core(self, closed: CoreRecording) -> None:
         self._closed = cast(ClosedObject, closed)
 
     @property
