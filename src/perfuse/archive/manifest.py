@@ -174,9 +174,16 @@ def _manifest(document: Mapping[str, Any], tool: str) -> Manifest:
         named_rows=tuple((_rows(functions), _rows(modules)) for functions, modules in resolved["named_rows"]),
         machine=_number(resolved["machine"]),
         options=dict(document["options"]),
-        tables=tuple(dict(row) for row in document["tables"]),
+        tables=tuple(_table(row) for row in document["tables"]),
         left_out=tuple(dict(row) for row in document["left_out"]),
     )
+
+
+def _table(row: Mapping[str, Any]) -> dict[str, Any]:
+    for name in ("name", "member"):
+        _text(row[name])
+    _number(row["rows"])
+    return dict(row)
 
 
 def _input(row: Mapping[str, Any]) -> Input:
