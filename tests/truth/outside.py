@@ -72,7 +72,6 @@ class Sample:
     period: int
     ip: int
     chain: tuple[int, ...]
-    cpu: int | None
 
 
 PERF_RECORDS = {
@@ -126,8 +125,7 @@ def _sample(data: bytes, at: int, sample_type: int) -> Sample:
         chain = struct.unpack_from(f"<{length}Q", data, at + 8)
     pid, tid = values[2] & 0xFFFFFFFF, values[2] >> 32
     plain = tuple(ip for ip in chain if ip < _CONTEXT)
-    cpu = values[128] & 0xFFFFFFFF if 128 in values else None
-    return Sample(pid, tid, values[4], values.get(256, 1), values[1], plain, cpu)
+    return Sample(pid, tid, values[4], values.get(256, 1), values[1], plain)
 
 
 JIT_RECORDS = {0: "JIT_CODE_LOAD", 1: "JIT_CODE_MOVE", 2: "JIT_CODE_DEBUG_INFO", 3: "JIT_CODE_CLOSE"}

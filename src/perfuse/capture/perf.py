@@ -92,6 +92,7 @@ def options(
         chosen.append(PerfOption(("--off-cpu",), "time in which threads wait"))
     if root:
         chosen.append(PerfOption(("--namespaces",), "process ids in containers"))
+    chosen.append(PerfOption(("--sample-cpu",), "which thread was on which processor"))
     chosen.append(PerfOption(("-N",), "no copies of programs in ~/.debug"))
     chosen.append(PerfOption(("-o", str(directory / "perf.data")), "the recording"))
     if more:

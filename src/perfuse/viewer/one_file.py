@@ -162,7 +162,13 @@ def _answers(session: "Session") -> tuple[dict[str, Any], dict[str, bytes]]:
 def _slices(session: "Session") -> dict[str, bytes]:
     """All slices, by track, depth and start."""
     of = session.timeline
-    rows = of.longest((-(2**62), 2**62), limit=of.num_slices)
+    places = (
+        (track.number, depth, position)
+        for track in of.tracks
+        for depth, num in enumerate(track.slices)
+        for position in range(num)
+    )
+    rows = [one for one in map(of.slice, places) if one is not None]
     rows.sort(key=lambda one: one.place)
     columns: dict[str, list[Any]] = {
         "track": [one.track for one in rows],

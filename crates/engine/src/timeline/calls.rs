@@ -84,10 +84,10 @@ impl Visitor for CallRowsOfThreads {
         &mut self,
         thread_id: u32,
         cpu: Option<u32>,
-        mut times: impl DoubleEndedIterator<Item = i64> + ExactSizeIterator,
+        times: impl DoubleEndedIterator<Item = i64> + ExactSizeIterator,
     ) {
-        if let (Some(cpu), Some(first)) = (cpu, times.next()) {
-            self.stints.add(cpu, thread_id, first, times.next_back().unwrap_or(first));
+        if let Some(cpu) = cpu {
+            self.stints.add(cpu, thread_id, times);
         }
     }
 }

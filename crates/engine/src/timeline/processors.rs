@@ -4,8 +4,8 @@ use rustc_hash::FxHashMap;
 
 use super::runs::{TimedSample, usual_gap_ns};
 
-/// The longest time between two events of a thread that are one stint although nothing was recorded between.
-const MAX_GAP_NS: i64 = 1_000_000;
+/// The longest time between two events of a thread that are one stint whatever other threads do.
+const MAX_GAP_NS: i64 = 100_000;
 
 /// A time that a thread was seen on a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +28,21 @@ pub struct Stints {
 }
 
 impl Stints {
-    /// Adds events of one thread on one processor, from the first to the last of them.
-    pub fn add(&mut self, cpu: u32, thread_id: u32, start_ns: i64, end_ns: i64) {
+    /// Adds events of one thread on one processor, by their times.
+    pub fn add(&mut self, cpu: u32, thread_id: u32, mut times: impl Iterator<Item = i64>) {
+        let Some(first) = times.next() else { return };
+        let (mut start_ns, mut end_ns) = (first, first);
+        for ts_ns in times {
+            if ts_ns.saturating_sub(end_ns) > MAX_GAP_NS {
+                self.push(cpu, thread_id, start_ns, end_ns);
+                start_ns = ts_ns;
+            }
+            end_ns = ts_ns;
+        }
+        self.push(cpu, thread_id, start_ns, end_ns);
+    }
+
+    fn push(&mut self, cpu: u32, thread_id: u32, start_ns: i64, end_ns: i64) {
         let stints = self.of.entry(cpu).or_default();
         if let Some(last) = stints.last_mut().filter(|last| last.thread_id == thread_id)
             && (last.start_ns..last.end_ns.saturating_add(MAX_GAP_NS)).contains(&start_ns)
@@ -105,20 +118,21 @@ mod tests {
     #[test]
     fn events_of_a_thread_are_one_stint_until_another_thread_begins() {
         let mut stints = Stints::default();
-        stints.add(0, 7, 0, 10);
-        stints.add(0, 7, 10, 30);
-        // Long after, and nothing else in between.
-        stints.add(0, 7, 9_000_000, 9_000_050);
-        stints.add(1, 8, 5, 6);
+        stints.add(0, 7, [0, 10].into_iter());
+        // Long after, and another thread in between.
+        stints.add(0, 7, [10, 30, 9_000_000, 9_000_050].into_iter());
+        // Long after, and nothing in between.
+        stints.add(1, 8, [5, 6, 8_000_000].into_iter());
+        stints.add(1, 8, std::iter::empty());
         // Given later, but earlier than the end of thread 7.
-        stints.add(0, 9, 4_000_000, 4_000_001);
+        stints.add(0, 9, [4_000_000, 4_000_001].into_iter());
         assert_eq!(
             stints.finish(),
             [
                 stint(0, 7, 0, 30),
                 stint(0, 9, 4_000_000, 4_000_001),
                 stint(0, 7, 9_000_000, 9_000_050),
-                stint(1, 8, 5, 6)
+                stint(1, 8, 5, 8_000_000)
             ]
         );
     }

@@ -49,7 +49,8 @@ export class Panel {
         seen.add(key);
       }
     }
-    rows.sort((a, b) => b.box.duration - a.box.duration || a.box.start - b.box.start);
+    // Processors and states show the time of calls once more: they come last.
+    rows.sort((a, b) => Number(a.row.byName ?? false) - Number(b.row.byName ?? false) || b.box.duration - a.box.duration || a.box.start - b.box.start);
     const foot = rows.length > MOST ? `the ${MOST} longest of ${rows.length.toLocaleString("en-US")} boxes` : "";
     this.grid.show(rows.slice(0, MOST), { foot });
     this.view.host.dataset.filled = String(Number(this.view.host.dataset.filled ?? 0) + 1);

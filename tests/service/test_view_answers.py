@@ -7,9 +7,11 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import perf_crafting as crafting
 import perfuse
 from perfuse.viewer.session import Session
 from service.view_page import Page, served, served_session
@@ -18,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 SLOWER = ROOT / "examples" / "slower"
 BEFORE, AFTER = SLOWER / "before" / "run1.folded", SLOWER / "after" / "run1.folded"
 POSTCARDS = [str(ROOT / "examples" / "postcards" / name) for name in ("perf.data.gz", "jit-32015.dump.gz")]
+MS = 1_000_000
 SWITCHES = ROOT / "tests" / "truth" / "recorded" / "perf_machine" / "switches.perf.data"
 
 
@@ -81,30 +84,59 @@ def test_without_another_recording_there_is_nothing_to_compare_with() -> None:
         assert page.error("diff?other.recording=base") == (404, "no_base")
 
 
+def test_processors_have_the_threads_that_were_sampled_on_them(tmp_path: Path) -> None:
+    """Ten samples of one thread, then five of another on the same processor, and five on another one; 1 ms apart."""
+    head = crafting.IDENTIFIER | crafting.IP | crafting.TID | crafting.TIME | crafting.CPU | crafting.PERIOD
+    clock = crafting.Attribute.of((1, 0), head | crafting.CALLCHAIN, ids=[1])
+    placed = [(n, 100, 0) for n in range(10)] + [(n, 101, 0) for n in range(10, 15)] + [(n, 101, 1) for n in range(5)]
+    records = [crafting.comm(clock, 100, tid, name) for tid, name in ((100, "main"), (101, "worker"))]
+    records.append(crafting.mmap2(clock, 100, "//anon", 0x10000, 0x1000))
+    stack: dict[str, Any] = {"ip": 0x10010, "chain": [crafting.CONTEXT_USER, 0x10010]}
+    records += [
+        crafting.sample(clock, pid=100, tid=tid, time=(1000 + n) * MS, cpu=cpu, period=MS, **stack)
+        for n, tid, cpu in sorted(placed)
+    ]
+    names = {crafting.EVENT_DESC: crafting.event_desc([(clock, "cpu-clock")])}
+    with served(crafting.PerfFile([clock], records, names).write(tmp_path / "perf.data")) as page:
+        head_of, columns = page.binary(f"heat?kind=processors&column_ns={5 * MS}")
+        assert head_of["labels"] == ["CPU 0", "CPU 1"]
+        assert columns["cells"] == [5 * MS, 5 * MS, 5 * MS, 5 * MS, 0, 0]
+        texts = page.get("symbols")["symbols"]["name"]
+        boxes = {}
+        for track in page.get("timeline")["tracks"]:
+            if track["kind"] == "cpu":
+                assert track["name"] == f"CPU {track['cpu']}"
+                _, columns = page.binary(f"tiles?k=10&first=0&last=40&tracks={track['track']}")
+                found = {
+                    (start / MS, duration / MS, texts[symbol])
+                    for start, duration, symbol in zip(
+                        columns["start"], columns["duration"], columns["symbol"], strict=True
+                    )
+                }
+                boxes[track["cpu"]] = sorted(found)
+        # The last sample of a processor lasts as long as the others.
+        assert boxes == {
+            0: [(0, 10, "main 100/100"), (10, 5, "worker 100/101")],
+            1: [(0, 5, "worker 100/101")],
+        }
+
+
 def test_states_of_threads_are_those_between_context_switches() -> None:
     """Sums equal those of the table, whose rows `tests/formats/test_perf_time_off_cpu.py` confirms."""
-    rows = perfuse.fuse(SWITCHES).sql(
-        "SELECT thread_id, state::VARCHAR, cpu, end_ns - start_ns FROM sched_states WHERE end_ns IS NOT NULL"
-    )
-    states, processors = Counter[tuple[int, str]](), Counter[int]()
-    for thread, state, cpu, length in rows.fetchall():
-        states[thread, state] += length
-        if state == "running":
-            processors[cpu] += length
+    rows = perfuse.fuse(SWITCHES).sql("SELECT thread_id, end_ns - start_ns FROM sched_states WHERE end_ns IS NOT NULL")
+    expected = Counter[int]()
+    for thread, length in rows.fetchall():
+        expected[thread] += length
     with served(SWITCHES) as page:
         names = page.get("symbols")["symbols"]["name"]
         tracks = page.get("timeline")["tracks"]
-        found = Counter[tuple[int, str]]()
+        found = Counter[int]()
         for track in tracks:
             if track["kind"] == "state":
                 _, columns = page.binary(f"tiles?k=40&first=0&last=0&tracks={track['track']}")
                 assert sum(columns["count"]) == track["slices"]
-                found.update(dict.fromkeys([(track["thread"], "all")], round(sum(columns["busy"]))))
-        expected = Counter[tuple[int, str]]()
-        for (thread, _), length in states.items():
-            expected[thread, "all"] += length
+                found[track["thread"]] += round(sum(columns["busy"]))
         assert found == expected
-        assert {track["cpu"]: track["busy_ns"] for track in tracks if track["kind"] == "cpu"} == processors
         assert {"running", "runnable", "sleeping"} <= set(names)
         # They show the time of the calls and samples once more: the longest slices are not among them.
         slowest = page.get("slowest?limit=1000")["slices"]
