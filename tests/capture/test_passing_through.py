@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import select
@@ -9,6 +10,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -190,3 +192,30 @@ def test_the_report_is_not_in_the_programs_output(tmp_path: Path) -> None:
     assert done.stdout == "data\n"
     assert "wrote run" in done.stderr
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["run", "run.perfuse"])
+def test_the_page_opens_at_the_end(tmp_path: Path, name: str) -> None:
+    """The URL is the line after the program's output, and leads to a page about the recording."""
+    words = [*PERFUSE, name, "--view", "--", "sh", "-c", "echo output; timeout 0.2 yes > /dev/null"]
+    with subprocess.Popen(
+        words,
+        cwd=tmp_path,
+        env={**os.environ, "BROWSER": "true"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=default_signals,
+    ) as running:
+        assert running.stdout is not None
+        try:
+            assert running.stdout.readline() == "output\n"
+            address, _, token = running.stdout.readline().strip().partition("#t=")
+            request = urllib.request.Request(f"{address}api/state", headers={"X-Perfuse-Token": token})
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                assert json.load(answer)["state"] in ("opening", "ready")
+        finally:
+            running.terminate()
+        assert running.stderr is not None
+        assert "error" not in running.stderr.read()

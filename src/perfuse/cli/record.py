@@ -178,7 +178,7 @@ def command(
     if opens_view and run.error is None:
         from perfuse.cli.view import command as view
 
-        click.get_current_context().invoke(view, files=(str(run.directory),))
+        view.main(["--", str(run.directory)], prog_name="perfuse view", standalone_mode=False)
     return exit_code
 
 
