@@ -206,7 +206,6 @@ def test_the_page_opens_at_the_end(tmp_path: Path, name: str) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=default_signals,
     ) as running:
         assert running.stdout is not None
         try:

@@ -138,15 +138,15 @@ export class DifferenceGraph {
     this.painter = new Painter(this.pane, this.palette);
     this.painter.styleOf = (node) => ({ fill: node instanceof DifferenceNode && node.parent ? this.palette.ofNode(node) : this.palette.dimmed, faint: false });
     this.zoomed = this.root = differenceOf([selected, base]);
-    this.showLegend(selected);
+    this.showLegend(selected, compared);
     this.showTable(rows);
     this.draw();
   }
 
-  showLegend({ unit }) {
+  showLegend({ unit }, { recording, range: base }) {
     const [selected, other] = this.root.trees.map(({ whole }) => weightText(whole, unit));
-    const { range, base } = this.app.state;
-    const than = this.app.comparedWith.recording ? `the other recording, ${this.app.baseNames}` : `the base ${rangeText(base)}`;
+    const { range } = this.app.state;
+    const than = recording ? `the other recording, ${this.app.baseNames}` : `the base ${rangeText(base)}`;
     const swatch = (colour) => {
       const box = h("i", { "aria-hidden": "true" });
       box.style.background = colour;
