@@ -10,8 +10,6 @@ from perfuse.errors import UsageError
 from perfuse.selection import Selection
 from perfuse.table import Columns
 
-OWNERS = ("thread", "process", "processor")
-"""What tracks belong to."""
 SLICE_BYTES = 18
 """Memory of a slice and its part of the index."""
 
@@ -154,7 +152,16 @@ class Timeline:
             ) from None
         self.num_bytes = self.core.num_bytes
         self.tracks = [
-            Track(number, kind, *(key if owner == one else None for one in OWNERS), tuple(slices), span, busy)
+            Track(
+                number,
+                kind,
+                thread_id=key if owner == "thread" else None,
+                process_id=key if owner == "process" else None,
+                cpu=key if owner == "processor" else None,
+                slices=tuple(slices),
+                span_ns=span,
+                busy_ns=busy,
+            )
             for number, (kind, owner, key, slices, span, busy) in enumerate(self.core.tracks())
         ]
 

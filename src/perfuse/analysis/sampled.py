@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from perfuse import _core
-from perfuse.analysis.profiles import SampleProfile
+from perfuse.analysis.profiles import SampleProfile, TableProfile
 from perfuse.errors import UsageError
 from perfuse.table import SUM_EVENTS, Columns
 
@@ -116,7 +116,7 @@ class Task:
     process_name: str | None
 
 
-def tasks(profile: SampleProfile) -> list[Task]:
+def tasks(profile: TableProfile) -> list[Task]:
     """The threads of a profile, by pid and number."""
     processes = Columns(profile.tables["processes"])
     of = dict(zip(processes["process_id"], zip(processes["pid"], processes["name"], strict=True), strict=True))
@@ -133,7 +133,7 @@ def task_names(profile: SampleProfile, table: Literal["processes", "threads"]) -
     return {task.thread_id: f"{task.process_name or '?'} {task.pid}" for task in tasks(profile)}
 
 
-def thread_labels(profile: SampleProfile) -> list[tuple[int, str]]:
+def thread_labels(profile: TableProfile) -> list[tuple[int, str]]:
     """Each `thread_id` with a unique text: the thread's name, pid and tid."""
     return [
         (task.thread_id, f"{task.name or task.process_name or 'thread'} {task.pid}/{task.number}")
