@@ -58,7 +58,7 @@ def _not_negative(ctx: click.Context, param: click.Parameter, value: float) -> f
         "perfuse view xray-log.server.uocuES --map server",
         "perfuse view output.mlpd --no-browser --between 2..5.5",
         "perfuse view jit-2345.dump --watch",
-        "perfuse view after.data --base before.data",
+        "perfuse view xray-log.server.uocuES --base xray-log.server.Qd81xw",
         "perfuse view perf.data jit-2345.dump --firefox --source-dir src",
     ],
 )
