@@ -110,6 +110,17 @@ def test_requests_that_name_nothing_are_errors(
     assert hint in done.err
 
 
+@pytest.mark.parametrize("budget", [260, 400, 700])
+def test_a_budget_is_kept_and_what_is_left_out_is_stated(perfuse: Perfuse, dump: str, budget: int) -> None:
+    whole = perfuse("annotate", dump, "loop").out
+    done = perfuse("annotate", dump, "loop", "--budget", str(budget))
+    assert done.code == 0, done.err
+    assert len(done.out.encode()) <= budget
+    assert done.out == whole or "are left out: a larger --budget shows more" in done.out
+    assert perfuse("annotate", dump, "loop", "--budget", "100").code == 2
+    assert perfuse("annotate", dump, "loop", "--budget", "900", "--json").code == 2
+
+
 def test_a_name_like_a_handle(perfuse: Perfuse, recordings: Path) -> None:
     with Writer(recordings / "jit-4.dump", pid=4, arch="x86_64") as out:
         for name in ("other", "f0", "c9"):

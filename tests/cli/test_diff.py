@@ -35,6 +35,23 @@ def test_json_and_csv_have_the_same_rows(perfuse: Perfuse) -> None:
     assert changes == sorted(changes, reverse=True)
 
 
+@pytest.mark.parametrize("budget", [300, 900, 1200])
+def test_a_budget_is_kept_and_what_is_left_out_is_stated(perfuse: Perfuse, budget: int) -> None:
+    done = perfuse("diff", LOG, LATER, "--budget", str(budget))
+    assert done.code == 0, done.err
+    assert len(done.out.encode()) <= budget
+    assert "--budget: " in done.out
+    for words in (("--limit", "3"), ("--format", "csv"), ("--format", "dot")):
+        assert perfuse("diff", LOG, LATER, "--budget", str(budget), *words).code == 2
+
+
+def test_a_budget_of_json(perfuse: Perfuse) -> None:
+    done = perfuse("diff", LOG, LATER, "--json", "--budget", "9000")
+    assert done.code == 0, done.err
+    assert len(done.out.encode()) <= 9000
+    assert 0 < len(json.loads(done.out)["functions"]) < 17
+
+
 def test_dot_has_both_sides(perfuse: Perfuse) -> None:
     done = perfuse("diff", LOG, LATER, "--format", "dot")
     assert (done.code, done.err) == (0, "")

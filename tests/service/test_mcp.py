@@ -16,10 +16,10 @@ import pytest
 
 import perfuse
 from mcp_client import Client, serving
-from perfuse.agents.answers import cut_lines, cut_listing
 from perfuse.agents.messages import MAX_MESSAGE_BYTES
 from perfuse.agents.tools import declarations
 from perfuse.cli.app import command_named
+from perfuse.reports.cut_text import cut_lines, cut_listing
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from perfuse.agents.answers import cut_lines, joined
+from perfuse.agents.answers import joined
 from perfuse.agents.arguments import DEFAULT_BYTES, answer_bytes, parse_arguments
 from perfuse.agents.commands import Commands, Outcome
 from perfuse.agents.confinement import Confinement
@@ -13,6 +13,7 @@ from perfuse.agents.failures import Cancelled, ToolError, require_success
 from perfuse.agents.opening import describe
 from perfuse.agents.tools import Tool
 from perfuse.errors import UsageError
+from perfuse.reports.cut_text import cut_lines
 
 
 class Toolbox:

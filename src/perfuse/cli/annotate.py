@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
 import click
 
+from perfuse.cli.budget import LEAST_BYTES
 from perfuse.cli.console import Console
 from perfuse.cli.options import (
     JSON,
@@ -47,6 +49,12 @@ from perfuse.errors import UsageError
 @click.option("--syntax", type=click.Choice(("att", "intel")), default="att", help="Form of x86 instructions. [att]")
 @click.option("--event", metavar="NAME", help="Count samples of this event. [the one with most samples]")
 @limit(6, "instructions before and after each with samples")
+@click.option(
+    "--budget",
+    type=int,
+    metavar="N",
+    help="At most N bytes: the instructions with most samples; what is left out is stated.",
+)
 @output("Write a page, function.html, instead")
 @profile_options
 @partial(stack_filters, without=("tier",))
@@ -61,6 +69,7 @@ def command(
     syntax: str,
     event: str | None,
     limit: int,
+    budget: int | None,
     output: str | None,
     how: ProfileOptions,
     as_json: bool,
@@ -78,8 +87,7 @@ def command(
     if not files:
         missing = "no FUNCTION: it follows the files" if Path(function).exists() else "no file: files precede FUNCTION"
         raise click.UsageError(missing)
-    if as_json and output is not None:
-        raise click.UsageError("--json and -o exclude each other")
+    _check_outputs(as_json, output, budget)
     profile = open_profile(console, files, how)
     annotation = Annotation(profile, function, tier=tier, event=event, intel=syntax == "intel")
     if compilation == "all" or (output is not None and compilation is None):
@@ -111,5 +119,22 @@ def command(
         console.json(annotation_json(annotation, listings, sources))
     else:
         shown = ListingOptions(limit or None, sources)
-        console.lines(annotation_lines(annotation, listings, shown, console.style))
+        _print_text(console, annotation_lines(annotation, listings, shown, console.style), budget)
     return note_data_loss(console, profile.diagnostics)
+
+
+def _check_outputs(as_json: bool, output: str | None, budget: int | None) -> None:
+    if as_json and output is not None:
+        raise click.UsageError("--json and -o exclude each other")
+    if budget is not None and (as_json or output is not None or budget < LEAST_BYTES):
+        raise click.UsageError(f"--budget is for text, of at least {LEAST_BYTES} bytes")
+
+
+def _print_text(console: Console, lines: Iterable[str], budget: int | None) -> None:
+    """Prints a listing; of at most so many bytes, the instructions with most samples."""
+    if budget is not None:
+        from perfuse.reports.cut_text import cut_listing
+
+        # The end of the last line is a byte too.
+        lines = cut_listing("\n".join(lines), budget - 1, "a larger --budget shows more").split("\n")
+    console.lines(lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +22,7 @@ from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
 from perfuse.cli.diff_sides import Run, SidesVerb, sides
 from perfuse.cli.options import (
+    BUDGET,
     NO_FILTER,
     ObjectFile,
     ProfileOptions,
@@ -142,6 +144,7 @@ class _Side:
     " 'any.self < 10%'; repeats.",
 )
 @limit(None, f"rows [{TEXT_LIMIT} as text]")
+@BUDGET
 @output("Write a flame graph with both sides, diff.html")
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), default="text", metavar="FORM", help=f"{', '.join(FORMATS)}. [text]"
@@ -163,6 +166,7 @@ def command(
     noise: float,
     assertions: tuple[str, ...],
     limit: int | None,
+    budget: int | None,
     output: str | None,
     form: str,
     as_json: bool,
@@ -187,6 +191,8 @@ def command(
         raise click.UsageError(f"-o - and --format {form} would both be standard output")
     if form == "dot" and (by != "function" or output):
         raise click.UsageError("--format dot draws functions, and not with -o")
+    if budget is not None and (limit is not None or form not in ("text", "json") or output == "-"):
+        raise click.UsageError("--budget is for text and JSON, and takes no --limit: it determines that")
     if per is not None and normalize != "run":
         raise click.UsageError("--per and --normalize both say what numbers are divided by: give one of them")
     if not 0 <= noise <= 1000:
@@ -224,7 +230,8 @@ def command(
     report = _report(before, after, by, statistic, normalize, per, noise / 100)
     selected = Selected(_selection_text(how), compared.selection.share, same.selection.share)
     report = replace(report, selected=selected if selected.text else None)
-    return _finish(console, report, parsed, form, sort, limit, output, [*before.diagnostics, *after.diagnostics])
+    diagnostics = [*before.diagnostics, *after.diagnostics]
+    return _finish(console, report, parsed, form, sort, limit, budget, output, diagnostics)
 
 
 _Maps = tuple[tuple[int | None, str], ...]
@@ -339,6 +346,7 @@ def _finish(
     form: str,
     sort: str,
     limit: int,
+    budget: int | None,
     path: str | None,
     diagnostics: Sequence[Diagnostic],
 ) -> int:
@@ -348,7 +356,16 @@ def _finish(
 
     results = judge_changes(parsed, report.functions)
     report = replace(report, limit=limit or None, assertions=results).sorted_by(sort)
-    if form == "dot":
+    if budget is not None:
+        from perfuse.cli.budget import print_within
+        from perfuse.reports.registry import Report
+
+        def of_rows(rows: int) -> Report:
+            shown = replace(report, limit=rows)
+            return Report(shown.as_json, partial(diff_lines, shown), diagnostics)
+
+        print_within(console, budget, of_rows, form == "json")
+    elif form == "dot":
         from perfuse.exporters.dot_diff import dot_diff_lines
 
         console.lines(dot_diff_lines(report.difference, order=report.difference.options.statistic))

@@ -52,6 +52,11 @@ def limit(default: int | None, what: str) -> Callable[[F], F]:
     return click.option("--limit", type=int, default=default, metavar="N", callback=_not_negative, help=text)
 
 
+BUDGET = click.option(
+    "--budget", type=int, metavar="N", help="At most N bytes: lists are as long as fit, and what is left out is stated."
+)
+
+
 def output(what: str, *, required: bool = False, sends: bool = False) -> Callable[[F], F]:
     """`-o OUT`, whose folder is checked before any long work; `-` is standard output. With it `--force`.
 

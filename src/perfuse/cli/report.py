@@ -16,6 +16,7 @@ from click.core import ParameterSource
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
 from perfuse.cli.options import (
+    BUDGET,
     JSON,
     ProfileOptions,
     limit,
@@ -152,9 +153,7 @@ def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
     metavar="FACT",
     help="Instead of a report, check a fact: 'allocations.bytes < 50MB'; exit 1 where it fails; repeats.",
 )
-@click.option(
-    "--budget", type=int, metavar="N", help="At most N bytes: lists are as long as fit, and what is left out is stated."
-)
+@BUDGET
 @limit(None, f"rows per list [{TEXT_LIMIT} as text]")
 @report_options
 @profile_options
