@@ -141,12 +141,22 @@ _MOST_NAMES = 60
 def nearest_hint(value: str, known: Iterable[str]) -> str:
     """A hint for an unknown name: known names that are similar, or all of them."""
     import difflib
+    import re
 
     names = list(known)
     by_lower = {name.lower(): name for name in names}
     shown = ", ".join(names[:_MOST_NAMES]) + (f", … ({len(names):,} in all)" if len(names) > _MOST_NAMES else "")
-    near = difflib.get_close_matches(value.lower(), by_lower, n=3, cutoff=0.5)
-    return f"did you mean {' or '.join(by_lower[name] for name in near)}?" if near else f"known: {shown}"
+
+    def similar(of: dict[str, str], cutoff: float) -> list[str]:
+        found = difflib.get_close_matches(value.lower(), of, n=3, cutoff=cutoff)
+        return list(dict.fromkeys(of[name] for name in found))
+
+    near = similar(by_lower, 0.6)
+    if not near:
+        # A word of a long name, such as that of a method.
+        by_word = {word.lower(): name for name in reversed(names) for word in re.findall(r"\w{3,}", name)}
+        near = similar(by_word, 0.7) or similar(by_lower, 0.5)
+    return f"did you mean {' or '.join(near)}?" if near else f"known: {shown}"
 
 
 def require_known(value: str, known: Iterable[str], what: str) -> str:
