@@ -17,8 +17,6 @@ from .command import json_of
 from .kinds import Kind
 from .outside import Call, call_log
 
-EVERY = ["xray_fdr", "xray_basic", "xray_shared_objects", "perf_xray"]
-
 
 def names_of(profile: Profile) -> dict[int, str]:
     rows = profile.sql("SELECT native_id, name::VARCHAR FROM functions WHERE native_id IS NOT NULL").fetchall()
@@ -58,7 +56,11 @@ def calls_by_caller(tree: StackTree) -> tuple[int, Counter[str]]:
     return root.weight.total_count, below
 
 
-@pytest.mark.truth(recording=EVERY, path="report:callers", source="entries of the log by function and caller")
+@pytest.mark.truth(
+    recording=["xray_fdr", "xray_basic", "xray_shared_objects", "perf_xray"],
+    path="report:callers",
+    source="entries of the log by function and caller",
+)
 def test_callers_have_the_calls_that_they_make(kind: Kind, profile: Profile) -> None:
     """Not those that the function makes in its turn: these are not calls of it."""
     names = names_of(profile)
@@ -77,7 +79,7 @@ def test_callers_have_the_calls_that_they_make(kind: Kind, profile: Profile) -> 
 
 
 @pytest.mark.truth(
-    recording=EVERY,
+    recording=["xray_fdr", "xray_basic", "xray_shared_objects", "perf_xray"],
     path=["api:Profile.hide", "api:Profile.leaf"],
     source="entries of the log by function, without those of the function, or within it",
 )
@@ -98,7 +100,11 @@ def test_calls_of_what_is_taken_out_are_not_its_callers(kind: Kind, profile: Pro
         assert left.whole.total_count == sum(expected.values())
 
 
-@pytest.mark.truth(recording=EVERY, path="convert:chrome", source="entries of the log within calls of a function")
+@pytest.mark.truth(
+    recording=["xray_fdr", "xray_basic", "xray_shared_objects", "perf_xray"],
+    path="convert:chrome",
+    source="entries of the log within calls of a function",
+)
 def test_timelines_of_a_function(kind: Kind, profile: Profile) -> None:
     names = names_of(profile)
     for function in some_functions(kind):
@@ -115,7 +121,11 @@ def test_timelines_of_a_function(kind: Kind, profile: Profile) -> None:
         assert found == +expected
 
 
-@pytest.mark.truth(recording=EVERY, path="report:function", source="the views of the same functions by callers")
+@pytest.mark.truth(
+    recording=["xray_fdr", "xray_basic", "xray_shared_objects", "perf_xray"],
+    path="report:function",
+    source="the views of the same functions by callers",
+)
 def test_a_function_of_a_trace_has_callers_and_callees(kind: Kind, profile: Profile) -> None:
     name = names_of(profile)[some_functions(kind)[0]]
     found = json_of("report", *kind.paths, *kind.map_options, "--function", f"name:{name}", "--limit", "0")
