@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from fake_profile import FakeProfile
+from heap_graphs import heap_graphs
 from perf_script import perf_script
 from tools import need_module, output_of
 from traced import NAMES, Call, Instant, calls, in_json, instants
@@ -20,10 +21,10 @@ from perfuse.exporters import export
 _CLEARED, _NEEDED = 1, 2
 
 
-def exported(profile: Any) -> Any:
+def exported(profile: Any, **options: Any) -> Any:
     messages = need_module("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
     out = io.BytesIO()
-    export(profile, out, to="perfetto")
+    export(profile, out, to="perfetto", **options)
     trace = messages.Trace()
     trace.ParseFromString(out.getvalue())
     return trace
@@ -58,7 +59,7 @@ class Reader:
             self.clocks.add(packet.clock_snapshot.primary_trace_clock)
         if packet.HasField("track_descriptor"):
             self.tracks[packet.track_descriptor.uuid] = packet.track_descriptor
-        if packet.HasField("track_event") or packet.HasField("perf_sample"):
+        if packet.HasField("track_event") or packet.HasField("stack_sample"):
             self.events.append(packet)
 
     def name(self, packet: Any, kind: str, iid: int) -> Any:
@@ -101,16 +102,16 @@ class Reader:
     def stacks(self) -> Iterator[tuple[int, int, str, str]]:
         """Thread, time, event and functions of each sample, outermost first."""
         for packet in self.events:
-            if not packet.HasField("perf_sample"):
+            if not packet.HasField("stack_sample"):
                 continue
-            sample, functions = packet.perf_sample, []
+            sample, functions = packet.stack_sample, []
             if sample.callstack_iid:
                 for iid in self.name(packet, "callstacks", sample.callstack_iid).frame_ids:
                     frame = self.name(packet, "frames", iid)
                     assert self.name(packet, "mappings", frame.mapping_id)
                     functions.append(self.name(packet, "function_names", frame.function_name_id).str.decode())
-            timebase = self.defaults[packet.trusted_packet_sequence_id].perf_sample_defaults.timebase
-            yield sample.tid, packet.timestamp, timebase.name, ";".join(functions)
+            counter = self.defaults[packet.trusted_packet_sequence_id].stack_sample_defaults.primary_descriptor
+            yield sample.task_context.tid, packet.timestamp, counter.name, ";".join(functions)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -211,6 +212,70 @@ def test_heap_snapshots_are_counters(mono_corpus: Path, mprof_report: str) -> No
         if tracks.get(event.track_uuid, "").startswith("Heap snapshot"):
             counts.setdefault(tracks[event.track_uuid], []).append(f"{event.counter_value}")
     assert list(zip(counts["Heap snapshot: bytes"], counts["Heap snapshot: objects"], strict=True)) == shots
+
+
+def test_older_releases_get_perf_samples(small: FakeProfile) -> None:
+    """The same samples as `PerfSample`, whose values are the running counts of their processor."""
+    new = [packet.stack_sample for packet in exported(small).packet if packet.HasField("stack_sample")]
+    old = [packet.perf_sample for packet in exported(small, samples="perf").packet if packet.HasField("perf_sample")]
+    assert [(one.task_context.pid, one.task_context.tid, one.callstack_iid) for one in new] == [
+        (one.pid, one.tid, one.callstack_iid) for one in old
+    ]
+    counts: dict[int, int] = {}
+    for one, before in zip(new, old, strict=True):
+        counts[before.cpu] = counts.get(before.cpu, 0) + one.primary_weight
+        assert before.timebase_count == counts[before.cpu]
+
+
+def test_the_clock_snapshot_has_the_time_of_day(small: FakeProfile) -> None:
+    small.sql("UPDATE clocks SET kind = 'monotonic', realtime_offset_ns = 1_700_000_000_000_000_000")
+    snapshots = [one.clock_snapshot for one in exported(small).packet if one.HasField("clock_snapshot")]
+    assert snapshots
+    for snapshot in snapshots:
+        times = {clock.clock_id: clock.timestamp for clock in snapshot.clocks}
+        assert times[1] - times[3] == 1_700_000_000_000_000_000
+        assert snapshot.primary_trace_clock == 3
+
+
+@pytest.mark.truth(
+    recording=["mono_heap", "mono_before_15"],
+    path="convert:perfetto",
+    source="HeapGraph packets by Protocol Buffers; sizes and numbers of objects by mprof-report",
+)
+@pytest.mark.parametrize("name", ["v17/graph", "tiny/v13-heapshot"])
+def test_heap_graphs(name: str, mono_corpus: Path, mprof_report: str) -> None:
+    """Types, sizes and references of each object, and the roots."""
+    log = mono_corpus / f"{name}.mlpd"
+    profile = perfuse.fuse(log)
+    shots = re.findall(r"Heap shot \d+ at .*: size: (\d+), object count: (\d+)", output_of(mprof_report, log))
+    out = io.BytesIO()
+    profile.export(out, to="perfetto")
+    graphs = heap_graphs(out.getvalue())
+    assert [(f"{graph.size_bytes}", f"{len(graph.objects)}") for graph in graphs] == shots
+    for snapshot, graph in enumerate(graphs):
+        objects = profile.sql(f"""
+            SELECT object_address, coalesce(t.name, 'unknown type'), size_bytes FROM heap_objects
+            LEFT JOIN types t USING (type_id) WHERE snapshot_id = {snapshot} ORDER BY 1
+        """).fetchall()
+        assert [(address, *of) for address, of in sorted(graph.objects.items())] == objects
+        references = profile.sql(f"""
+            SELECT owner_address, coalesce('+' || field_offset, 'reference'), target_address FROM heap_references
+            WHERE snapshot_id = {snapshot}
+        """).fetchall()
+        assert Counter(graph.references) == Counter(references)
+        roots = profile.sql(f"""
+            SELECT object_address FROM heap_roots WHERE snapshot_id = {snapshot} AND NOT coalesce(weak, false)
+        """).fetchall()
+        assert Counter(graph.roots) == Counter(address for (address,) in roots if address in graph.objects)
+
+
+def test_the_last_heap_graphs_are_written_where_there_are_many(mono_corpus: Path) -> None:
+    profile = perfuse.fuse(mono_corpus / "v17" / "graph.mlpd")
+    sizes = [profile.heap(key).num_objects for key in range(2)]
+    out = io.BytesIO()
+    with pytest.warns(perfuse.errors.ExportWarning, match="2 heap snapshots .* 1 are written with all objects"):
+        profile.export(out, to="perfetto", max_objects=max(sizes))
+    assert [len(graph.objects) for graph in heap_graphs(out.getvalue())] == sizes[-1:]
 
 
 def test_sums_without_times_are_refused(xray_corpus: Path) -> None:

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -14,8 +14,13 @@ def need(*commands: str) -> None:
     """Skips the test where a program is not installed; fails it under CI, which has to install it."""
     missing = [command for command in commands if shutil.which(command) is None]
     if missing:
-        assert not os.environ.get("CI"), f"not installed: {', '.join(missing)}"
-        pytest.skip(f"not installed: {', '.join(missing)}")
+        skip(f"not installed: {', '.join(missing)}")
+
+
+def skip(why: str) -> NoReturn:
+    """Skips the test; fails it under CI."""
+    assert not os.environ.get("CI"), why
+    pytest.skip(why)
 
 
 def output_of(*command: str | Path, directory: Path | None = None, given: bytes | None = None) -> str:
@@ -31,5 +36,4 @@ def need_module(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        assert not os.environ.get("CI"), f"not installed: {name}"
-        pytest.skip(f"not installed: {name}")
+        skip(f"not installed: {name}")

@@ -159,10 +159,36 @@ def speedscope(path: Path) -> Sums:
     return found
 
 
+def processed_profile(path: Path) -> Any:
+    """A profile of the Firefox Profiler: JSON, or JSLB, whose arrays are in slabs."""
+    data = path.read_bytes()
+    if not data.startswith(b"\xdc\xdfJSLB\x01\x00"):
+        return json.loads(data)
+    version, num_slabs, root = struct.unpack_from("<III", data, 8)
+    assert version == 1
+    slabs = []
+    for number in range(num_slabs):
+        kind, start, size = struct.unpack_from("<III", data, 20 + 12 * number)
+        assert start % 8 == 0
+        content = data[start : start + size]
+        assert len(content) == size
+        form = {4: "i", 7: "d"}.get(kind)
+        assert form or kind == 10
+        count = size // struct.calcsize(form) if form else 0
+        slabs.append(list(struct.unpack(f"<{count}{form}", content)) if form else json.loads(content))
+
+    def resolved(value: Any) -> Any:
+        if isinstance(value, dict):
+            return slabs[value["$s"]] if value.keys() == {"$s"} else {k: resolved(v) for k, v in value.items()}
+        return [resolved(item) for item in value] if isinstance(value, list) else value
+
+    return resolved(slabs[root])
+
+
 def firefox(path: Path) -> Sums:
     """Samples of the processed profile format, by thread; a thread with several events has a track for each."""
     found: Sums = defaultdict(Counter)
-    for thread in json.loads(path.read_text(encoding="utf-8"))["threads"]:
+    for thread in processed_profile(path)["threads"]:
         samples = thread["samples"]
         if not samples["length"]:
             continue
@@ -193,11 +219,12 @@ def perfetto(path: Path) -> Sums:
         for entry in packet.interned_data.event_categories:
             names[sequence, entry.iid] = entry.name
         if packet.HasField("trace_packet_defaults"):
-            events[sequence] = packet.trace_packet_defaults.perf_sample_defaults.timebase.name
+            events[sequence] = packet.trace_packet_defaults.stack_sample_defaults.primary_descriptor.name
         if packet.HasField("track_descriptor") and packet.track_descriptor.HasField("thread"):
             tracks[packet.track_descriptor.uuid] = packet.track_descriptor.thread.tid
-        if packet.HasField("perf_sample"):
-            found[f"{events[sequence]}-samples"][packet.perf_sample.tid] += 1
+        if packet.HasField("stack_sample"):
+            found[f"{events[sequence]}-samples"][packet.stack_sample.task_context.tid] += 1
+            found[events[sequence]][packet.stack_sample.task_context.tid] += packet.stack_sample.primary_weight
         if packet.HasField("track_event"):
             rows.append(packet)
     rows.sort(key=lambda packet: packet.timestamp)
@@ -333,6 +360,7 @@ READERS: dict[str, Callable[[Path], Sums]] = {
     "perf-script": perf_script,
     "speedscope": speedscope,
     "firefox": firefox,
+    "firefox-jslb": firefox,
     "perfetto": perfetto,
     "chrome": chrome,
     "html": html,

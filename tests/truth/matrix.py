@@ -144,12 +144,15 @@ TIMED = (
 )
 EXPORTED = {
     "firefox": TIMELINE,
+    "firefox-jslb": TIMELINE,
     "speedscope": WEIGHTS,
     "chrome": TIMED,
     "perfetto": TIMED,
     "pprof": WEIGHTS,
     "cpuprofile": WEIGHTS,
     "otlp": WEIGHTS,
+    "heapsnapshot": ("heap_snapshots",),
+    "hprof": ("heap_snapshots",),
     "perf-script": ("samples",),
     "collapsed": WEIGHTS,
     "perf-map": ("code_objects",),

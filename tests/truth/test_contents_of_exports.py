@@ -51,7 +51,7 @@ def perfetto(path: Path) -> set[str]:
         for entry in packet.interned_data.event_categories:
             categories[packet.trusted_packet_sequence_id, entry.iid] = entry.name
         tracks[packet.track_descriptor.uuid] = packet.track_descriptor.name
-        if packet.HasField("perf_sample"):
+        if packet.HasField("stack_sample"):
             found.add("samples")
         if packet.HasField("profile_packet"):
             found.add("allocations")
@@ -69,7 +69,7 @@ def perfetto(path: Path) -> set[str]:
 
 
 def firefox(path: Path) -> set[str]:
-    profile = json.loads(path.read_text(encoding="utf-8"))
+    profile = exported.processed_profile(path)
     kinds = {"call": "calls", "slice": "slices", "instant": "instants", "exception": "exceptions"}
     found = {counter(one["description"]) for one in profile.get("counters", [])}
     for thread in profile["threads"]:
@@ -91,7 +91,7 @@ def sums(target: str) -> Callable[[Path], set[str]]:
     return lambda path: {of_event(event) for event, by_thread in exported.READERS[target](path).items() if +by_thread}
 
 
-READERS = {"chrome": chrome, "perfetto": perfetto, "firefox": firefox} | {
+READERS = {"chrome": chrome, "perfetto": perfetto, "firefox": firefox, "firefox-jslb": firefox} | {
     name: sums(name) for name in ("speedscope", "pprof", "otlp")
 }
 
@@ -100,6 +100,7 @@ READERS = {"chrome": chrome, "perfetto": perfetto, "firefox": firefox} | {
     recording=["perf_node", "xray_fdr", "perf_xray", "mono_samples", "mono_allocations", "mono_calls", "perf_mono"],
     path=[
         "convert:firefox",
+        "convert:firefox-jslb",
         "convert:perfetto",
         "convert:chrome",
         "convert:speedscope",
@@ -110,7 +111,7 @@ READERS = {"chrome": chrome, "perfetto": perfetto, "firefox": firefox} | {
 )
 @pytest.mark.truth(
     recording=["mono_heap", "mono_before_15", "mono_locks", "mono_gc"],
-    path=["convert:firefox", "convert:perfetto", "convert:chrome"],
+    path=["convert:firefox", "convert:firefox-jslb", "convert:perfetto", "convert:chrome"],
     source="the kinds of records in the recording, and readers of the targets' formats",
 )
 def test_no_kind_of_data_is_dropped_silently(kind: Kind, profile: Profile, path: str, tmp_path: Path) -> None:

@@ -18,9 +18,10 @@ from .outside import Outside, Weight, outside
 
 EVENTS_OF = {
     "firefox": {"cpu-clock-samples", "sample-samples"},
+    "firefox-jslb": {"cpu-clock-samples", "sample-samples"},
     "chrome": {"cpu-clock-samples", "sample-samples", "calls", "wall-time"},
     "perf-script": {"cpu-clock", "cpu-clock-samples", "sample", "sample-samples"},
-    "perfetto": {"cpu-clock-samples", "sample-samples", "calls", "wall-time"},
+    "perfetto": {"cpu-clock", "cpu-clock-samples", "sample", "sample-samples", "calls", "wall-time"},
 }
 """What targets hold that do not hold all: timelines have each call and each sample, but no sums; one file of
 the Firefox Profiler has numbers of samples or weights."""
@@ -33,6 +34,7 @@ the Firefox Profiler has numbers of samples or weights."""
         "convert:otlp",
         "convert:speedscope",
         "convert:firefox",
+        "convert:firefox-jslb",
         "convert:perfetto",
         "convert:chrome",
         "convert:html",
@@ -61,7 +63,7 @@ the Firefox Profiler has numbers of samples or weights."""
 )
 @pytest.mark.truth(
     recording="mono_samples",
-    path=["convert:firefox", "convert:chrome", "convert:perfetto"],
+    path=["convert:firefox", "convert:firefox-jslb", "convert:chrome", "convert:perfetto"],
     source="sums of an independent two-pass reader of Mono logs (corpus, truth.json)",
 )
 @pytest.mark.truth(
@@ -76,6 +78,7 @@ the Firefox Profiler has numbers of samples or weights."""
         "convert:otlp",
         "convert:speedscope",
         "convert:firefox",
+        "convert:firefox-jslb",
         "convert:perfetto",
         "convert:chrome",
         "convert:html",

@@ -36,14 +36,23 @@ def test_samples_are_counted_by_mprof_report(kind: Kind, profile: Profile, tmp_p
     assert 0.5 * hits["Managed"] < sum(listed) <= hits["Managed"]
 
 
-@pytest.mark.truth(recording="collapsed", path="convert:firefox", source="the counts of the lines, added up by hand")
+@pytest.mark.truth(
+    recording="collapsed",
+    path=["convert:firefox", "convert:firefox-jslb"],
+    source="the counts of the lines, added up by hand",
+)
+@pytest.mark.truth(
+    recording=["xray_shared_objects", "xray_basic"],
+    path="convert:firefox-jslb",
+    source="time inside calls: a walk over the log's records that pairs entries and exits",
+)
 @pytest.mark.truth(
     recording="xray_shared_objects",
     path="convert:firefox",
     source="time inside calls: a walk over the log's records that pairs entries and exits",
 )
-def test_weights_in_firefox(kind: Kind, profile: Profile, tmp_path: Path) -> None:
-    profile.export(tmp_path / "out.json", to="firefox")
+def test_weights_in_firefox(kind: Kind, profile: Profile, path: str, tmp_path: Path) -> None:
+    profile.export(tmp_path / "out.json", to=path.removeprefix("convert:"))
     found = exported.firefox(tmp_path / "out.json")
     weights = outside(kind.name).weights
     if kind.name == "collapsed":
