@@ -126,7 +126,8 @@ def test_visualvm_reads_the_same_heap(profile: Profile, tmp_path: Path) -> None:
     for at, name, to in dump.references:
         assert name.isdigit() or (at, int(name[1:]), to) in offsets_of(profile)
     roots = profile.sql("""
-        SELECT r.kind::VARCHAR, t.name::VARCHAR, object_address FROM heap_roots r LEFT JOIN types t ON t.type_id = owner_type_id
+        SELECT r.kind::VARCHAR, t.name::VARCHAR, object_address
+        FROM heap_roots r LEFT JOIN types t ON t.type_id = owner_type_id
         WHERE snapshot_id = 1 AND NOT coalesce(weak, false)
     """).fetchall()
     rooted = {at for _, at in dump.roots} | {at for _, at in dump.statics}
