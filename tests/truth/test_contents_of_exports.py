@@ -17,6 +17,8 @@ from perfuse.profile import Profile
 
 from . import exported
 from .kinds import Kind
+from .mono_walk import walk
+from .outside import call_log
 
 HEAP, ALLOCATED = "Heap snapshot: ", "Allocated so far: "
 
@@ -135,3 +137,87 @@ def test_no_kind_of_data_is_dropped_silently(kind: Kind, profile: Profile, path:
             assert name in found or title in said, f"{title} is not in the file"
     if not recorded & set(target.contents.not_yet):
         assert "not written to" not in said
+
+
+def written_weight(target: str, path: Path) -> float:
+    """Sum of what a file of one event contains."""
+    if target == "cpuprofile":
+        return len(json.loads(path.read_text(encoding="utf-8"))["samples"])
+    if target == "dot":
+        return sum(one["self"] or one["count"] for one in exported.dot(path).values())
+    if target == "svg":
+        return exported.svg(path)[0]
+    if target == "html":
+        return sum(by_thread.total() for by_thread in exported.html(path).values())
+    return exported.collapsed(path).total()
+
+
+EVENTS = {"samples": None, "calls": "wall-time", "allocations": "allocated-bytes"}
+
+
+@pytest.mark.truth(
+    recording=["perf_node", "xray_fdr", "mono_samples", "mono_allocations", "mono_calls"],
+    path=["convert:collapsed", "convert:html", "convert:svg", "convert:dot", "convert:cpuprofile"],
+    source="the kinds of records in the recording, and readers of the targets' formats",
+)
+def test_targets_of_one_event_write_what_they_declare(
+    kind: Kind, profile: Profile, path: str, tmp_path: Path
+) -> None:
+    """Each kind of data that a target declares, and that the recording has, is in its file of that event."""
+    target = target_named(path.removeprefix("convert:"))
+    recorded = {name for name in EVENTS if DATA[name][1] in kind.contents}
+    assert recorded
+    for name in recorded:
+        assert name in target.contents.forms
+        of_event = {} if EVENTS[name] is None or target.name == "dot" else {"event": EVENTS[name]}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExportWarning)
+            profile.export(tmp_path / name, to=target.name, **of_event)
+        assert written_weight(target.name, tmp_path / name) > 0, name
+
+
+LOGGED = {
+    "samples": (0x07,),
+    "calls": (0x23,),
+    "allocations": (0x00, 0x10),
+    "slices": (0x11,),
+    "exceptions": (0x04, 0x84),
+    "counters": (0x47,),
+    "heap_snapshots": (0x06,),
+    "handles": (0x41, 0x61),
+    "moves": (0x31,),
+    "code": (0x43,),
+    "coverage": (0x19,),
+}
+"""Events of Mono's logs by the kind of data that they are."""
+
+
+@pytest.mark.truth(
+    recording=["mono_samples", "mono_allocations", "mono_calls", "mono_heap", "mono_locks", "mono_gc"],
+    path="convert:mono",
+    source="numbers of events of both logs by another decoder of Mono logs",
+)
+def test_mono_logs_have_what_is_declared(kind: Kind, profile: Profile, tmp_path: Path) -> None:
+    profile.export(tmp_path / "out.mlpd", to="mono")
+    before, after = walk(kind.paths[-1]), walk(tmp_path / "out.mlpd")
+    for name, kinds in LOGGED.items():
+        assert name in target_named("mono").contents.forms
+        assert len(after.of(*kinds)) == len(before.of(*kinds)), name
+
+
+@pytest.mark.truth(
+    recording=["xray_fdr", "xray_basic"],
+    path=["convert:xray", "convert:csv"],
+    source="number of calls: a walk over the log's records",
+)
+def test_call_logs_have_what_is_declared(kind: Kind, profile: Profile, path: str, tmp_path: Path) -> None:
+    target = target_named(path.removeprefix("convert:"))
+    assert "calls" in target.contents.forms
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExportWarning)
+        profile.export(tmp_path / "out", to=target.name)
+    num_calls = sum(call_log(kind.paths[0]).num_calls.values())
+    if target.name == "csv":
+        assert sum(int(row["num_calls"]) for row in exported.table(tmp_path / "out")) == num_calls
+    else:
+        assert sum(call_log(tmp_path / "out").num_calls.values()) == num_calls
