@@ -23,8 +23,8 @@ def pair(xray_corpus: Path) -> Path:
 
 
 def loaded(profiler: Any, path: Path, profile: Any, **options: Any) -> dict[str, Any]:
-    """The front end's facts about an exported profile."""
-    profile.export(path, to="firefox", **options)
+    """The front end's facts about an exported profile: JSON, or JSLB by the name of the file."""
+    profile.export(path, **options)
     profiler.load(path)
     facts: dict[str, Any] = profiler.ask("profile", "info", "--all")
     return facts
@@ -43,13 +43,14 @@ def tracks(profiler: Any, facts: dict[str, Any]) -> dict[tuple[str, str], dict[s
 
 @pytest.mark.truth(
     recording=["xray_fdr"],
-    path=["convert:firefox"],
+    path=["convert:firefox", "convert:firefox-jslb"],
     source="profiler-cli; calls and sleeps of the program by its source",
 )
-def test_calls_have_their_times_in_the_front_end(pair: Path, profiler: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["p.json", "p.jslb", "p.jslb.gz"])
+def test_calls_have_their_times_in_the_front_end(name: str, pair: Path, profiler: Any, tmp_path: Path) -> None:
     """Self times and numbers of calls are those of the program; the timeline is as long as the log."""
     profile = perfuse.fuse(pair / "fdr.xray", maps={0: pair / "p"})
-    facts = loaded(profiler, tmp_path / "p.json", profile)
+    facts = loaded(profiler, tmp_path / name, profile)
     found = tracks(profiler, facts)
     times, counts = found["1233 (wall-time)", "t-1"], found["1233 (calls)", "t-0"]
     assert {name: function["selfSamples"] for name, function in counts.items()} == _CALLS
