@@ -31,7 +31,7 @@ impl Words {
 pub struct ClassLayout {
     size: Option<u64>,
     offsets: BTreeSet<u32>,
-    /// Whether objects differ in size, or have references that are no fields of a class.
+    /// Whether objects differ in size, or have references that are not fields of a class.
     pub is_array: bool,
 }
 

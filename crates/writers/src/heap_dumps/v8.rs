@@ -66,7 +66,7 @@ pub fn write_v8(
 /// An edge: type, name or index, and node.
 type Edge = (u64, u64, u64);
 
-/// A node that is not ant an object, with its edges.
+/// A node that is not an object, with its edges.
 struct Group {
     name: u64,
     edges: Vec<Edge>,
