@@ -1,7 +1,10 @@
 //! Finds the buffers of a log. After damage it continues at the end of the stated length, or else at the next buffer
 //! magic.
 
+use std::ops::Range;
+
 use memchr::memmem::Finder;
+use perfuse_recording::Source;
 use perfuse_wire::{Cursor, Endian};
 
 use crate::consts::BUF_ID;
@@ -82,16 +85,23 @@ pub struct BufferList {
 }
 
 impl BufferList {
-    /// Finds all buffers from an offset to the end of the data.
+    /// Finds all buffers from an offset to the end of the data. Its pages are returned to the operating system: headers are so close
+    /// that it maps the whole file around them.
     #[must_use]
-    pub fn find(data: &[u8], first: u64) -> Self {
+    pub fn find(data: &Source, first: u64) -> Self {
+        let mut released = first as usize;
         let mut search =
             BufferSearch { data, magic: Finder::new(&[0x01, 0x4c, 0x50, 0x4d]), found: Self::default() };
         let mut offset = first;
         while offset < data.len() as u64 {
             perfuse_stopping::checkpoint();
             offset = search.process(offset);
+            if offset as usize >= released.saturating_add(RELEASE_BYTES) {
+                data.release(released..offset as usize);
+                released = offset as usize;
+            }
         }
+        data.release(released..data.len());
         search.found
     }
 
@@ -100,6 +110,15 @@ impl BufferList {
     pub fn at(&self, offset: u64) -> usize {
         self.list.partition_point(|buffer| buffer.end() <= offset)
     }
+}
+
+/// Bytes of the file between two releases of its pages, in a pass.
+pub const RELEASE_BYTES: usize = 1 << 20;
+
+/// The range of the file from the first of some buffers, in file order, to the end of the last.
+#[must_use]
+pub fn file_range(first: Option<&EventBuffer>, last: Option<&EventBuffer>) -> Range<usize> {
+    first.map_or(0, |buffer| buffer.offset as usize)..last.map_or(0, |buffer| buffer.end() as usize)
 }
 
 /// The search for buffers.

@@ -3,6 +3,7 @@
 
 use std::hash::BuildHasher;
 
+use perfuse_recording::Source;
 use perfuse_workers::{in_call, install};
 use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -10,7 +11,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use crate::consts::{EventByte, KindSet};
 use crate::names::LogNames;
 use crate::ranges::MethodRanges;
-use crate::reader::EventBuffer;
+use crate::reader::{EventBuffer, file_range};
 use crate::records::{Event, EventBody};
 use crate::survey;
 use crate::survey::LogSurvey;
@@ -43,19 +44,19 @@ pub struct LogStacks {
 impl LogStacks {
     /// Gathers the stacks of all events except allocations.
     #[must_use]
-    pub fn of_events(data: &[u8], survey: &LogSurvey, names: &LogNames) -> Self {
+    pub fn of_events(data: &Source, survey: &LogSurvey, names: &LogNames) -> Self {
         Self::gather(data, survey, names, OF_EVENTS)
     }
 
     /// Adds the stacks of allocations to `others`, whose indices do not change.
     #[must_use]
-    pub fn of_allocations(data: &[u8], survey: &LogSurvey, names: &LogNames, others: Self) -> Self {
+    pub fn of_allocations(data: &Source, survey: &LogSurvey, names: &LogNames, others: Self) -> Self {
         others.merge(Self::gather(data, survey, names, KindSet::of(&[EventByte::ALLOC_BT])))
     }
 
     /// Gathers the stacks of events of these kinds, in parallel.
     #[must_use]
-    pub fn gather(data: &[u8], survey: &LogSurvey, names: &LogNames, kinds: KindSet) -> Self {
+    pub fn gather(data: &Source, survey: &LogSurvey, names: &LogNames, kinds: KindSet) -> Self {
         let code = MethodRanges::new(survey, names);
         let tasks = survey::tasks(&survey.buffers.list);
         let gather_task = |(first, buffers): (usize, &[EventBuffer])| {
@@ -67,6 +68,7 @@ impl LogStacks {
                     });
                 }
             }
+            data.release(file_range(buffers.first(), buffers.last()));
             part
         };
         install(|| tasks.into_par_iter().map(in_call(gather_task)).reduce(Self::default, Self::merge))

@@ -4,6 +4,7 @@ pub mod definitions;
 pub mod rare_events;
 pub mod totals;
 
+use perfuse_recording::Source;
 use perfuse_wire::ParseError;
 use perfuse_workers::{in_call, install};
 use rayon::prelude::*;
@@ -12,7 +13,7 @@ use crate::consts::{EventByte, KindSet};
 use crate::decode::EventDecoder;
 use crate::decode::runs::{AllocEvent, HeapObjectSummary};
 use crate::dialect::LogDialect;
-use crate::reader::{BufferList, EventBuffer};
+use crate::reader::{BufferList, EventBuffer, file_range};
 use crate::records::{Event, EventBody};
 use crate::survey::definitions::Definitions;
 use crate::survey::rare_events::RareEvents;
@@ -53,7 +54,7 @@ pub struct LogSurvey {
 impl LogSurvey {
     /// Surveys a log whose first buffer has the file offset `first`.
     #[must_use]
-    pub fn new(data: &[u8], dialect: LogDialect, first: u64) -> Self {
+    pub fn new(data: &Source, dialect: LogDialect, first: u64) -> Self {
         let buffers = BufferList::find(data, first);
         let part = scan(data, &buffers.list, dialect);
         let candidates = dialect.candidates();
@@ -192,13 +193,16 @@ impl LogSurvey {
 }
 
 /// Scans all buffers in parallel with one encoding.
-fn scan(data: &[u8], buffers: &[EventBuffer], dialect: LogDialect) -> SurveyPart {
+fn scan(data: &Source, buffers: &[EventBuffer], dialect: LogDialect) -> SurveyPart {
     let tasks = tasks(buffers);
     let scan_task = |(first, list): (usize, &[EventBuffer])| {
+        let range = file_range(list.first(), list.last());
+        data.prepare(range.clone());
         let mut task = SurveyTask::new(dialect);
         for (at, buffer) in list.iter().enumerate() {
             task.read_buffer(data, first.saturating_add(at), buffer);
         }
+        data.release(range);
         task.finish()
     };
     install(|| tasks.into_par_iter().map(in_call(scan_task)).reduce(SurveyPart::new, SurveyPart::merge))

@@ -12,6 +12,7 @@ use crate::ingest::scan;
 use crate::ingest::threads::ThreadKeys;
 use crate::log::LogData;
 use crate::names::LogNames;
+use crate::reader::RELEASE_BYTES;
 use crate::records::{Event, EventBody};
 
 const KINDS: KindSet =
@@ -48,9 +49,19 @@ pub fn segments(log: &Arc<LogData>, placement: &Placement) -> Vec<CallStream> {
     let segments = groups.chunks(len).map(|groups| -> CallStream {
         let (log, placement, threads) = (Arc::clone(log), placement.clone(), threads.clone());
         let mut functions = FunctionCache::new(&placement);
+        let mut released: Option<usize> = None;
         Box::new(groups.concat().into_iter().map(move |buffer| {
             let (placement, threads, functions) = (&placement, &threads, &mut functions);
-            CallReader { log: &log, placement, threads, functions }.read_run(buffer).into()
+            let run = CallReader { log: &log, placement, threads, functions }.read_run(buffer);
+            if let Some(buffer) = log.survey().buffers.list.get(buffer) {
+                let start = *released.get_or_insert(buffer.offset as usize);
+                let end = buffer.end() as usize;
+                if end.saturating_sub(start) >= RELEASE_BYTES {
+                    log.source.release(start..end);
+                    released = Some(end);
+                }
+            }
+            run.into()
         }))
     });
     segments.collect()

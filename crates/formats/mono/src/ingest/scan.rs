@@ -11,11 +11,13 @@ use rayon::prelude::*;
 
 use crate::consts::{EventByte, KindSet};
 use crate::log::LogData;
-use crate::reader::EventBuffer;
+use crate::reader::{EventBuffer, file_range};
 use crate::records::Event;
 
 /// Bytes of events per batch.
 const BATCH_BYTES: u64 = 1 << 20;
+/// Bytes of the file that the buffers of a batch may be spread over: the system maps much of it around the few that are read.
+const BATCH_SPAN_BYTES: u64 = 8 << 20;
 
 /// The buffers to read.
 #[derive(Clone, Debug)]
@@ -57,14 +59,17 @@ impl BufferSelection {
 pub fn buffer_groups(log: &LogData, kinds: KindSet, selection: &BufferSelection) -> Vec<Vec<usize>> {
     let survey = log.survey();
     let mut groups = Vec::new();
-    let (mut group, mut bytes) = (Vec::new(), 0u64);
+    let (mut group, mut bytes, mut start) = (Vec::new(), 0u64, 0u64);
     for ((number, buffer), kinds_in_buffer) in survey.buffers.list.iter().enumerate().zip(&survey.kinds) {
         if !kinds_in_buffer.meets(kinds) || !selection.contains(log, number, buffer) {
             continue;
         }
+        if group.is_empty() {
+            start = buffer.offset;
+        }
         group.push(number);
         bytes = bytes.saturating_add(buffer.len);
-        if bytes >= BATCH_BYTES {
+        if bytes >= BATCH_BYTES || buffer.end().saturating_sub(start) >= BATCH_SPAN_BYTES {
             groups.push(std::mem::take(&mut group));
             bytes = 0;
         }
@@ -156,6 +161,9 @@ pub fn collect_events_of<T: Send>(
     let collect_group = |group: Vec<usize>| {
         let mut found = Vec::new();
         for_each_event_of(log, &group, kinds, stacks, |at, event| pick(at, event, &mut found));
+        let buffer =
+            |number: Option<&usize>| number.and_then(|&number| log.survey().buffers.list.get(number));
+        log.source.release(file_range(buffer(group.first()), buffer(group.last())));
         found
     };
     let parts: Vec<_> = install(|| groups.into_par_iter().map(in_call(collect_group)).collect());
