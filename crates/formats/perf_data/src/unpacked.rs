@@ -1,5 +1,6 @@
 //! Records compressed with zstd (`perf record -z`). All compressed records of a file contain parts of one stream, which is
-//! unpacked once, in order, into memory or an unlinked temporary file.
+//! unpacked once, in order, into memory or an unlinked temporary file. A directory of `perf record --threads` has a stream for
+//! each of its files; each begins with a zstd frame of its own.
 
 use perfuse_wire::{Cursor, Endian};
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
@@ -8,6 +9,9 @@ use super::consts::RecordType;
 use super::layout::{Compressed2, EventHeader};
 use super::record::{RawEvent, RecordsEnd, read_record};
 use perfuse_recording::{Source, Spill, TooLarge, UnpackLimit};
+
+/// First bytes of a zstd frame. No block inside of a frame begins with them: they would state a block that is larger than allowed.
+const FRAME_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// The unpacked content of the compressed records of a file.
 #[derive(Debug, Default)]
@@ -41,6 +45,12 @@ impl Unpacked {
             let payload = payload(&record, endian);
             packed_bytes = packed_bytes.saturating_add(payload.len() as u64);
             let limit_bytes = limit.of_packed(packed_bytes);
+            if payload.starts_with(&FRAME_MAGIC)
+                && let Err(error) = decoder.reinit()
+            {
+                unpacked.error = Some((record.offset, error.to_string()));
+                break;
+            }
             if let Err(error) = unpack_block(&mut decoder, payload, &mut spill, limit_bytes) {
                 unpacked.error = Some((record.offset, error.to_string()));
                 break;
@@ -139,5 +149,58 @@ fn unpack_block(
         if input.pos() >= compressed.len() && written < 256 << 10 {
             return Ok(());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use perfuse_wire::Endian;
+
+    use super::Unpacked;
+    use crate::consts::RecordType;
+    use crate::record::{RawEvent, RecordLocation};
+    use perfuse_recording::UnpackLimit;
+
+    /// A record of 16 bytes.
+    fn record(number: u64) -> Vec<u8> {
+        [&[1u8, 0, 0, 0, 0, 0, 16, 0][..], &number.to_le_bytes()].concat()
+    }
+
+    /// What perf writes in turn: the output of one compressor after each of some inputs. The frame is never ended.
+    fn compressed(inputs: &[Vec<u8>]) -> Vec<Vec<u8>> {
+        let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).expect("an encoder");
+        let mut start = 0;
+        let mut parts = Vec::new();
+        for input in inputs {
+            encoder.write_all(input).expect("written");
+            encoder.flush().expect("flushed");
+            parts.push(encoder.get_ref()[start..].to_vec());
+            start = encoder.get_ref().len();
+        }
+        parts
+    }
+
+    #[test]
+    fn each_file_of_a_directory_has_a_stream_of_its_own() {
+        let first = compressed(&[record(1), [record(2), record(3)].concat()]);
+        let second = compressed(&[record(4), record(5)]);
+        let payloads = [first, second].concat();
+        let records = payloads.iter().zip(0..).map(|(payload, at)| RawEvent {
+            index: at,
+            offset: at * 1000,
+            location: RecordLocation::from_number(at * 1000),
+            record_type: RecordType::COMPRESSED,
+            misc: 0,
+            size: payload.len() as u64 + 8,
+            bytes: payload,
+            body: payload,
+            payload: &[],
+        });
+        let unpacked = Unpacked::new(records, UnpackLimit::default(), Endian::Little);
+        assert_eq!(unpacked.error, None);
+        assert_eq!(unpacked.bytes(), (1..=5).flat_map(record).collect::<Vec<_>>());
+        assert_eq!(unpacked.range(2000), Some((48, 64)), "the first record of the second stream");
     }
 }
