@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Literal
 
 from perfuse import _core
@@ -9,7 +10,6 @@ from perfuse.clock import Clock
 from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.errors import UsageError
 from perfuse.fusing.alignment import align, align_log, needs_first_uses
-from perfuse.fusing.debuginfod import cache_directory, fetch, require_servers, wanted_files
 from perfuse.fusing.discovery import open_inputs
 from perfuse.fusing.facts import SamplingFacts
 from perfuse.fusing.following import Follow, require_follow
@@ -78,6 +78,8 @@ def fuse(
     """
     require_follow(follow, symbol_dirs)
     if debuginfod:
+        from perfuse.fusing.debuginfod import require_servers
+
         require_servers(debuginfod, follow)
     limit_memory(memory)
     report_progress = progress or (lambda _step, _share: None)
@@ -128,13 +130,12 @@ def fuse(
         for one, clock in zip(others, clocks, strict=True)
     ]
     machine = samplings[0].machine if samplings else None
-    directories = [fspath(path) for path in symbol_dirs]
+    directories = [*(fspath(path) for path in symbol_dirs), *(_kernel_copies(sampled) if follow != "none" else ())]
     fusion = _core.Profile(placed, directories, debug_info, machine, objects, follow, limit)
     if debuginfod and sampled:
-        cache = cache_directory()
-        fetched = fetch(wanted_files(fusion), debuginfod, cache, report_progress)
-        diagnostics += [diagnostic("FU022", sampled[0].path, failure) for failure in fetched.failures]
-        fusion = _core.Profile(placed, [*directories, str(cache)], debug_info, machine, objects, follow, limit)
+        cache, failures = _downloaded(fusion, debuginfod, report_progress)
+        diagnostics += [diagnostic("FU022", sampled[0].path, failure) for failure in failures]
+        fusion = _core.Profile(placed, [*directories, cache], debug_info, machine, objects, follow, limit)
     if samplings:
         fusion.join_ahead()
     titles = [facts.command_line for facts in samplings]
@@ -147,6 +148,24 @@ def fuse(
         title=" + ".join(title for title in titles if title) or ", ".join(one.path for one in recordings),
         owned=[one for one in joined_recordings if not any(one is given for given in inputs)],
     )
+
+
+def _kernel_copies(sampled: Sequence[Recording]) -> list[str]:
+    """Where `perf record --kcore` stored the symbols of the recorded kernel, and those of guests."""
+    return [str(path) for one in sampled for path in sorted(Path(one.path).glob("kcore_dir*")) if path.is_dir()]
+
+
+def _downloaded(
+    fusion: _core.Profile, servers: Sequence[str], report_progress: Progress
+) -> tuple[str, tuple[str, ...]]:
+    """Downloads missing programs and debug information; returns the directory that has them, and failures.
+
+    Imported here: what it needs takes longer to import than a small file to read.
+    """
+    from perfuse.fusing.debuginfod import cache_directory, fetch, wanted_files
+
+    cache = cache_directory()
+    return str(cache), fetch(wanted_files(fusion), servers, cache, report_progress).failures
 
 
 _Matched = tuple[Match, SamplingFacts | None]

@@ -56,6 +56,11 @@ impl Kallsyms {
         Ok(Self { slide: base.wrapping_neg(), is_module: true, ..list })
     }
 
+    /// Whether its symbols are at the addresses that it states.
+    pub(crate) fn is_unslid(&self) -> bool {
+        self.slide == 0
+    }
+
     pub(crate) fn is_absolute(&self) -> bool {
         !self.is_module
     }

@@ -10,7 +10,7 @@ use super::address_space::AddressSpace;
 use super::elf_module::ElfModule;
 use super::image::ElfBuildId;
 use super::kallsyms::Kallsyms;
-use super::live_kernel;
+use super::live_kernel::{self, base_in_line};
 use super::locate::{SearchPath, find_image, first_with_id};
 use super::module::SymbolSource;
 
@@ -18,6 +18,11 @@ use super::module::SymbolSource;
 const MOST_KALLSYMS_BYTES: u64 = 256 << 20;
 /// The name under which perf caches a kernel's symbols.
 const CACHED_AS: &str = "[kernel.kallsyms]";
+/// Names of a kernel's list of symbols, and of its list of modules, beside its core file.
+const LIST: &str = "kallsyms";
+const MODULES: &str = "modules";
+/// A larger list of modules is not read.
+const MOST_MODULES_BYTES: u64 = 16 << 20;
 
 /// A recorded kernel: its build, and the address of one of its symbols.
 #[derive(Clone, Copy, Debug)]
@@ -32,13 +37,19 @@ pub(crate) struct RecordedKernel<'a> {
 }
 
 impl RecordedKernel<'_> {
-    /// Its symbols: a copy of kallsyms in perf's cache, the running kernel's own, or a vmlinux; the last first where
+    /// Its symbols: a list of the recorded boot in a given directory, a copy of kallsyms in perf's cache, the running kernel's own, or a vmlinux; the last first where
     /// lines are requested.
     pub(crate) fn symbols(&self, search: &SearchPath, with_dwarf: bool) -> SymbolSource {
-        let Some(id) = self.build_id else { return self.without_build_id() };
-        if with_dwarf && let Ok(symbols) = self.vmlinux(search, id) {
+        if let Some(id) = self.build_id
+            && with_dwarf
+            && let Ok(symbols) = self.vmlinux(search, id)
+        {
             return symbols;
         }
+        if let Some(kallsyms) = self.listed(search) {
+            return SymbolSource::Kallsyms(kallsyms);
+        }
+        let Some(id) = self.build_id else { return self.without_build_id() };
         let found =
             self.cached(search, id).or_else(|| self.live(id)).unwrap_or(Err("kernel symbols not found"));
         match found {
@@ -58,6 +69,16 @@ impl RecordedKernel<'_> {
             Ok(kallsyms) => SymbolSource::Kallsyms(kallsyms),
             Err(reason) => SymbolSource::None(reason.into()),
         }
+    }
+
+    /// A list named `kallsyms` in one of the given directories, as `perf record --kcore` stores it. It states no build: it is that of
+    /// the recorded boot where its reference symbol has the recorded address.
+    fn listed(&self, search: &SearchPath) -> Option<Kallsyms> {
+        let reference = self.reference?;
+        search.symbol_dirs.iter().find_map(|dir| {
+            let text = read_regular(&dir.join(LIST), MOST_KALLSYMS_BYTES).ok()?;
+            Kallsyms::kernel(text, Some(reference)).ok().filter(Kallsyms::is_unslid)
+        })
     }
 
     fn cached(&self, search: &SearchPath, id: &ElfBuildId) -> Option<Result<Kallsyms, &'static str>> {
@@ -97,7 +118,11 @@ pub(crate) fn module_symbols(
     name: &str,
     build_id: Option<&ElfBuildId>,
     may_be_live: bool,
+    start: Option<u64>,
 ) -> SymbolSource {
+    if let Some(kallsyms) = listed_module(search, name, start) {
+        return SymbolSource::Kallsyms(kallsyms);
+    }
     let Some(id) = build_id else {
         return SymbolSource::None("the kernel module's build id was not recorded".into());
     };
@@ -113,4 +138,16 @@ pub(crate) fn module_symbols(
             Err(_) => SymbolSource::None(Arc::from(reason)),
         },
     }
+}
+
+/// A module's symbols in the lists of a given directory, where that states that it was loaded at the recorded address.
+fn listed_module(search: &SearchPath, name: &str, start: Option<u64>) -> Option<Kallsyms> {
+    let start = start?;
+    let name = name.replace('-', "_");
+    search.symbol_dirs.iter().find_map(|dir| {
+        let modules = read_regular(&dir.join(MODULES), MOST_MODULES_BYTES).ok()?;
+        let modules = String::from_utf8(modules).ok()?;
+        modules.lines().find_map(|line| base_in_line(line, &name)).filter(|&base| base == start)?;
+        Kallsyms::module(read_regular(&dir.join(LIST), MOST_KALLSYMS_BYTES).ok()?, &name, start).ok()
+    })
 }

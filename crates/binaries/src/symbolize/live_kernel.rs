@@ -72,7 +72,7 @@ fn kallsyms() -> Result<Vec<u8>, &'static str> {
 }
 
 /// Base address in a line of `/proc/modules`: `nf_tables 311296 0 - Live 0xffffffffc0a00000 (O)`.
-fn base_in_line(line: &str, name: &str) -> Option<u64> {
+pub(crate) fn base_in_line(line: &str, name: &str) -> Option<u64> {
     let mut words = line.split(' ');
     if words.next()? != name {
         return None;

@@ -5,8 +5,8 @@
 pub(crate) enum RecordedPath<'a> {
     /// The kernel of the recorded machine; perf writes the name of its reference symbol after the bracket.
     Kernel { reference: &'a str },
-    /// The kernel of a virtual machine on the recorded machine.
-    Guest,
+    /// The kernel of a virtual machine on the recorded machine, with the name of its reference symbol as above.
+    Guest { reference: &'a str },
     /// A kernel module, by its name.
     KernelModule(&'a str),
     /// The vdso, which the kernel maps into every process.
@@ -21,7 +21,7 @@ impl<'a> RecordedPath<'a> {
     /// Classifies a path.
     pub(crate) fn parse(path: &'a str) -> Self {
         if path.starts_with("[guest") {
-            return Self::Guest;
+            return Self::Guest { reference: path.split_once(']').map_or("", |(_, reference)| reference) };
         }
         for kernel in ["[kernel.kallsyms]", "[kernel.vmlinux]", "[kernel]"] {
             if let Some(reference) = path.strip_prefix(kernel) {
@@ -69,7 +69,8 @@ mod tests {
         for (path, expected) in [
             ("[kernel.kallsyms]_text", Kernel { reference: "_text" }),
             ("[kernel]", Kernel { reference: "" }),
-            ("[guest.kernel.kallsyms.1234]", Guest),
+            ("[guest.kernel.kallsyms.1234]", Guest { reference: "" }),
+            ("[guest.kernel.kallsyms]_text", Guest { reference: "_text" }),
             ("[nf_tables]", KernelModule("nf_tables")),
             ("/lib/modules/6.1.0/kernel/fs/ext4/ext4.ko.xz", KernelModule("ext4")),
             ("[vdso]", Vdso),

@@ -137,7 +137,8 @@ impl Symbolizer {
     }
 
     /// A kernel. `reference_address` is where the symbol was loaded whose name follows the bracket in `path`: the file
-    /// offset of perf's mapping of `[kernel.kallsyms]_text`. It distinguishes two boots of the same kernel.
+    /// offset of perf's mapping of `[kernel.kallsyms]_text`. It distinguishes two boots of the same kernel. Of a module it is where
+    /// that was loaded.
     #[must_use]
     pub fn kernel(&self, path: &str, build_id: Option<&str>, reference_address: Option<u64>) -> Arc<Module> {
         self.open(path, build_id, reference_address.filter(|&address| address != 0))
@@ -164,13 +165,14 @@ impl Symbolizer {
                 let kernel = RecordedKernel { build_id, reference, may_be_live, was_here };
                 kernel.symbols(&self.search, self.debug)
             }
-            RecordedPath::Guest => {
-                let kernel =
-                    RecordedKernel { build_id, reference: None, may_be_live: false, was_here: false };
+            RecordedPath::Guest { reference } => {
+                let reference =
+                    key.reference_address.filter(|_| !reference.is_empty()).map(|at| (reference, at));
+                let kernel = RecordedKernel { build_id, reference, may_be_live: false, was_here: false };
                 kernel.symbols(&self.search, self.debug)
             }
             RecordedPath::KernelModule(name) => {
-                module_symbols(&self.search, path, name, build_id, self.live_kernel)
+                module_symbols(&self.search, path, name, build_id, self.live_kernel, key.reference_address)
             }
             RecordedPath::Vdso => match self.vdso(build_id) {
                 Ok(image) => return self.elf_module(path, image),

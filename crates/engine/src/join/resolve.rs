@@ -108,7 +108,7 @@ pub fn resolve(
             }
             Region::Mapped { mapping } => {
                 let Some(row) = mappings.rows.get(mapping as usize) else { continue };
-                let reference = location.is_kernel().then_some(row.file_offset);
+                let reference = location.is_kernel().then(|| kernel_reference(row, mappings));
                 by_file.entry((row.file, reference)).or_default().push(at);
             }
             Region::Deferred => *own = vec![deferred_frame()],
@@ -138,6 +138,13 @@ pub fn resolve(
         }
     }
     Ok(Resolution { frames })
+}
+
+/// What distinguishes two boots of a kernel: where its reference symbol was, which is the offset of its mapping; of a module, where
+/// it was loaded.
+fn kernel_reference(row: &Mapping, mappings: &Mappings) -> u64 {
+    let path = mappings.files.get(row.file as usize).map_or("", |file| &file.path);
+    if path.starts_with("[kernel") || path.starts_with("[guest") { row.file_offset } else { row.start }
 }
 
 /// Position of a location in the file it is mapped from; 0 where it is not in a file.

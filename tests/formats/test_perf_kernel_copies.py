@@ -1,0 +1,78 @@
+"""Symbols of the recorded kernel that are beside the recording: `perf record --kcore`, and lists in `--symbols`."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+import perf_crafting as crafting
+import perfuse as pf
+from perf_crafting import Attribute, PerfFile, Record
+
+TEXT = 0xFFFFFFFF9A000000
+MODULE = 0xFFFFFFFFC0B00000
+KALLSYMS = f"""\
+{TEXT:x} T _text
+{TEXT + 0x100:x} t do_work
+{TEXT + 0x200:x} T other_work
+{MODULE:x} t module_start\t[crafted_module]
+{MODULE + 0x80:x} t module_work\t[crafted_module]
+{MODULE + 0x100:x} t module_end\t[crafted_module]
+"""
+MODULES = f"crafted_module 16384 0 - Live 0x{MODULE:016x}\n"
+
+
+def _mapping(attribute: Attribute, path: str, start: int, size: int, offset: int) -> Record:
+    body = struct.pack("<IIQQQ", 0xFFFFFFFF, 0, start, size, offset) + crafting.text(path)
+    return Record(crafting.MMAP, 1, body + attribute.sample_id())
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    """A directory with two samples in the kernel and one in a module, without the kernel's symbols."""
+    head = crafting.IP | crafting.TID | crafting.TIME | crafting.PERIOD
+    attribute = Attribute.of((1, 0), head | crafting.CALLCHAIN)
+    addresses = (TEXT + 0x110, TEXT + 0x240, MODULE + 0x90)
+    records = [
+        _mapping(attribute, "[kernel.kallsyms]_text", TEXT, 0x1000000, TEXT),
+        _mapping(attribute, "[crafted_module]", MODULE, 0x4000, 0),
+        *(crafting.sample(attribute, ip=ip, pid=1, tid=1, time=10 + ip % 512, chain=[ip], misc=1) for ip in addresses),
+    ]
+    directory = tmp_path / "recorded"
+    directory.mkdir()
+    PerfFile([attribute], records).write(directory / "data")
+    return directory
+
+
+def _write_copies(directory: Path) -> None:
+    directory.mkdir(exist_ok=True)
+    (directory / "kallsyms").write_text(KALLSYMS)
+    (directory / "modules").write_text(MODULES)
+
+
+def _names(profile: pf.Profile) -> list[tuple[str | None]]:
+    return profile.sql("""SELECT f.name FROM samples s JOIN stacks USING (stack_id) JOIN frames USING (frame_id)
+        LEFT JOIN functions f USING (function_id) ORDER BY frames.address""").fetchall()
+
+
+NAMED = [("do_work",), ("other_work",), ("module_work",)]
+
+
+def test_the_copy_in_the_directory_names_the_kernel(recording: Path) -> None:
+    _write_copies(recording / "kcore_dir")
+    assert _names(pf.fuse(recording)) == NAMED
+
+
+def test_a_list_in_a_given_directory_names_the_kernel(recording: Path, tmp_path: Path) -> None:
+    _write_copies(tmp_path / "symbols")
+    assert _names(pf.fuse(recording, symbol_dirs=[tmp_path / "symbols"])) == NAMED
+
+
+def test_a_list_of_another_boot_is_not_used(recording: Path) -> None:
+    _write_copies(recording / "kcore_dir")
+    for name in ("kallsyms", "modules"):
+        file = recording / "kcore_dir" / name
+        file.write_text(file.read_text().replace("ffffffff9a", "ffffffff9b").replace("ffffffffc0b", "ffffffffc0c"))
+    assert not {name for (name,) in _names(pf.fuse(recording))} & {name for (name,) in NAMED}
