@@ -1,11 +1,11 @@
 """What each format declares about itself: its role, its clocks, the names of its files, its report."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
 from perfuse import _core
+from perfuse.value_class import value_class
 
 Role = Literal["samples", "code_dump", "call_trace", "runtime_log", "unwind_tables", "saved_profile"]
 """What a recording contributes to a profile.
@@ -21,7 +21,7 @@ UNPACKED = (*COMPRESSED, ".xz")
 """Suffixes of compressed files that are read."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ClockPolicy:
     """Which clocks a format's times are of, and how they are put on the clock of a profile.
 
@@ -36,7 +36,7 @@ class ClockPolicy:
     start_field: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Format:
     """A format that can be read.
 

@@ -1,17 +1,17 @@
 """Violations of a specification that were found in files, and the numbered rules they violate."""
 
 import importlib
-from dataclasses import dataclass
 from functools import cache
 
 from perfuse import _core
 from perfuse.errors import UsageError
+from perfuse.value_class import value_class
 
 SEVERITIES = ("info", "warning", "data_loss", "error")
 """Least severe first. Diagnostics from `warning` on are findings: commands then exit with 1."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Explanation:
     """The texts of a rule, which its format's package declares in `rules.RULES`.
 
@@ -28,7 +28,7 @@ class Explanation:
     marks_end: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Rule:
     """A numbered rule, as `perfuse explain CODE` prints it.
 
@@ -53,7 +53,7 @@ class Rule:
     format: str
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Diagnostic:
     """A violation of a rule, at an offset of a file.
 

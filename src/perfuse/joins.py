@@ -1,9 +1,9 @@
 """How the recordings of a profile were joined, and how their stacks were unwound."""
 
-from dataclasses import dataclass
+from perfuse.value_class import value_class
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Join:
     """How a dump or log was joined with the samples.
 
@@ -25,7 +25,7 @@ class Join:
     uncertainty_ns: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Unwinding:
     """How the copies of stacks that `perf record --call-graph dwarf` writes were unwound.
 

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from fnmatch import translate
 from typing import Literal, get_args
 
 from perfuse.errors import UsageError
+from perfuse.value_class import value_class
 
 Subject = Literal["name", "module", "path", "tier"]
 """What a pattern is compared with."""
@@ -65,7 +65,7 @@ def handle_key(text: str, kind: Literal["f", "s", "t"]) -> int | None:
     return int(match[2]) if match and match[1] == kind else None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class FramePattern:
     """A pattern of frames.
 

@@ -1,8 +1,9 @@
 """Decoded records of any format."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from perfuse.value_class import value_class
 
 
 class Hex(int):
@@ -18,7 +19,7 @@ class Hex(int):
     __str__ = __repr__
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Record:
     """A decoded record.
 

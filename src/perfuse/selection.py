@@ -1,15 +1,16 @@
 """The selected threads and time of a profile."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from perfuse.value_class import value_class
 
 
 class ThreadKey(int):
     """A key of table `threads`, where a number would be the system's thread id."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Selection:
     """The selected threads and time of a profile's samples, calls and events.
 

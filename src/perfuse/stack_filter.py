@@ -7,13 +7,14 @@ Firefox Profiler where it has them: `docs/reference/stack_filters.md`.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from perfuse import _core
 from perfuse.errors import UsageError, nearest_hint
 from perfuse.name_pattern import FramePattern, handle_key, last_part
 from perfuse.table import Columns
+from perfuse.value_class import value_class
 
 Step = Literal["only", "drop", "hide", "root", "leaf", "collapse-recursion", "collapse-module", "tier", "jit-only"]
 STEPS: tuple[Step, ...] = get_args(Step)
@@ -24,7 +25,7 @@ FILTERED_TABLES = ("samples", "stacks", "frames", "functions")
 """The tables that a filter changes."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class StackStep:
     """A step of a filter.
 
@@ -40,7 +41,7 @@ class StackStep:
         return f"--{self.step}" if self.pattern is None else f"--{self.step} {_quoted(self.pattern)}"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class During:
     """A selection of samples by what went on in their thread.
 
@@ -56,7 +57,7 @@ class During:
         return f"--during {self.kind} {_quoted(self.pattern)}"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class StackFilter:
     """A filter of stacks; an empty one changes nothing.
 

@@ -1,11 +1,12 @@
 """The summary of a file: header facts and counts from one pass over its record headers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from perfuse.value_class import value_class
 
-@dataclass(frozen=True, slots=True)
+
+@value_class
 class Summary:
     """Facts about a file from its header and one pass over its record headers.
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from perfuse.analysis.profiles import SampleProfile
 from perfuse.analysis.sampled import Event, SampleFilter, events
 from perfuse.analysis.weights import Weights
+from perfuse.value_class import value_class
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Ratio:
     """A ratio of two events.
 
@@ -41,7 +41,7 @@ _RATIOS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class FunctionEvents:
     """A function's own weight of each event.
 
@@ -58,7 +58,7 @@ class FunctionEvents:
     ratios: tuple[float | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class EventGroup:
     """The events of a profile by function.
 

@@ -1,15 +1,16 @@
 """Sampled events of a profile, filters of samples, and the threads of samples."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from perfuse import _core
 from perfuse.analysis.profiles import SampleProfile, TableProfile
 from perfuse.errors import UsageError
 from perfuse.table import SUM_EVENTS, Columns
+from perfuse.value_class import value_class
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Event:
     """An event that samples were taken of.
 
@@ -35,7 +36,7 @@ class Event:
         return self.name in SUM_EVENTS and self.unit != "samples"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class SampleFilter:
     """A filter of samples; None selects all.
 
@@ -97,7 +98,7 @@ def call_tree(profile: SampleProfile, selection: SampleFilter, **options: Any) -
     )
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Task:
     """A thread and its process.
 

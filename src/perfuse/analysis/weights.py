@@ -1,17 +1,17 @@
 """Weights of samples by function, module, tier, thread and process."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from perfuse.analysis.profiles import SampleProfile
 from perfuse.analysis.sampled import SampleFilter, call_tree, select_event, task_names
 from perfuse.table import Columns
+from perfuse.value_class import value_class
 
 WeightOrder = Literal["self", "total"]
 Dimension = Literal["module", "tier", "thread", "process"]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class FunctionWeight:
     """The weight of a function.
 
@@ -47,7 +47,7 @@ class FunctionWeight:
     total_samples: int
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class GroupWeight:
     """The weight of samples grouped by their innermost frame: groups add up to the total.
 
@@ -64,7 +64,7 @@ class GroupWeight:
     self_samples: int
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class UnnamedFrames:
     """Frames without a name, by reason and module; `leaf_samples` have one as their innermost frame."""
 
@@ -74,7 +74,7 @@ class UnnamedFrames:
     leaf_samples: int
 
 
-_FIELDS = tuple(field for field in FunctionWeight.__slots__ if field != "tiers")
+_FIELDS = tuple(field for field in FunctionWeight.__annotations__ if field != "tiers")
 
 
 class Weights:

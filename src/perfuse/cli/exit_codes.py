@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import Any
-
-import click
+from typing import TYPE_CHECKING, Any
 
 from perfuse import __version__
 from perfuse.errors import (
@@ -18,6 +15,10 @@ from perfuse.errors import (
     UsageError,
     core_error,
 )
+from perfuse.value_class import value_class
+
+if TYPE_CHECKING:
+    import click
 
 CLEAN = 0
 """Done, without findings."""
@@ -35,7 +36,7 @@ CLOSED_PIPE = 141
 """The reader of the output closed the pipe: the code that a shell reports for SIGPIPE."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Failure:
     """An exception as users see it: message, hint and exit code; `traceback` where only a developer can use it."""
 
@@ -61,12 +62,16 @@ _NO_MEMORY = (
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an exception of Python or of another extension states that the system gives no more memory."""
+    import click
+
     foreign = not isinstance(error, PerfuseError | OSError | click.ClickException)
     return isinstance(error, MemoryError) or (foreign and any(text in str(error) for text in _NO_MEMORY))
 
 
 def describe_failure(error: Exception) -> Failure:
     """The message, hint and exit code for an exception."""
+    import click
+
     if isinstance(error, click.ClickException):
         return _usage(error)
     if is_out_of_memory(error):

@@ -1,12 +1,11 @@
 """How the times of a dump or log are put on the clock of the samples, and how far off they may be."""
 
-from dataclasses import dataclass
-
 from perfuse import _core
 from perfuse.clock import Clock
 from perfuse.fusing.facts import SamplingFacts
 from perfuse.fusing.matching import Match
 from perfuse.recording import Recording
+from perfuse.value_class import value_class
 
 _SECOND = 1_000_000_000
 _MILLISECOND = 1_000_000
@@ -16,7 +15,7 @@ ALIGNMENTS = dict(_core.alignments())
 """Every value of column `clocks.alignment`, with its meaning."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Anchor:
     """A time known on both clocks: a process maps its dump when it writes the header."""
 

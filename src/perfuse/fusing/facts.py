@@ -6,9 +6,10 @@ from functools import lru_cache
 
 from perfuse.fusing.note import note_beside
 from perfuse.recording import Recording
+from perfuse.value_class import value_class
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Marker:
     """A process mapped the file of its code dump, which is how a runtime announces the dump.
 

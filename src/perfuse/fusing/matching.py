@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from perfuse.diagnostics import Diagnostic, diagnostic
@@ -11,12 +10,13 @@ from perfuse.fusing.facts import Marker, SamplingFacts
 from perfuse.fusing.following import Follow
 from perfuse.fusing.note import note_beside
 from perfuse.recording import Recording, open
+from perfuse.value_class import value_class
 
 _SLACK_NS = 1_000_000_000
 """Differences below this are not taken for different runs."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Match:
     """A dump or log, and the process that wrote it.
 

@@ -9,17 +9,18 @@ from __future__ import annotations
 import json
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from perfuse.value_class import value_class
 
 NAME = "record.json"
 MOST_BYTES = 4 << 20
 VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Note:
     """A note of a run.
 

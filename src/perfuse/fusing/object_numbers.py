@@ -5,7 +5,6 @@ first. Libraries that were opened with `dlopen` are numbered when that happens, 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 from perfuse import _core
 from perfuse.errors import UnreadableInput
 from perfuse.fusing.following import Follow
+from perfuse.value_class import value_class
 
 FUNCTION_BITS = 24
 """Bits of a function id that are the function's number in its object."""
@@ -20,7 +20,7 @@ FDR_OBJECTS = 16
 """FDR logs have 4 bits for an object: object 16 has the ids of object 0."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class _Object:
     """A program or library; without a path where its file was not found."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from perfuse.reports.text import Role, Style, cell_width, cut, pad, printable
+from perfuse.value_class import value_class
 
 GAP = "  "
 Cell = str | tuple[str, Role]
@@ -13,7 +13,7 @@ Cell = str | tuple[str, Role]
 _STEPS = "▁▂▃▄▅▆▇█"
 
 
-@dataclass(frozen=True)
+@value_class
 class Column:
     """A column of a table."""
 
@@ -99,7 +99,7 @@ def _line(
     return (indent + GAP.join(parts)).rstrip()
 
 
-@dataclass(frozen=True)
+@value_class
 class Ranked:
     """A column with its cells, and how soon it is left out of a table that is too wide.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from perfuse.reports.names import format_titles, module_text
 from perfuse.reports.text import SEVERITY_ROLES, Role, Style
 from perfuse.reports.units import count_text, counted, duration_text, hex_text
 from perfuse.table import Columns
+from perfuse.value_class import value_class
 
 if TYPE_CHECKING:
     from perfuse.clock import Clock
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from perfuse.profile import Profile
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Input:
     """A file of the profile."""
 
@@ -30,7 +30,7 @@ class Input:
     arch: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class DiagnosticCount:
     """The number of diagnostics of one code, and of files that have them.
 
@@ -95,7 +95,7 @@ def input_text(one: Input) -> str:
     return f"{module_text(one.path)}: {' '.join(part for part in parts if part)}"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class InputClock:
     """The clock of a file in JSON: rate, source of the rate, rate that the file states, uncertainty of times."""
 

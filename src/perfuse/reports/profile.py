@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from perfuse.reports.registry import Options, Report
 from perfuse.reports.text import ORIGIN_ROLES, Role, Style, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text
 from perfuse.table import OFF_CPU_EVENTS
+from perfuse.value_class import value_class
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 GROUPS = ("processes", "threads", "modules", "tiers")
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ProfileReport:
     """The report of samples; weights are of `event`, in `event.unit`."""
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatch
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from perfuse import _core
 from perfuse.analysis.orders import ORDERS
 from perfuse.errors import UsageError, require_known
+from perfuse.value_class import value_class
 
 if TYPE_CHECKING:
     from perfuse.diagnostics import Diagnostic
@@ -29,7 +29,7 @@ LIMIT_IS_DEFAULT = "--limit is the default"
 """Key of `Options`: true where no `--limit` was given."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Option:
     """An option of a kind of report.
 
@@ -50,7 +50,7 @@ class Option:
     repeats: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Report:
     """A report that was built.
 
@@ -75,7 +75,7 @@ class ReportModule(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ReportKind:
     """A kind of report.
 
