@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import NoReturn
 
 from perfuse import _core
+from perfuse.cli.environment import COMPLETION
 
 __all__ = ["main", "run"]
 
@@ -54,6 +55,13 @@ def main() -> NoReturn:
 
 def run(args: Sequence[str] | None = None) -> int:
     """Runs a command line (that of the process where None) and returns its exit code."""
+    given = list(sys.argv[1:] if args is None else args)
+    files = [arg for arg in given[1:] if arg != "--json"]
+    is_plain = files and not any(arg.startswith("-") for arg in files)
+    if given[:1] == ["report"] and is_plain and COMPLETION not in os.environ:
+        from perfuse.cli import plain_report
+
+        return plain_report.run(files, as_json="--json" in given)
     from perfuse.cli.app import run
 
     return run(args)

@@ -10,16 +10,8 @@ import click
 
 from perfuse.cli.budget import LEAST_BYTES
 from perfuse.cli.console import Console
-from perfuse.cli.options import (
-    JSON,
-    ProfileOptions,
-    limit,
-    note_data_loss,
-    open_profile,
-    output,
-    profile_options,
-    stack_filters,
-)
+from perfuse.cli.opening import ProfileOptions, note_data_loss, open_profile
+from perfuse.cli.options import JSON, limit, output, profile_options, stack_filters
 from perfuse.cli.verbs import verb
 from perfuse.errors import UsageError
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import io
 import os
 import sys
 from collections.abc import Sequence
@@ -16,13 +15,11 @@ import click
 from perfuse import __version__
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
+from perfuse.cli.environment import COMPLETION, forget_stdout, prepare_streams
 from perfuse.cli.exit_codes import describe_failure, is_out_of_memory
 from perfuse.cli.signals import Stopped, received, report_end
 from perfuse.cli.verbs import COLORS, VERBS
 from perfuse.errors import InternalError, OutOfMemory, check_text
-
-COMPLETION = "_PERFUSE_COMPLETE"
-"""Set by a shell that completes a command line: eval "$(_PERFUSE_COMPLETE=bash_source perfuse)"."""
 
 
 class App(click.Group):
@@ -94,10 +91,7 @@ def app(color: str | None) -> None:
 
 def run(args: Sequence[str] | None = None) -> int:
     """Runs a command line (that of the process where None) and returns its exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # Paths may contain bytes that are not text, and terminals may lack characters: neither is an error.
-            stream.reconfigure(errors="backslashreplace")
+    prepare_streams()
     given = list(sys.argv[1:] if args is None else args)
     try:
         if COMPLETION in os.environ:
@@ -114,12 +108,12 @@ def run(args: Sequence[str] | None = None) -> int:
         print(error.ctx.get_help() if error.ctx else error.format_message())
         return exit_codes.USAGE
     except BrokenPipeError:
-        _forget_stdout()
+        forget_stdout()
         return exit_codes.CLOSED_PIPE
     except (SystemExit, GeneratorExit):
         raise
     except BaseException as error:
-        return _failed(error, as_json="--json" in given)
+        return failed(error, as_json="--json" in given)
     return exit_code if isinstance(exit_code, int) else exit_codes.CLEAN
 
 
@@ -145,7 +139,7 @@ def _report_failure(error: Exception, *, as_json: bool) -> int:
     return failure.exit_code
 
 
-def _failed(error: BaseException, *, as_json: bool) -> int:
+def failed(error: BaseException, *, as_json: bool) -> int:
     """Prints why a command was stopped or failed, and returns the exit code."""
     if isinstance(error, KeyboardInterrupt | click.Abort):
         report_end("interrupted")
@@ -159,12 +153,6 @@ def _failed(error: BaseException, *, as_json: bool) -> int:
         # A panic of another extension; one of Arrow's where Python has no memory for an object.
         error = OutOfMemory("not enough memory") if is_out_of_memory(error) else InternalError(str(error))
     return _report_failure(error, as_json=as_json)
-
-
-def _forget_stdout() -> None:
-    """Redirects standard output to the null device, so that the last flush does not fail on the closed pipe."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def command_named(name: str) -> Any:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from perfuse.cli.app import COMPLETION, app
+from perfuse.cli.app import app
 from perfuse.cli.console import Console
+from perfuse.cli.environment import COMPLETION
 from perfuse.cli.verbs import verb
 
 SHELLS = {

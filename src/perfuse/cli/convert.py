@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from perfuse.cli.console import Console
-from perfuse.cli.options import (
-    FILES,
-    ProfileOptions,
-    note_data_loss,
-    noted_warnings,
-    open_profile,
-    output,
-    profile_options,
-    stack_filters,
-)
+from perfuse.cli.opening import ProfileOptions, note_data_loss, open_profile
+from perfuse.cli.options import FILES, noted_warnings, output, profile_options, stack_filters
 from perfuse.cli.page_output import write_view_page
 from perfuse.cli.verbs import verb
 from perfuse.reports.grid import Cell, Column, grid

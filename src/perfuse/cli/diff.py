@@ -21,18 +21,8 @@ from perfuse.analysis.normalization import METHODS
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
 from perfuse.cli.diff_sides import Run, SidesVerb, sides
-from perfuse.cli.options import (
-    BUDGET,
-    NO_FILTER,
-    ObjectFile,
-    ProfileOptions,
-    limit,
-    note_data_loss,
-    open_profile,
-    output,
-    profile_options,
-    stack_filters,
-)
+from perfuse.cli.opening import NO_FILTER, ProfileOptions, note_data_loss, open_profile
+from perfuse.cli.options import ObjectFile, limit, output, profile_options, stack_filters
 from perfuse.cli.verbs import verb
 from perfuse.errors import UsageError
 

@@ -9,17 +9,8 @@ import click
 from perfuse.analysis.sampled import events
 from perfuse.analysis.stack_groups import filtered_samples
 from perfuse.cli.console import Console
-from perfuse.cli.options import (
-    FILES,
-    NO_FILTER,
-    ProfileOptions,
-    note_data_loss,
-    noted_warnings,
-    open_profile,
-    output,
-    profile_options,
-    stack_filters,
-)
+from perfuse.cli.opening import NO_FILTER, ProfileOptions, note_data_loss, open_profile
+from perfuse.cli.options import FILES, noted_warnings, output, profile_options, stack_filters
 from perfuse.cli.page_output import write_view_page
 from perfuse.cli.verbs import verb
 from perfuse.exporters import export

@@ -1,32 +1,29 @@
-"""Options that several verbs share, and opening the files of a command as a profile."""
+"""Options that several verbs share."""
 
 from __future__ import annotations
 
 import re
 import threading
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 
-import perfuse
-from perfuse.cli import exit_codes
-from perfuse.errors import ExportWarning, UsageError
-from perfuse.stack_filter import STEPS, DuringKind, StackFilter, Step
+from perfuse.cli.opening import NO_FILTER, ProfileOptions
+from perfuse.errors import ExportWarning
+from perfuse.stack_filter import STEPS, DuringKind, Step
 
 if TYPE_CHECKING:
-    from perfuse import Diagnostic, Profile
     from perfuse.cli.console import Console
 
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-NO_FILTER = StackFilter()
 WRITTEN_OPTIONS = "perfuse.written_options"
 """Key in `Context.meta` of the options of the command line in their order, each as often as it occurs."""
 
@@ -92,28 +89,6 @@ def report_file(option: str, what: str) -> Callable[[F], F]:
         callback=_writable,
         help=f"Write {what} to FILE; - is standard output, without the text.",
     )
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileOptions:
-    """How files are opened as a profile, and which part of it is selected: the options of `profile_options`."""
-
-    symbol_dirs: tuple[str, ...] = ()
-    no_debug_info: bool = False
-    strict: bool = False
-    between: tuple[float | str | None, float | str | None] | None = None
-    thread: str | None = None
-    maps: tuple[tuple[int | None, str], ...] = ()
-    tsc_hz: int | Literal["auto", "header"] = "auto"
-    follow: Literal["all", "named", "none"] = "all"
-    debuginfod: tuple[str, ...] = ()
-    stack_filter: StackFilter = NO_FILTER
-    """Set by `stack_filters`."""
-
-    @property
-    def selects(self) -> bool:
-        """Whether only a part of the profile is selected."""
-        return self.between is not None or self.thread is not None or bool(self.stack_filter)
 
 
 def profile_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -348,71 +323,6 @@ def _writable(ctx: click.Context, _param: click.Parameter, value: str | None) ->
     return value
 
 
-_HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]{1,16}")
-READING_STAGE = "joining"
-"""The stage that `perfuse.fuse` reports when the core starts to read the files."""
-ALL_SECONDS = 1e9
-"""Longer than any recording; in nanoseconds it fits in 64 bits."""
-
-
-def open_profile(
-    console: Console, files: Sequence[str], how: ProfileOptions, meanwhile: Callable[[], None] = lambda: None
-) -> Profile:
-    """Opens files as one profile with the selection applied; `meanwhile` is called while the core reads them."""
-    with console.progress() as shown:
-
-        def progress(what: str, share: float) -> None:
-            shown(what, share)
-            if what == READING_STAGE:
-                meanwhile()
-
-        return fused_profile(files, how, progress)
-
-
-def fused_profile(files: Sequence[str], how: ProfileOptions, progress: Callable[[str, float], None]) -> Profile:
-    """Opens files as one profile with the selection applied."""
-    profile = perfuse.fuse(
-        *files,
-        symbol_dirs=how.symbol_dirs,
-        debug_info=not how.no_debug_info,
-        strict=how.strict,
-        maps=object_files(how.maps),
-        tsc_hz=how.tsc_hz,
-        follow=how.follow,
-        debuginfod=how.debuginfod,
-        progress=progress,
-    )
-    if how.between is not None:
-        profile = _between(profile, *how.between)
-    if how.thread is not None:
-        number = how.thread.isdecimal() or _HEXADECIMAL.fullmatch(how.thread)
-        profile = profile.thread(int(how.thread, 0) if number else how.thread)
-    return profile.filtered(how.stack_filter) if how.stack_filter else profile
-
-
-def _between(profile: Profile, first: float | str | None, last: float | str | None) -> Profile:
-    """The time between two points, in seconds, or between the first calls of two functions."""
-    if isinstance(first, str) or isinstance(last, str):
-        return profile.between_calls(*(one if one is None else str(one) for one in (first, last)))
-    return profile.between(first or 0.0, ALL_SECONDS if last is None else last)
-
-
-def object_files(maps: Sequence[tuple[int | None, str]]) -> dict[int, str] | list[str]:
-    """The argument `maps` of `perfuse.fuse` for the values of `--map`: by number, or the program and its libraries.
-
-    Raises:
-        UsageError: Some libraries have a number and others have none.
-    """
-    plain = [path for number, path in maps if number is None]
-    numbered = {number: path for number, path in maps if number is not None}
-    if not numbered:
-        return plain
-    if len(plain) + (0 in numbered) > 1:
-        hint = "give --map PROGRAM and --map N=LIBRARY, or all files without numbers"
-        raise UsageError(f"{plain[-1]} has no number, and other files of --map have one", hint=hint)
-    return {**({0: plain[0]} if plain else {}), **numbered}
-
-
 @contextmanager
 def noted_warnings(console: Console) -> Iterator[None]:
     """Prints what an exporter warns of as notes."""
@@ -424,20 +334,3 @@ def noted_warnings(console: Console) -> Iterator[None]:
             console.note(str(warning.message))
         else:
             warnings.showwarning(warning.message, warning.category, warning.filename, warning.lineno)
-
-
-def note_data_loss(console: Console, diagnostics: Sequence[Diagnostic]) -> int:
-    """Returns the exit code for the diagnostics of files; prints a message where recorded data is lost.
-
-    Deviations that perfuse handles (`info`, `warning`) do not count; `perfuse check` lists those too.
-    """
-    from perfuse.reports.inputs import counts_text, severity_counts
-
-    losses = [found for found in diagnostics if found.is_loss]
-    if not losses:
-        return exit_codes.CLEAN
-    paths = sorted({found.path for found in losses})
-    console.note(
-        f"{', '.join(paths)}: {counts_text(severity_counts(losses))}", f"`perfuse check {paths[0]}` shows where"
-    )
-    return exit_codes.FINDINGS

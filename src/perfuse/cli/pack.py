@@ -8,7 +8,8 @@ import click
 
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
-from perfuse.cli.options import FILES, JSON, ProfileOptions, note_data_loss, open_profile, output, profile_options
+from perfuse.cli.opening import ProfileOptions, note_data_loss, open_profile
+from perfuse.cli.options import FILES, JSON, output, profile_options
 from perfuse.cli.verbs import verb
 from perfuse.errors import UsageError
 

@@ -7,15 +7,8 @@ from pathlib import Path
 import click
 
 from perfuse.cli.console import Console
-from perfuse.cli.options import (
-    ProfileOptions,
-    limit,
-    note_data_loss,
-    open_profile,
-    output,
-    profile_options,
-    stack_filters,
-)
+from perfuse.cli.opening import ProfileOptions, note_data_loss, open_profile
+from perfuse.cli.options import limit, output, profile_options, stack_filters
 from perfuse.cli.result import FORMATS, form_of_file, write_result
 from perfuse.cli.verbs import verb
 

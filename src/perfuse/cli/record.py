@@ -11,7 +11,8 @@ import click
 
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
-from perfuse.cli.options import ProfileOptions, Seconds, note_data_loss, open_profile
+from perfuse.cli.opening import ProfileOptions, note_data_loss, open_profile
+from perfuse.cli.options import Seconds
 from perfuse.cli.verbs import verb
 from perfuse.errors import UsageError
 

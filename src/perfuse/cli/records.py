@@ -9,7 +9,8 @@ import click
 
 import perfuse
 from perfuse.cli.console import Console
-from perfuse.cli.options import JSON, STRICT, limit, note_data_loss
+from perfuse.cli.opening import note_data_loss
+from perfuse.cli.options import JSON, STRICT, limit
 from perfuse.cli.verbs import verb
 from perfuse.errors import require_known
 from perfuse.reports.text import Role

@@ -10,7 +10,8 @@ import click
 import perfuse
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
-from perfuse.cli.options import JSON, STRICT, limit, note_data_loss, output
+from perfuse.cli.opening import note_data_loss
+from perfuse.cli.options import JSON, STRICT, limit, output
 from perfuse.cli.verbs import verb
 from perfuse.repairing import RepairResult
 from perfuse.reports.grid import Cell, Column, grid

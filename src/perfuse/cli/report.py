@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
 import click
@@ -15,32 +12,20 @@ from click.core import ParameterSource
 
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
-from perfuse.cli.options import (
-    BUDGET,
-    JSON,
-    ProfileOptions,
-    limit,
-    note_data_loss,
-    open_profile,
-    profile_options,
-    stack_filters,
-)
+from perfuse.cli.opening import ProfileOptions, note_data_loss, open_profile
+from perfuse.cli.options import JSON, limit, profile_options, stack_filters
+from perfuse.cli.plain_report import TEXT_LIMIT, import_report_modules, print_report
 from perfuse.cli.verbs import Verb, verb
 from perfuse.reports.registry import (
     LIMIT_IS_DEFAULT,
     REPORTS,
     Option,
-    Report,
     ReportKind,
     choose_kind,
-    kind_of_file_name,
 )
 
-TEXT_LIMIT = 10
 FILTERED_REPORTS = ("stacks", "profile")
 """Kinds of reports that are made of stacks only."""
-PREFETCH_BYTES = 32 << 20
-"""Reading a file of this size takes the core longer than Python takes to import the modules of a report."""
 
 
 class ReportVerb(Verb):
@@ -183,7 +168,7 @@ def command(
         how = replace(how, **kind.open_with(options))
     if assertions:
         return _check_assertions(console, files, assertions, how, as_json)
-    profile = open_profile(console, files, how, meanwhile=lambda: _import_report_modules(files))
+    profile = open_profile(console, files, how, meanwhile=lambda: import_report_modules(files))
     kind = choose_kind(profile, options)
     if how.selects and not kind.takes_selection:
         raise click.UsageError(
@@ -199,19 +184,9 @@ def command(
 
         report = print_within(console, budget, lambda rows: kind.build(profile, {**options, "--limit": rows}), as_json)
         return note_data_loss(console, report.diagnostics)
-    return _print_report(
+    return print_report(
         console, kind.build(profile, {**options, "--limit": limit, LIMIT_IS_DEFAULT: is_default}), as_json
     )
-
-
-def _print_report(console: Console, report: Report, as_json: bool) -> int:
-    if report.write_csv is not None:
-        report.write_csv(sys.stdout.buffer)
-    elif as_json:
-        console.json(report.as_json())
-    else:
-        console.lines(report.lines(console.style))
-    return note_data_loss(console, report.diagnostics)
 
 
 def _check_assertions(
@@ -223,7 +198,7 @@ def _check_assertions(
     parsed = parse_assertions(assertions)
     verdicts, report = check_assertions(open_profile(console, files, how), parsed)
     exit_code = exit_codes.CLEAN if all(one.holds for one in verdicts) else exit_codes.FINDINGS
-    return max(exit_code, _print_report(console, report, as_json))
+    return max(exit_code, print_report(console, report, as_json))
 
 
 def _report_maps(console: Console, how: ProfileOptions, limit: int, as_json: bool) -> int:
@@ -235,14 +210,5 @@ def _report_maps(console: Console, how: ProfileOptions, limit: int, as_json: boo
     worst = exit_codes.CLEAN
     for _, path in how.maps:
         report = build(path, limit, symbol_dirs=how.symbol_dirs, debug_info=not how.no_debug_info)
-        worst = max(worst, _print_report(console, report, as_json))
+        worst = max(worst, print_report(console, report, as_json))
     return worst
-
-
-def _import_report_modules(files: Sequence[str]) -> None:
-    """Imports the modules of the report that large files will get, while the core reads them."""
-    for path in map(Path, files):
-        if path.is_file() and path.stat().st_size >= PREFETCH_BYTES:
-            kind = kind_of_file_name(path.name)
-            for name in kind.prefetch if kind else ():
-                importlib.import_module(name)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from perfuse.cli.console import Console
-from perfuse.cli.options import FOLLOW, JSON, STRICT, ProfileOptions, limit, open_profile
+from perfuse.cli.opening import ProfileOptions, open_profile
+from perfuse.cli.options import FOLLOW, JSON, STRICT, limit
 from perfuse.cli.result import write_result
 from perfuse.cli.verbs import verb
 from perfuse.errors import require_known

@@ -15,15 +15,8 @@ import click
 
 from perfuse import _core
 from perfuse.cli.console import Console
-from perfuse.cli.options import (
-    FILES,
-    NO_FILTER,
-    ProfileOptions,
-    fused_profile,
-    note_data_loss,
-    profile_options,
-    stack_filters,
-)
+from perfuse.cli.opening import NO_FILTER, ProfileOptions, fused_profile, note_data_loss
+from perfuse.cli.options import FILES, profile_options, stack_filters
 from perfuse.cli.signals import ENDING
 from perfuse.cli.verbs import verb
 from perfuse.errors import UsageError

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from perfuse.cli.console import Console
-from perfuse.cli.options import JSON, Seconds, note_data_loss
+from perfuse.cli.opening import note_data_loss
+from perfuse.cli.options import JSON, Seconds
 from perfuse.cli.verbs import verb
 from perfuse.reports.json_text import json_text
 from perfuse.reports.text import Role, Style

@@ -1,0 +1,74 @@
+"""`perfuse report FILE...` without other options than `--json`, and what it shares with the verb that takes all.
+
+It is the most frequent command. Importing click and declaring the options of `report` takes as long as the report of a
+small file, so its command line is read without.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from perfuse.cli import exit_codes
+from perfuse.cli.console import Console
+from perfuse.cli.environment import forget_stdout, prepare_streams
+from perfuse.cli.opening import ProfileOptions, note_data_loss, open_profile
+from perfuse.errors import check_text
+from perfuse.reports.registry import LIMIT_IS_DEFAULT, choose_kind, kind_of_file_name
+
+if TYPE_CHECKING:
+    from perfuse.reports.registry import Report
+
+TEXT_LIMIT = 10
+"""Rows of each list of a text."""
+PREFETCH_BYTES = 32 << 20
+"""Reading a file of this size takes the core longer than Python takes to import the modules of a report."""
+
+
+def run(files: Sequence[str], *, as_json: bool) -> int:
+    """Runs the command and returns its exit code."""
+    prepare_streams()
+    try:
+        for path in files:
+            check_text(path)
+        exit_code = _report(Console(sys.stdout, sys.stderr), files, as_json=as_json)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        forget_stdout()
+        return exit_codes.CLOSED_PIPE
+    except (SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        from perfuse.cli.app import failed
+
+        return failed(error, as_json=as_json)
+    return exit_code
+
+
+def _report(console: Console, files: Sequence[str], *, as_json: bool) -> int:
+    profile = open_profile(console, files, ProfileOptions(), meanwhile=lambda: import_report_modules(files))
+    options = {"--limit": 0 if as_json else TEXT_LIMIT, LIMIT_IS_DEFAULT: True}
+    return print_report(console, choose_kind(profile, {}).build(profile, options), as_json)
+
+
+def print_report(console: Console, report: Report, as_json: bool) -> int:
+    """Prints a report; returns the exit code."""
+    if report.write_csv is not None:
+        report.write_csv(sys.stdout.buffer)
+    elif as_json:
+        console.json(report.as_json())
+    else:
+        console.lines(report.lines(console.style))
+    return note_data_loss(console, report.diagnostics)
+
+
+def import_report_modules(files: Sequence[str]) -> None:
+    """Imports the modules of the report that large files will get, while the core reads them."""
+    for path in files:
+        if os.path.isfile(path) and os.path.getsize(path) >= PREFETCH_BYTES:  # noqa: PTH113, PTH202 - without pathlib
+            kind = kind_of_file_name(os.path.basename(path))  # noqa: PTH119
+            for name in kind.prefetch if kind else ():
+                importlib.import_module(name)
