@@ -66,6 +66,8 @@ impl Offsets {
 #[derive(Clone, Debug, Default)]
 pub struct Identities {
     by_pid: FxHashMap<i32, u32>,
+    /// Processes of virtual machines, by the process of the machine and the pid in it; each has a number below -1 in place of a pid.
+    guests: FxHashMap<(i32, i32), i32>,
     by_tid: FxHashMap<(i32, i32), u32>,
     by_native_id: FxHashMap<(i32, u64, u32), u32>,
     processes: Vec<IdentityFacts>,
@@ -77,6 +79,8 @@ pub struct Identities {
 struct IdentityFacts {
     id: Option<i32>,
     native_id: Option<u64>,
+    /// Of a process of a virtual machine, the process of that machine; 0 of others.
+    machine_pid: i32,
     name: Option<String>,
     start_ns: Option<i64>,
     end_ns: Option<i64>,
@@ -108,6 +112,7 @@ impl<'a> TableFacts<'a> {
         IdentityFacts {
             id,
             native_id,
+            machine_pid: 0,
             name: self.names.get(row).map(str::to_owned),
             start_ns: nullable(self.starts, row),
             end_ns: nullable(self.ends, row),
@@ -129,9 +134,11 @@ impl Identities {
             let facts = TableFacts::of(batch)?;
             for row in 0..batch.num_rows() {
                 let id = u32::try_from(all.processes.len()).ok()?;
-                if ids.value(row) != id || all.by_pid.insert(pids.value(row), id).is_some() {
+                if ids.value(row) != id {
                     return None;
                 }
+                // A process of a virtual machine may have the pid of another.
+                all.by_pid.entry(pids.value(row)).or_insert(id);
                 all.processes.push(facts.row(row, Some(pids.value(row)), None));
             }
         }
@@ -162,6 +169,19 @@ impl Identities {
             }
         }
         Some(all)
+    }
+
+    /// The number that stands for the pid of a process of a virtual machine, whose pids may be those of other processes.
+    pub fn guest(&mut self, machine_pid: i32, pid: i32) -> i32 {
+        if let Some(&number) = self.guests.get(&(machine_pid, pid)) {
+            return number;
+        }
+        let number = -2 - self.guests.len() as i32;
+        self.guests.insert((machine_pid, pid), number);
+        self.by_pid.insert(number, self.processes.len() as u32);
+        let name = format!("[guest {machine_pid}]");
+        self.processes.push(IdentityFacts { machine_pid, name: Some(name), ..IdentityFacts::with_id(pid) });
+        number
     }
 
     /// Key of a process.
@@ -219,19 +239,24 @@ impl Identities {
         Some((process.id.unwrap_or(0), thread.id.unwrap_or(0)))
     }
 
-    /// Keys and pids of all processes with a pid.
+    /// Keys and pids of all processes with a pid, those of virtual machines excepted.
     #[must_use]
     pub fn pids(&self) -> Vec<(u32, i32)> {
-        (0..).zip(&self.processes).filter_map(|(id, process)| Some((id, process.id?))).collect()
+        let own = (0..).zip(&self.processes).filter(|(_, process)| process.machine_pid == 0);
+        own.filter_map(|(id, process)| Some((id, process.id?))).collect()
     }
 
     /// Sets the name of a thread, and of its process when it is the main thread.
     pub fn name(&mut self, pid: i32, tid: i32, name: &str) {
         let thread = self.thread(pid, tid) as usize;
         self.threads[thread].1.name = Some(name.to_owned());
-        if pid == tid {
-            let process = self.process(pid) as usize;
-            self.processes[process].name = Some(name.to_owned());
+        let process = self.process(pid) as usize;
+        if self.processes[process].id == Some(tid) {
+            let process = &mut self.processes[process];
+            process.name = Some(match process.machine_pid {
+                0 => name.to_owned(),
+                machine_pid => format!("{name} [guest {machine_pid}]"),
+            });
         }
     }
 
@@ -257,8 +282,8 @@ impl Identities {
     fn update(&mut self, pid: i32, tid: i32, set: impl Fn(&mut IdentityFacts)) {
         let thread = self.thread(pid, tid) as usize;
         set(&mut self.threads[thread].1);
-        if pid == tid {
-            let process = self.process(pid) as usize;
+        let process = self.process(pid) as usize;
+        if self.processes[process].id == Some(tid) {
             set(&mut self.processes[process]);
         }
     }

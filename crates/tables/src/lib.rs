@@ -24,6 +24,7 @@ pub use family::{
     heap_sites, heap_snapshots, inline_calls, instants, instructions, kernel_symbols, line_rows, lock_events,
     mappings, memory_accesses, modules, namespaces, object_moves, processes, records, samples, sched_states,
     slices, sources, stacks, text_pokes, threads, types, unwind_functions, unwind_lookups, unwind_rows,
+    wake_ups,
 };
 pub use identities::{Identities, Offsets};
 pub use schema::{ColumnSpec, TableSpec};
@@ -54,6 +55,7 @@ pub static TABLES: &[&TableSpec] = &[
     &branches::SPEC,
     &memory_accesses::SPEC,
     &sched_states::SPEC,
+    &wake_ups::SPEC,
     &cgroups::SPEC,
     &namespaces::SPEC,
     &text_pokes::SPEC,

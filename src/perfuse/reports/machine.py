@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from perfuse.reports.grid import Cell, Column, grid, section
 from perfuse.reports.names import function_text, module_text
 from perfuse.reports.text import Role, Style, cut_middle
 from perfuse.reports.units import count_text, counted, duration_text, percent_text
+from perfuse.value_class import value_class
 
 if TYPE_CHECKING:
     from perfuse.analysis.branches import BranchPair
     from perfuse.analysis.memory_accesses import AccessSum
-    from perfuse.analysis.scheduling import ThreadTimes
+    from perfuse.analysis.scheduling import ThreadTimes, WakeUps
     from perfuse.profile import Profile
 
-TABLES = ("sched_states", "branches", "memory_accesses")
+TABLES = ("sched_states", "wake_ups", "branches", "memory_accesses")
 """Tables of which one has to be recorded."""
 UNNAMED = "[unknown]"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class MachineReport:
     """Sections of the report of samples; each list is empty where that was not recorded."""
 
     threads: list[ThreadTimes]
+    wake_ups: list[WakeUps]
     branches: list[BranchPair]
     num_branches: int
     accesses_by_level: list[AccessSum]
@@ -39,6 +41,8 @@ class MachineReport:
         rows = limit or None
         if self.threads:
             found["off_cpu"] = [_without_key(one) for one in self.threads[:rows]]
+        if self.wake_ups:
+            found["wake_ups"] = [asdict(one) for one in self.wake_ups[:rows]]
         if self.branches:
             found["branches"] = {"count": self.num_branches, "pairs": [asdict(one) for one in self.branches[:rows]]}
         if self.accesses_by_level:
@@ -58,12 +62,13 @@ def machine_report(profile: Profile) -> MachineReport | None:
         return None
     from perfuse.analysis.branches import branch_pairs
     from perfuse.analysis.memory_accesses import access_sums
-    from perfuse.analysis.scheduling import thread_times
+    from perfuse.analysis.scheduling import thread_times, wake_ups
 
     pairs = branch_pairs(profile)
     levels = access_sums(profile, "level")
     return MachineReport(
         threads=thread_times(profile),
+        wake_ups=wake_ups(profile),
         branches=pairs,
         num_branches=sum(pair.count for pair in pairs),
         accesses_by_level=levels,
@@ -76,6 +81,8 @@ def machine_lines(report: MachineReport, limit: int, style: Style) -> Iterator[s
     """The sections, line by line; at most `limit` rows of each table, 0 for all."""
     if report.threads:
         yield from _thread_lines(report.threads, limit, style)
+    if report.wake_ups:
+        yield from _wake_up_lines(report.wake_ups, limit, style)
     if report.branches:
         yield from _branch_lines(report, limit, style)
     if report.accesses_by_level:
@@ -105,6 +112,24 @@ def _thread_lines(threads: Sequence[ThreadTimes], limit: int, style: Style) -> I
     titles = ("running", "runnable", "preempted", "waiting", "waits", "longest")
     yield from grid([*(Column(title, right=True) for title in titles), Column("thread", shrinks=12)], rows, style)
     yield from _more(len(threads) - len(shown), "thread", style)
+
+
+def _wake_up_lines(pairs: Sequence[WakeUps], limit: int, style: Style) -> Iterator[str]:
+    yield from section("Threads that wake others", style, "and how long those had waited")
+    shown = pairs[: limit or None]
+    rows: list[list[Cell]] = [
+        [
+            "" if one.waited_ns is None else duration_text(one.waited_ns),
+            count_text(one.count),
+            one.waker,
+            one.woken,
+        ]
+        for one in shown
+    ]
+    titles = ("waited", "wake-ups")
+    names = (Column("by", shrinks=12), Column("thread", shrinks=12))
+    yield from grid([*(Column(title, right=True) for title in titles), *names], rows, style)
+    yield from _more(len(pairs) - len(shown), "pair", style)
 
 
 def _branch_lines(report: MachineReport, limit: int, style: Style) -> Iterator[str]:

@@ -11,6 +11,8 @@ use crate::unwind::{Chains, FrameOrigin, UnwoundAddress};
 /// Lowest marker: this address and all above it are markers that state the context of the addresses after them.
 const CONTEXT_MAX: u64 = (-4095i64) as u64;
 const CONTEXT_HYPERVISOR: u64 = (-32i64) as u64;
+const CONTEXT_GUEST_KERNEL: u64 = (-2176i64) as u64;
+const CONTEXT_GUEST_USER: u64 = (-2560i64) as u64;
 const CONTEXT_KERNEL: u64 = (-128i64) as u64;
 const CONTEXT_USER: u64 = (-512i64) as u64;
 /// Follows a chain whose user part was deferred and never recorded.
@@ -278,6 +280,8 @@ fn split_chain(
         if address >= CONTEXT_MAX {
             match address {
                 CONTEXT_KERNEL | CONTEXT_HYPERVISOR => kernel = Some(true),
+                // All addresses of a guest's process, its kernel's too, are in the address space of that process.
+                CONTEXT_GUEST_KERNEL | CONTEXT_GUEST_USER => kernel = Some(false),
                 CONTEXT_USER => {
                     // The first address in user space is the interrupted one, not a return address.
                     is_return = false;

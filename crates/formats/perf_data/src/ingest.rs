@@ -12,7 +12,11 @@ use rustc_hash::FxHashMap;
 
 use super::attribute::EventRecordLayout;
 use super::branches::BranchRows;
-use super::consts::context::{CONTEXT_USER, CONTEXT_USER_DEFERRED};
+use super::consts::context::{
+    CONTEXT_GUEST_KERNEL, CONTEXT_GUEST_USER, CONTEXT_KERNEL, CONTEXT_MAX, CONTEXT_USER,
+    CONTEXT_USER_DEFERRED,
+};
+use super::consts::misc;
 use super::deferred::DeferredChain;
 use super::features::{BuildIds, text};
 use super::group_reads::{GroupReads, MemberCount};
@@ -86,7 +90,7 @@ pub fn table(file: &Arc<PerfFile>, name: &str, placement: &Placement) -> Option<
             let rows = MemoryRows::new(file.endian == Endian::Big);
             Some(Box::new(SampleRowBatches::new(file, placement, rows)))
         }
-        "sched_states" | "namespaces" => {
+        "sched_states" | "wake_ups" | "namespaces" => {
             add_identities(file, placement);
             machine_tables::table(file, name, placement)
         }
@@ -112,10 +116,11 @@ fn add_identities(file: &PerfFile, placement: &Placement) {
     let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
     for fact in &tasks.facts {
         let ns = placement.clock.ns(fact.ts);
+        let pid = file.guests.shared_number(&mut identities, fact.pid);
         match &fact.kind {
-            TaskFactKind::Name(name) => identities.name(fact.pid, fact.tid, name),
-            TaskFactKind::Start => identities.start(fact.pid, fact.tid, ns),
-            TaskFactKind::End => identities.end(fact.pid, fact.tid, ns),
+            TaskFactKind::Name(name) => identities.name(pid, fact.tid, name),
+            TaskFactKind::Start => identities.start(pid, fact.tid, ns),
+            TaskFactKind::End => identities.end(pid, fact.tid, ns),
         }
     }
 }
@@ -150,7 +155,7 @@ impl Iterator for MappingBatches {
             let origin = row.fork.and_then(|fork| file.at(fork)).map_or(record.offset, |fork| fork.offset);
             table.push(
                 id,
-                (row.pid != -1).then(|| identities.process(row.pid)),
+                (row.pid != -1).then(|| file.guests.process_key(&mut identities, row.pid)),
                 (row.ts != 0).then(|| placement.clock.ns(row.ts)),
                 mapping.start_address,
                 mapping.start_address.saturating_add(mapping.size),
@@ -186,8 +191,32 @@ struct CallchainBatches {
     next_state: usize,
 }
 
+/// Adds the addresses of a sample of a guest, with markers that state that they are in its address spaces and not in the host's.
+fn push_guest_chain(head: &SampleHead<'_>, misc: u16, addresses: &mut Vec<u64>) {
+    addresses.push(if misc & misc::CPUMODE_MASK == misc::GUEST_KERNEL {
+        CONTEXT_GUEST_KERNEL
+    } else {
+        CONTEXT_GUEST_USER
+    });
+    let words = head.callchain.iter().flat_map(|words| words.iter());
+    let start = addresses.len();
+    addresses.extend(words.map(|word| match word {
+        CONTEXT_KERNEL => CONTEXT_GUEST_KERNEL,
+        CONTEXT_USER => CONTEXT_GUEST_USER,
+        word => word,
+    }));
+    if !addresses.get(start..).is_some_and(|added| added.iter().any(|&word| word < CONTEXT_MAX)) {
+        addresses.extend(head.ip);
+    }
+}
+
 /// Adds the addresses of a sample: its chain, with its user part where that is in a later record; else the interrupted address.
 fn push_chain(file: &PerfFile, head: &SampleHead<'_>, location: RecordLocation, addresses: &mut Vec<u64>) {
+    if head.pid.is_some_and(|pid| pid < -1)
+        && let Some(record) = file.at(location)
+    {
+        return push_guest_chain(head, record.misc, addresses);
+    }
     let words = || head.callchain.iter().flat_map(|words| words.iter());
     match file.survey().deferred.chain(file, head, location) {
         None => addresses.extend(words()),
@@ -282,10 +311,10 @@ impl CallchainBatches {
 
     /// Process and thread keys.
     fn task(&mut self, pid: i32, tid: i32) -> (u32, u32) {
-        let Self { placement, threads, .. } = self;
+        let Self { file, placement, threads, .. } = self;
         *threads.entry((pid, tid)).or_insert_with(|| {
             let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
-            (identities.process(pid), identities.thread(pid, tid))
+            (file.guests.process_key(&mut identities, pid), file.guests.thread_key(&mut identities, pid, tid))
         })
     }
 
@@ -299,7 +328,7 @@ impl CallchainBatches {
         let (pid, tid) = (head.pid.unwrap_or(-1), head.tid.unwrap_or(-1));
         let (process_id, thread_id) = *threads.entry((pid, tid)).or_insert_with(|| {
             let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
-            (identities.process(pid), identities.thread(pid, tid))
+            (file.guests.process_key(&mut identities, pid), file.guests.thread_key(&mut identities, pid, tid))
         });
         let count = reads.add(file, &head, index, timed.location);
         addresses.clear();

@@ -19,6 +19,7 @@ mod directory;
 mod feature_values;
 mod features;
 mod group_reads;
+mod guests;
 mod header;
 mod ingest;
 pub mod layout;
@@ -40,10 +41,12 @@ mod sched;
 mod survey;
 mod tasks;
 mod timed_passes;
+mod tracepoints;
 mod unpacked;
 mod user_registers;
 mod view;
 mod view_bodies;
+mod wake_ups;
 pub mod writer;
 
 #[cfg(test)]
@@ -104,6 +107,7 @@ pub static FORMAT: Format = Format {
         "branches",
         "memory_accesses",
         "sched_states",
+        "wake_ups",
         "cgroups",
         "namespaces",
         "text_pokes",

@@ -1,4 +1,4 @@
-//! Rows of tables `sched_states`, `cgroups`, `namespaces`, `text_pokes` and `kernel_symbols`.
+//! Rows of tables `sched_states`, `wake_ups`, `cgroups`, `namespaces`, `text_pokes` and `kernel_symbols`.
 
 use std::sync::{Arc, PoisonError};
 
@@ -16,6 +16,8 @@ use super::perf_file::PerfFile;
 use super::record::RawEvent;
 use super::sched::ThreadState;
 use super::timed_passes::sched_states as states_of;
+use super::tracepoints::Tracepoint;
+use super::wake_ups;
 
 /// Number of rows of a record batch.
 const BATCH_ROWS: usize = 65_536;
@@ -36,6 +38,11 @@ const TABLES: [(&str, &[RecordType]); 5] = [
 /// Whether a table has rows of a file; `None` for a table that is not of this module.
 #[must_use]
 pub fn fills(file: &PerfFile, name: &str) -> Option<bool> {
+    match name {
+        "wake_ups" => return Some(file.tracepoints().iter().any(Tracepoint::is_wake_up)),
+        "sched_states" if file.switch_tracepoint().is_some() => return Some(true),
+        _ => {}
+    }
     let (_, kinds) = TABLES.iter().find(|(table, _)| *table == name)?;
     Some(kinds.iter().any(|kind| file.survey().counts.contains_key(kind)))
 }
@@ -54,6 +61,7 @@ pub fn table(file: &Arc<PerfFile>, name: &str, placement: &Placement) -> Option<
                 next: 0,
             }));
         }
+        "wake_ups" => wake_ups::rows(file, placement),
         "cgroups" => cgroup_rows(file, placement),
         "namespaces" => namespace_rows(file, placement),
         "text_pokes" => text_poke_rows(file, placement),
@@ -97,7 +105,7 @@ impl Iterator for StateBatches {
         {
             *next = next.saturating_add(1);
             table.push(
-                identities.thread(pid, tid),
+                file.guests.thread_key(&mut identities, pid, tid),
                 placement.clock.ns(start),
                 end.map(|end| placement.clock.ns(end)),
                 state,

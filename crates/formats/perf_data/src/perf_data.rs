@@ -94,7 +94,7 @@ impl PerfData {
     /// Processes with samples.
     #[must_use]
     pub fn sampled_pids(&self) -> Vec<i32> {
-        self.file.survey().sampled.keys().copied().collect()
+        self.file.survey().sampled.keys().copied().filter(|&pid| pid >= -1).collect()
     }
 
     /// Version of the recording perf.

@@ -13,6 +13,7 @@ use super::reader::RecordFile;
 use super::sched::ThreadState;
 use super::survey::RecordSurvey;
 use super::tasks::Tasks;
+use super::tracepoints::{SWITCH, Tracepoint, scheduler_tracepoints};
 use super::user_registers::UserRegisters;
 
 /// A file with the results of passes over its records.
@@ -22,6 +23,7 @@ pub struct PerfFile {
     survey: OnceLock<RecordSurvey>,
     tasks: OnceLock<Tasks>,
     user_registers: OnceLock<Vec<UserRegisters>>,
+    tracepoints: OnceLock<Vec<Tracepoint>>,
     /// Set by `timed_passes`.
     pub(super) sched_states: OnceLock<Vec<ThreadState>>,
     /// Set by `timed_passes`.
@@ -47,6 +49,7 @@ impl PerfFile {
             survey: OnceLock::new(),
             tasks: OnceLock::new(),
             user_registers: OnceLock::new(),
+            tracepoints: OnceLock::new(),
             sched_states: OnceLock::new(),
             num_incomplete: OnceLock::new(),
         })
@@ -62,6 +65,21 @@ impl PerfFile {
         self.tasks.get_or_init(|| Tasks::new(&self.records, self.survey()))
     }
 
+    /// The tracepoints of the scheduler, with their formats.
+    pub fn tracepoints(&self) -> &[Tracepoint] {
+        self.tracepoints.get_or_init(|| scheduler_tracepoints(&self.records))
+    }
+
+    /// The tracepoint of context switches, where switches were not recorded otherwise.
+    pub fn switch_tracepoint(&self) -> Option<&Tracepoint> {
+        let counts = &self.survey().counts;
+        let switches = [RecordType::SWITCH, RecordType::SWITCH_CPU_WIDE];
+        if switches.iter().any(|kind| counts.contains_key(kind)) {
+            return None;
+        }
+        self.tracepoints().iter().find(|tracepoint| tracepoint.name == SWITCH)
+    }
+
     /// Most rows that times off the processor, and counts of members of groups, add to the samples.
     pub fn max_added_rows(&self) -> u64 {
         let survey = self.survey();
@@ -70,7 +88,9 @@ impl PerfFile {
         let members = events.len().saturating_sub(1) as u64;
         let grouped =
             if events.iter().any(has_group) { survey.num_samples.saturating_mul(members) } else { 0 };
-        grouped.saturating_add(count(RecordType::SWITCH)).saturating_add(count(RecordType::SWITCH_CPU_WIDE))
+        let switches = if self.switch_tracepoint().is_some() { survey.num_samples } else { 0 };
+        let records = count(RecordType::SWITCH).saturating_add(count(RecordType::SWITCH_CPU_WIDE));
+        grouped.saturating_add(records).saturating_add(switches)
     }
 
     /// The user registers in samples, by index of the event.

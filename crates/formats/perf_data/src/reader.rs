@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use perfuse_wire::{ErrorKind, ParseError};
 
 use super::attribute::{EventAttribute, EventRecordLayout};
+use super::guests::{GuestProcess, Guests, is_guest};
 use super::header::Preamble;
 use super::off_cpu;
 use super::record::{RawEvent, RecordLocation, RecordsEnd, read_record};
@@ -18,6 +19,8 @@ use perfuse_recording::{Position, Source};
 pub struct RecordFile {
     preamble: Preamble,
     unpacked: OnceLock<Unpacked>,
+    /// Processes of guests.
+    pub(super) guests: Guests,
 }
 
 impl std::ops::Deref for RecordFile {
@@ -34,7 +37,7 @@ impl RecordFile {
     /// # Errors
     /// When the bytes are not a perf.data file, or end inside its header.
     pub fn open(source: Arc<Source>) -> Result<Self, ParseError> {
-        Ok(Self { preamble: Preamble::read(source)?, unpacked: OnceLock::new() })
+        Ok(Self { preamble: Preamble::read(source)?, unpacked: OnceLock::new(), guests: Guests::default() })
     }
 
     /// Reads the record at a position and moves the position past it. The records in a compressed record follow it.
@@ -121,12 +124,13 @@ impl RecordFile {
         self.attributes.list().get(index).map(|attribute| &attribute.layout)
     }
 
-    /// Decodes a sample up to its call chain.
+    /// Decodes a sample up to its call chain. The pid of a process of a guest is a number below -1.
     #[inline]
     pub fn sample_head<'a>(&self, record: &RawEvent<'a>) -> Option<SampleHead<'a>> {
         let (index, _) = self.attributes.find(record.record_type, record.body, self.endian)?;
         let attribute = self.attributes.list().get(index)?;
-        let head = SampleHead::read(&mut record.cursor(self.endian), &attribute.layout).ok()?;
+        let mut head = SampleHead::read(&mut record.cursor(self.endian), &attribute.layout).ok()?;
+        head.pid = head.pid.map(|pid| self.process_number(record, pid));
         if off_cpu::may_be_off_cpu(attribute) {
             Some(self.off_cpu_head(record, attribute, head))
         } else {
@@ -170,6 +174,31 @@ impl RecordFile {
             return Err(ParseError::new(kind, record.offset, "sample_type"));
         };
         SampleRecord::read(&mut record.cursor(self.endian), layout)
+    }
+
+    /// The pid of a record of the kernel; for a record of a guest the number of that process.
+    #[must_use]
+    #[inline]
+    pub fn process_number(&self, record: &RawEvent<'_>, pid: i32) -> i32 {
+        if is_guest(record.misc) { self.guest_number(record, pid) } else { pid }
+    }
+
+    #[cold]
+    fn guest_number(&self, record: &RawEvent<'_>, pid: i32) -> i32 {
+        let machine_pid = self.machine_pid(record, pid);
+        self.guests.number(GuestProcess { machine_pid, pid })
+    }
+
+    /// The guest of a record: that of its event's id, or else the process that is stated: `perf kvm record` states QEMU.
+    #[must_use]
+    pub fn machine_pid(&self, record: &RawEvent<'_>, pid: i32) -> i32 {
+        let records = || {
+            let mut at = Position::default();
+            std::iter::from_fn(move || self.next(&mut at).ok())
+        };
+        let layout = self.attributes.list().first().map(|attribute| &attribute.layout);
+        let id = layout.and_then(|layout| layout.id(record.record_type, record.body, self.endian));
+        id.and_then(|id| self.guests.machine(id, self.endian, records)).unwrap_or(pid)
     }
 
     /// The content of compressed records; the first call unpacks them.

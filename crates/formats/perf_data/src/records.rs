@@ -68,10 +68,16 @@ impl<'a> MappingRecord<'a> {
         Some(mapping)
     }
 
-    /// Whether it is a mapping of the kernel, which all processes share.
+    /// Whether it is a mapping of the kernel, which all processes of the host share.
     #[must_use]
     pub fn is_kernel(&self) -> bool {
-        self.pid == -1 || matches!(self.misc & misc::CPUMODE_MASK, misc::KERNEL | misc::GUEST_KERNEL)
+        !self.is_guest_kernel() && (self.pid == -1 || self.misc & misc::CPUMODE_MASK == misc::KERNEL)
+    }
+
+    /// Whether it is a mapping of a guest's kernel.
+    #[must_use]
+    pub fn is_guest_kernel(&self) -> bool {
+        self.misc & misc::CPUMODE_MASK == misc::GUEST_KERNEL
     }
 
     /// Whether the file is a JITDUMP file, which all runtimes name `jit-PID.dump`.

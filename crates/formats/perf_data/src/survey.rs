@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use super::consts::RecordType;
 use super::deferred::{DeferredParts, cookie};
 use super::features::{BuildIdEntry, text};
+use super::guests::is_guest;
 use super::layout::{Lost, LostSamples, Namespaces, Section, TimeConv};
 use super::reader::{RecordFile, Releaser};
 use super::record::{RawEvent, RecordsEnd};
@@ -202,7 +203,7 @@ impl RecordSurvey {
     /// Adds a mapping if it is one of a JITDUMP file.
     fn add_jit_marker(&mut self, file: &RecordFile, record: &RawEvent<'_>, ts: u64) {
         let Some(mapping) = MappingRecord::read(record, file.endian) else { return };
-        if mapping.is_jit_marker() {
+        if mapping.is_jit_marker() && !is_guest(record.misc) {
             self.jit_markers.push(JitMarker {
                 pid: mapping.pid,
                 tid: mapping.tid,

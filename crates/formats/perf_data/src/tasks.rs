@@ -91,6 +91,7 @@ impl Tasks {
             current: FxHashMap::default(),
             names: FxHashMap::default(),
             num_inherited: 0,
+            guest_kernels: Vec::new(),
         };
         for &record in &survey.task_records {
             builder.add_record(record);
@@ -100,6 +101,7 @@ impl Tasks {
         for (pid, image) in remaining {
             builder.inherit(pid, image, u64::MAX);
         }
+        builder.add_guest_kernels();
         let mut tasks = builder.tasks;
         tasks.mappings.sort_by_key(|row| row.ts);
         tasks
@@ -126,6 +128,8 @@ struct TasksBuilder<'a> {
     current: FxHashMap<i32, usize>,
     names: FxHashMap<(i32, i32), Arc<str>>,
     num_inherited: u64,
+    /// Mappings of kernels of guests, each with its guest; 0 and -1 for any.
+    guest_kernels: Vec<(i32, MappingRow)>,
 }
 
 impl TasksBuilder<'_> {
@@ -135,11 +139,22 @@ impl TasksBuilder<'_> {
         match record.record_type {
             RecordType::MMAP | RecordType::MMAP2 => {
                 if let Some(mapping) = MappingRecord::read(&record, self.file.endian) {
-                    self.add_mapping(&mapping, time, location);
+                    if mapping.is_guest_kernel() {
+                        let machine_pid = self.file.machine_pid(&record, mapping.pid);
+                        self.guest_kernels.push((
+                            machine_pid,
+                            MappingRow { mapping: location, pid: -1, ts: time, fork: None },
+                        ));
+                        return;
+                    }
+                    let pid =
+                        if mapping.is_kernel() { -1 } else { self.file.process_number(&record, mapping.pid) };
+                    self.add_mapping(pid, time, location);
                 }
             }
             RecordType::COMM => {
                 let Ok(Comm { pid, tid }) = Comm::read(&mut cursor) else { return };
+                let pid = self.file.process_number(&record, pid);
                 self.set_name(pid, tid, time, Arc::from(text(cursor.rest())));
                 // perf also writes such records for processes that ran before the recording, with time 0.
                 if record.misc & misc::COMM_EXEC != 0 && time != 0 {
@@ -148,7 +163,9 @@ impl TasksBuilder<'_> {
                 }
             }
             RecordType::FORK => {
-                let Ok(fork) = Fork::read(&mut cursor) else { return };
+                let Ok(mut fork) = Fork::read(&mut cursor) else { return };
+                fork.pid = self.file.process_number(&record, fork.pid);
+                fork.ppid = self.file.process_number(&record, fork.ppid);
                 // perf sets this bit for tasks that existed before the recording, whose mappings it records too.
                 let existed_before = time == 0 || record.misc & PERF_RECORD_MISC_FORK_EXEC != 0;
                 self.add_fork(&fork, time, location, existed_before);
@@ -156,9 +173,27 @@ impl TasksBuilder<'_> {
             // The fields of EXIT are those of FORK.
             RecordType::EXIT => {
                 let Ok(Fork { pid, tid, .. }) = Fork::read(&mut cursor) else { return };
+                let pid = self.file.process_number(&record, pid);
                 self.tasks.facts.push(TaskFact { pid, tid, ts: time, kind: TaskFactKind::End });
             }
             _ => {}
+        }
+    }
+
+    /// Adds the mappings of each guest's kernel to those of its sampled processes.
+    fn add_guest_kernels(&mut self) {
+        if self.guest_kernels.is_empty() {
+            return;
+        }
+        let mut sampled: Vec<i32> = self.survey.sampled.keys().copied().filter(|&pid| pid < -1).collect();
+        sampled.sort_unstable_by(|a, b| b.cmp(a));
+        for pid in sampled {
+            let Some(process) = self.file.guests.process(pid) else { continue };
+            for &(machine_pid, row) in &self.guest_kernels {
+                if machine_pid == process.machine_pid || machine_pid <= 0 {
+                    self.tasks.mappings.push(MappingRow { pid, ..row });
+                }
+            }
         }
     }
 
@@ -167,8 +202,7 @@ impl TasksBuilder<'_> {
         self.tasks.facts.push(TaskFact { pid, tid, ts, kind: TaskFactKind::Name(name) });
     }
 
-    fn add_mapping(&mut self, mapping: &MappingRecord<'_>, ts: u64, location: RecordLocation) {
-        let pid = if mapping.is_kernel() { -1 } else { mapping.pid };
+    fn add_mapping(&mut self, pid: i32, ts: u64, location: RecordLocation) {
         let row = self.tasks.mappings.len();
         self.tasks.mappings.push(MappingRow { mapping: location, pid, ts, fork: None });
         if pid != -1 {

@@ -8,6 +8,8 @@ use super::order::TimeOrder;
 use super::perf_file::PerfFile;
 use super::record::RecordLocation;
 use super::sched::ThreadState;
+use super::tracepoints::Tracepoint;
+use super::wake_ups::ProcessOfThread;
 
 /// What threads do between context switches: states of all threads, in order of their starts.
 pub fn sched_states(file: &PerfFile) -> &[ThreadState] {
@@ -40,14 +42,17 @@ fn read_states(file: &PerfFile) -> Vec<ThreadState> {
     let counts = &file.survey().counts;
     let switches = [RecordType::SWITCH, RecordType::SWITCH_CPU_WIDE];
     if !switches.iter().any(|kind| counts.contains_key(kind)) {
-        return states;
+        return file
+            .switch_tracepoint()
+            .map(|tracepoint| states_of_tracepoint(file, tracepoint))
+            .unwrap_or_default();
     }
     let is_selected = |kind: RecordType| switches.contains(&kind) || matches!(kind, RecordType::SAMPLE);
     let mut order = TimeOrder::new(file, |record, _| {
         matches!(record.record_type, RecordType::SAMPLE | RecordType::SWITCH | RecordType::SWITCH_CPU_WIDE)
     });
-    let mut open: FxHashMap<i32, usize> = FxHashMap::default();
-    let mut samples: FxHashMap<i32, (u64, RecordLocation)> = FxHashMap::default();
+    let mut open: FxHashMap<(i32, i32), usize> = FxHashMap::default();
+    let mut samples: FxHashMap<(i32, i32), (u64, RecordLocation)> = FxHashMap::default();
     let mut num_samples = 0u64;
     while let Some(timed) = order.next(file) {
         let Some(record) = file.at(timed.location).filter(|record| is_selected(record.record_type)) else {
@@ -55,12 +60,16 @@ fn read_states(file: &PerfFile) -> Vec<ThreadState> {
         };
         if record.record_type == RecordType::SAMPLE {
             let Some(head) = file.sample_head(&record) else { continue };
-            samples.insert(head.tid.unwrap_or(-1), (num_samples, timed.location));
+            let key = (head.pid.unwrap_or(-1).min(-1), head.tid.unwrap_or(-1));
+            samples.insert(key, (num_samples, timed.location));
             num_samples = num_samples.saturating_add(1);
             continue;
         }
         let Some(layout) = file.event_layout(&record) else { continue };
         let Some((pid, tid)) = layout.trailer_task(record.body, file.endian) else { continue };
+        let pid = file.process_number(&record, pid);
+        // Threads of different machines may have the same id.
+        let key = (pid.min(-1), tid);
         // The idle task of each processor has thread 0.
         if tid <= 0 || timed.time == 0 {
             continue;
@@ -70,10 +79,10 @@ fn read_states(file: &PerfFile) -> Vec<ThreadState> {
             bits if bits & misc::SWITCH_OUT_PREEMPT != 0 => SchedState::Runnable,
             _ => SchedState::Sleeping,
         };
-        if let Some(previous) = open.insert(tid, states.len()).and_then(|index| states.get_mut(index)) {
+        if let Some(previous) = open.insert(key, states.len()).and_then(|index| states.get_mut(index)) {
             previous.end = Some(timed.time);
         }
-        let sample = samples.remove(&tid).filter(|_| state != SchedState::Running);
+        let sample = samples.remove(&key).filter(|_| state != SchedState::Running);
         states.push(ThreadState {
             pid,
             tid,
@@ -84,6 +93,47 @@ fn read_states(file: &PerfFile) -> Vec<ThreadState> {
             location: timed.location,
             sample,
         });
+    }
+    states
+}
+
+/// Bits of a state in which a thread waits; without them it could continue.
+const WAITS: u64 = 0x7f;
+
+/// States from samples of `sched_switch`: each is taken on the thread that leaves the processor, with its stack.
+fn states_of_tracepoint(file: &PerfFile, tracepoint: &Tracepoint) -> Vec<ThreadState> {
+    let processes = ProcessOfThread::new(file);
+    let mut states: Vec<ThreadState> = Vec::new();
+    let mut open: FxHashMap<i32, usize> = FxHashMap::default();
+    let mut order = TimeOrder::samples(file);
+    let mut num_samples = 0u64;
+    while let Some(timed) = order.next(file) {
+        let Some(record) = file.at(timed.location) else { continue };
+        let Some(head) = file.sample_head(&record) else { continue };
+        let number = num_samples;
+        num_samples = num_samples.saturating_add(1);
+        let found = file.attributes.find(record.record_type, record.body, file.endian);
+        if found.is_none_or(|(index, _)| index != tracepoint.event) {
+            continue;
+        }
+        let Ok(sample) = file.sample(&record) else { continue };
+        let Some(raw) = sample.raw else { continue };
+        let tid = |name| tracepoint.tid(raw, name, file.endian).filter(|&tid| tid > 0);
+        let waits = tracepoint.number(raw, "prev_state", file.endian).unwrap_or(0) & WAITS != 0;
+        let left = if waits { SchedState::Sleeping } else { SchedState::Runnable };
+        let sides = [
+            (tid("prev_pid"), left, Some((number, timed.location))),
+            (tid("next_pid"), SchedState::Running, None),
+        ];
+        for (tid, state, sample) in sides {
+            let Some(tid) = tid else { continue };
+            let pid = head.pid.filter(|_| head.tid == Some(tid)).unwrap_or_else(|| processes.pid(tid));
+            if let Some(previous) = open.insert(tid, states.len()).and_then(|index| states.get_mut(index)) {
+                previous.end = Some(timed.time);
+            }
+            let (start, cpu, location) = (timed.time, head.cpu, timed.location);
+            states.push(ThreadState { pid, tid, state, start, end: None, cpu, location, sample });
+        }
     }
     states
 }

@@ -16,7 +16,8 @@ choices! {
 }
 
 table! {
-    /// One row for each time that a thread is in one state, from one context switch to the next (`perf record --switch-events`).
+    /// One row for each time that a thread is in one state, from one context switch to the next (`perf record --switch-events`, or
+    /// `-e sched:sched_switch`).
     sched_states {
         /// Thread.
         thread_id: u32,
@@ -29,8 +30,30 @@ table! {
         /// Processor that it is on, or that it left; null where not recorded.
         cpu: Opt<u32>,
         /// Off the processor: the last sample of the thread since it was put on the processor, whose stack is that of the wait where the
-        /// sample was taken at the switch (`-e context-switches -c 1`); null where there is none.
+        /// sample was taken at the switch (`-e context-switches -c 1`, `-e sched:sched_switch`); null where there is none.
         sample_id: Opt<u64>,
+        /// Recording that contains the record of this row.
+        source_id: u32,
+        /// Offset of that record in its file.
+        record_offset: u64,
+    }
+}
+
+table! {
+    /// One row for each time that a thread was woken (`perf record -e sched:sched_waking`, `sched:sched_wakeup`).
+    wake_ups {
+        /// Time on the profile's clock, in nanoseconds.
+        ts_ns: i64,
+        /// Thread that was woken; its process has pid -1 where the recording does not state it.
+        thread_id: u32,
+        /// Thread that woke it, or that an interrupt which did so came upon.
+        waker_thread_id: u32,
+        /// Name of the tracepoint: `sched_waking` before, `sched_wakeup` after the thread can run, `sched_wakeup_new` for a new one.
+        event: Str,
+        /// Processor that it will run on; null where not recorded.
+        target_cpu: Opt<u32>,
+        /// Sample of this event, whose stack is that of the waker.
+        sample_id: u64,
         /// Recording that contains the record of this row.
         source_id: u32,
         /// Offset of that record in its file.
