@@ -120,6 +120,8 @@ bench: $(VENV)/built.stamp
 	@echo
 	python benchmarks/unwind.py
 	@echo
+	python benchmarks/start.py
+	@echo
 	python benchmarks/sframe.py
 	@echo
 	python benchmarks/mono.py
