@@ -4,13 +4,14 @@
 //! Every target is a [`Target`] in [`targets`]. Those of formats are made from the registry, so that a new format has them
 //! without a change here.
 
-mod growing;
+mod heaps;
 mod machine_code;
 mod open;
 mod profiles;
 mod programs;
 mod recordings;
 mod repaired;
+mod saved;
 mod written;
 
 use perfuse_formats::registry::FORMATS;
@@ -68,6 +69,13 @@ pub fn targets() -> Vec<Target> {
         "decodes, encodes, decodes: the same functions and rows",
         written::sframe,
     );
+    add(
+        "written-jitdump",
+        "jitdump",
+        "encodes each decoded record: the same bytes; writes loads and lines in the other byte order",
+        written::jitdump,
+    );
+    add("written-perf_data", "perf_data", "writes the file, reads it, writes it", written::perf_data);
     add("written-xray", "xray", "writes the log, reads it, writes it", written::xray);
     add("written-mono", "mono", "writes the log, reads it, writes it", written::mono);
     add("profile", &all_formats(), "a profile of one recording: every table, calls, heap", profiles::one);
@@ -78,13 +86,15 @@ pub fn targets() -> Vec<Target> {
         "a profile written as Chrome, Perfetto and speedscope traces",
         profiles::exported,
     );
+    add("heap", "mono", "heap snapshots of a log: sizes, dominators and paths by their definitions", heaps::of_log);
+    add("heap-graph", "", "a heap that the bytes state: as above", heaps::of_graph);
+    add("saved", "saved", "a saved profile, with correct checksums: its recordings and tables", saved::opened);
     add(
-        "growing",
-        "jitdump",
-        "a dump in pieces, as a program embeds it: the same code as in one piece",
-        growing::in_pieces,
+        "saved-tables",
+        &all_formats(),
+        "tables of a profile, written as in a saved profile and read",
+        saved::tables,
     );
-    add("unwind", "sframe", "unwinding rows by address, as a program embeds them", growing::unwind);
     add("symbols", "sframe", "ELF and DWARF of a program: symbols, lines, .eh_frame", programs::symbols);
     add("xray-map", "xray", "the instrumentation map of a program", programs::xray_map);
     add("perf-map", "", "a perf map", programs::perf_map);

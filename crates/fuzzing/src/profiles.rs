@@ -28,14 +28,14 @@ pub(crate) fn two(bytes: &[u8]) {
     }
 }
 
-/// A profile of one recording, written for viewers.
+/// A profile of one recording, written for viewers, and its JIT code as programs.
 pub(crate) fn exported(bytes: &[u8]) {
     if let Some(profile) = profile_of(&[bytes]) {
         let _ = exports(&profile);
     }
 }
 
-fn profile_of(parts: &[&[u8]]) -> Option<Profile> {
+pub(crate) fn profile_of(parts: &[&[u8]]) -> Option<Profile> {
     let inputs = parts.iter().map(|bytes| {
         let recording = recording_of(bytes)?;
         Some(ProfileInput { clock: recording.clock(Rate::Auto), recording, pid: None })
@@ -48,7 +48,7 @@ fn recording_of(bytes: &[u8]) -> Option<Arc<dyn Recording>> {
     if (best.sniff)(bytes) == Sniff::No { None } else { open(best, bytes) }
 }
 
-fn everything(profile: &Profile) {
+pub(crate) fn everything(profile: &Profile) {
     for spec in perfuse_tables::TABLES {
         let Ok(Some(batches)) = profile.table(spec.name, true) else { continue };
         for batch in batches {

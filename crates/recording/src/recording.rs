@@ -56,8 +56,14 @@ impl Default for ClockMap {
     }
 }
 
+/// The latest time, 2^62 ns: the year 2116 on a clock that counts from 1970. Damaged time stamps are later; they become this
+/// one, so that 64 bits are enough for the difference between two times and for a time with some duration added.
+const LATEST_NS: i64 = 1 << 62;
+/// The earliest time.
+const EARLIEST_NS: i64 = -(1 << 61);
+
 impl ClockMap {
-    /// Converts a time stamp to the profile's clock. Saturates rather than wraps.
+    /// Converts a time stamp to the profile's clock. Saturates rather than wraps, at times that no clock shows.
     #[must_use]
     #[inline]
     pub fn ns(&self, ticks: u64) -> i64 {
@@ -68,7 +74,7 @@ impl ClockMap {
             let ns = wide.checked_div(u128::from(self.denominator)).unwrap_or(wide);
             i64::try_from(ns).unwrap_or(i64::MAX)
         };
-        scaled.saturating_add(self.offset_ns)
+        scaled.saturating_add(self.offset_ns).clamp(EARLIEST_NS, LATEST_NS)
     }
 
     /// The first time stamp that is not before a time on the profile's clock; the inverse of [`ns`](Self::ns).
@@ -101,7 +107,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Converts a time stamp to the profile's clock. Saturates rather than wraps.
+    /// Converts a time stamp to the profile's clock. Saturates as [`ClockMap::ns`] does.
     #[must_use]
     #[inline]
     pub fn ns(&self, ticks: u64) -> i64 {
@@ -109,16 +115,16 @@ impl Scale {
         let rest = away.wrapping_mul(i128::from(self.fraction)) >> 64;
         let scaled = away.wrapping_mul(i128::from(self.whole)).saturating_add(rest);
         let scaled = i64::try_from(scaled).unwrap_or(if away < 0 { i64::MIN } else { i64::MAX });
-        self.base_ns.saturating_add(scaled)
+        self.base_ns.saturating_add(scaled).clamp(EARLIEST_NS, LATEST_NS)
     }
 
     /// A faster conversion for at most `num` time stamps that follow `ticks`; `None` where it might saturate, or a tick is a
     /// nanosecond or more.
     #[must_use]
     pub fn from(&self, ticks: u64, num: usize) -> Option<Steps> {
-        const FAR: i64 = 1 << 61;
+        const FAR: i64 = 1 << 60;
         let away = ticks.wrapping_sub(self.base) as i64;
-        let is_near = (-FAR..FAR).contains(&away) && (-FAR..FAR).contains(&self.base_ns) && num < 1 << 28;
+        let is_near = (-FAR..FAR).contains(&away) && (-FAR..2 * FAR).contains(&self.base_ns) && num < 1 << 28;
         let position = i128::from(away).wrapping_mul(i128::from(self.fraction));
         (is_near && self.whole == 0).then_some(Steps {
             position,
