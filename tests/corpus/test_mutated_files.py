@@ -1,5 +1,5 @@
 """Copies of recordings with a few changed bytes are decoded as LLVM's and GNU's readers decode them, where these do not
-refuse them or crash.
+refuse them or crash; after a repair they accept each.
 
 The bytes are chosen with the seed of property tests, `pytest --hypothesis-seed=N`; PERFUSE_MUTATIONS is their number.
 """
@@ -22,7 +22,10 @@ from perfuse import xray as xray_log
 
 LOGS = ["fdr/small-v5", "fdr/typed-v5", "fdr/wrap-v5", "fdr/lz4-small-v5", "fdr-old/small_nc-v3", "fdr-old/small_nc-v4"]
 PROGRAMS = ["small_O0.elf", "small_fp.elf", "small_nopie.elf", "small_omitfp.elf", "exc_omitfp.elf", "nest.so"]
+PERF_DATA = Path(__file__).parents[2] / "crates" / "formats" / "perf_data" / "src" / "testdata"
+RECORDINGS = ["fork.perf.data", "switches.perf.data", "group.perf.data"]
 XRAY_HEADER_BYTES = 32
+PERF_HEADER_BYTES = 104
 SFRAME_MAGIC_BYTES = 4
 
 EVENT = re.compile(rb"cpu: \d+, thread: -?\d+, process: -?\d+, kind: [a-z]+-event, tsc: \d+")
@@ -100,6 +103,68 @@ def test_sframe_sections_are_decoded_as_readelf_does(
         else:
             assert any(one.severity == "error" for one in perfuse.open(program).check()), kept(program)
     assert num_same > num_mutations() // 8
+
+
+def repaired(source: Path, folder: Path) -> Path | None:
+    """The file after a repair; None where it cannot be read."""
+    out = folder / "repaired"
+    out.unlink(missing_ok=True)
+    try:
+        perfuse.repair(source, out)
+    except perfuse.UnreadableInput:
+        return None
+    return out
+
+
+def test_llvm_xray_accepts_repaired_logs(
+    xray_corpus: Path, llvm_xray: str, tmp_path: Path, numbers: random.Random
+) -> None:
+    log = tmp_path / "log.xray"
+    num_accepted = 0
+    for _ in range(num_mutations()):
+        data = (xray_corpus / f"{numbers.choice(LOGS)}.xray").read_bytes()
+        log.write_bytes(mutated(data, XRAY_HEADER_BYTES, len(data), numbers))
+        out = repaired(log, tmp_path)
+        if out is not None:
+            done = subprocess.run([llvm_xray, "fdr-dump", "--verify", out], capture_output=True, check=False)
+            assert done.returncode == 0, (kept(log), done.stderr)
+            num_accepted += 1
+    assert num_accepted > num_mutations() // 2
+
+
+def test_readelf_accepts_repaired_sections(sframe_corpus: Path, tmp_path: Path, numbers: random.Random) -> None:
+    readelf = shutil.which("readelf")
+    if readelf is None:
+        pytest.skip("no readelf")
+    program = tmp_path / "program.elf"
+    num_accepted = 0
+    for _ in range(num_mutations()):
+        source = sframe_corpus / "v1" / "x86_64" / numbers.choice(PROGRAMS)
+        begin, size = section(source)
+        program.write_bytes(mutated(source.read_bytes(), begin + SFRAME_MAGIC_BYTES, begin + size, numbers))
+        out = repaired(program, tmp_path)
+        if out is not None:
+            done = subprocess.run([readelf, "--sframe", out], capture_output=True, check=False, timeout=60)
+            assert (done.returncode, done.stderr) == (0, b""), (kept(program), done.stderr)
+            num_accepted += 1
+    assert num_accepted > num_mutations() // 2
+
+
+def test_perf_accepts_repaired_recordings(tmp_path: Path, numbers: random.Random) -> None:
+    perf = shutil.which("perf")
+    if perf is None:
+        pytest.skip("no perf")
+    recording = tmp_path / "perf.data"
+    num_accepted = 0
+    for _ in range(num_mutations()):
+        data = (PERF_DATA / numbers.choice(RECORDINGS)).read_bytes()
+        recording.write_bytes(mutated(data, PERF_HEADER_BYTES, len(data), numbers))
+        out = repaired(recording, tmp_path)
+        if out is not None:
+            done = subprocess.run([perf, "script", "-D", "-i", out], capture_output=True, check=False, timeout=60)
+            assert done.returncode == 0, (kept(recording), done.stderr)
+            num_accepted += 1
+    assert num_accepted > num_mutations() // 2
 
 
 def readelf_text(program: Path) -> Iterator[bytes]:

@@ -11,6 +11,7 @@ use super::consts::RecordType;
 use super::perf_data::PerfData;
 use super::rules::{
     BAD_BODY, BAD_COMPRESSION, BAD_SIZE, LATE_RECORDS, SECTION_OUTSIDE, TRAILING, TRUNCATED, UNFINISHED,
+    UNKNOWN_EVENT,
 };
 use super::writer::{InjectError, not_copied_because, write_readable};
 use perfuse_recording::{Change, Repaired};
@@ -56,6 +57,8 @@ fn change(found: &Diagnostic) -> Option<Change> {
         "the header has only what is in the file"
     } else if rule == &TRAILING {
         "the bytes after the last section were left out"
+    } else if rule == &UNKNOWN_EVENT && found.field == "entries" {
+        "the record was left out"
     } else {
         return None;
     };

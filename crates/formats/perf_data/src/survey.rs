@@ -14,6 +14,7 @@ use super::record::{RawEvent, RecordsEnd};
 use super::records::MappingRecord;
 use super::rounds::{Rounds, SampleTimes, TimedRecord};
 use super::rules::*;
+use super::view_bodies::unknown_id;
 use perfuse_recording::Position;
 
 /// Index of the pid namespace among the entries of a NAMESPACES record.
@@ -262,6 +263,13 @@ fn check_record(file: &RecordFile, record: &RawEvent<'_>, sink: &mut Diagnostics
         RecordType::SAMPLE => {
             if let Some((_, false)) = file.attributes.find(kind, record.body, file.endian) {
                 sink.push(&UNKNOWN_EVENT, offset, index, "id", || "no attribute has this event id".into());
+            }
+        }
+        RecordType::ID_INDEX => {
+            if let Some(id) = unknown_id(file, record) {
+                sink.push(&UNKNOWN_EVENT, offset, index, "entries", || {
+                    format!("no attribute has event id {id}").into()
+                });
             }
         }
         _ if kind.known_name().is_none() => {

@@ -2,9 +2,12 @@
 
 use perfuse_wire::{Cursor, ParseError, Value};
 
+use super::consts::RecordType;
 use super::feature_values::{BPF_METADATA_ENTRY_BYTES, bpf_metadata_entry};
 use super::features::text;
-use super::layout::{CallchainDeferred, CpuMap, EventUpdate, IdIndex};
+use super::layout::{CallchainDeferred, CpuMap, EventHeader, EventUpdate, IdIndex};
+use super::reader::RecordFile;
+use super::record::RawEvent;
 use super::sample::EventWords;
 
 /// Names and values of fields.
@@ -95,6 +98,23 @@ pub fn id_index<'a>(cursor: &mut Cursor<'a>, fields: &mut ViewFields<'a>) -> Res
     }
     fields.push(("entries", Value::Entries(rows)));
     Ok(())
+}
+
+/// The first id in a record of event ids that no attribute has.
+pub fn unknown_id(file: &RecordFile, record: &RawEvent<'_>) -> Option<u64> {
+    if record.record_type != RecordType::ID_INDEX {
+        return None;
+    }
+    let mut cursor = Cursor::new(record.body, record.offset.saturating_add(EventHeader::SIZE), file.endian);
+    let IdIndex { nr } = IdIndex::read(&mut cursor).ok()?;
+    for _ in 0..nr {
+        let id = cursor.u64("id").ok()?;
+        cursor.bytes(24, "entries").ok()?;
+        if file.attributes.index_of(id).is_none() {
+            return Some(id);
+        }
+    }
+    None
 }
 
 /// The user part of earlier call chains.

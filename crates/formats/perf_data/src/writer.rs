@@ -20,6 +20,7 @@ use super::perf_file::PerfFile;
 use super::reader::Releaser;
 use super::record::RawEvent;
 use super::records::MappingRecord;
+use super::view_bodies::unknown_id;
 use perfuse_recording::Position;
 
 /// A mapping of a file with code into a process.
@@ -110,7 +111,7 @@ pub fn inject<W: Write + Seek>(
     write(perf, mmaps, build_ids, |_, _| true, out)
 }
 
-/// Writes a recording without the records whose fields cannot be read.
+/// Writes a recording without the records whose fields cannot be read, or that perf refuses.
 ///
 /// # Errors
 /// As [`inject`].
@@ -118,10 +119,11 @@ pub fn write_readable<W: Write + Seek>(perf: &PerfData, out: &mut W) -> Result<I
     write(perf, &[], &[], is_readable, out)
 }
 
-/// Whether all fields of a record can be read.
+/// Whether all fields of a record can be read, and it has no ids of other events.
 fn is_readable(file: &PerfFile, record: &RawEvent<'_>) -> bool {
-    record.record_type.known_name().is_none()
-        || file.body_error(record).is_none_or(|error| error.kind == ErrorKind::NoTerminator)
+    let can_be_read = record.record_type.known_name().is_none()
+        || file.body_error(record).is_none_or(|error| error.kind == ErrorKind::NoTerminator);
+    can_be_read && unknown_id(file, record).is_none()
 }
 
 /// Which records of a recording are written.

@@ -94,8 +94,11 @@ RULES: dict[str, Explanation] = {
         action="Record again, or without -z.",
     ),
     "PD013": Explanation(
-        title="a sample's event id belongs to no attribute",
-        meaning="It was decoded and named as a sample of the first event.",
+        title="an event id belongs to no attribute",
+        meaning=(
+            "A sample with it was decoded and named as a sample of the first event. perf refuses a file whose index of "
+            "ids has one; `perfuse repair` leaves the index out."
+        ),
         action="The id lists of the file are damaged, or two recordings were joined by hand.",
     ),
     "PD014": Explanation(

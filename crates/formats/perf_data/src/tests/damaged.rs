@@ -121,6 +121,26 @@ fn records_that_cannot_be_read_are_left_out() {
     assert!(repaired(&once) == (once, Vec::new()));
 }
 
+#[test]
+fn an_index_with_an_id_of_no_event_is_left_out() {
+    let mut bytes = recording(0);
+    let indices = |bytes: &[u8]| {
+        let counts = open_bytes(bytes.to_vec()).summary().counts;
+        counts.iter().find(|(name, _)| name == "PERF_RECORD_ID_INDEX").map_or(0, |(_, num)| *num)
+    };
+    assert_eq!(indices(&bytes), 1);
+    let perf = open_bytes(bytes.clone());
+    let mut at = Position::default();
+    let found =
+        std::iter::from_fn(|| perf.next_record(&mut at)).find(|view| view.name == "PERF_RECORD_ID_INDEX");
+    // A header and the number of entries precede the first id.
+    bytes[found.map(|view| view.offset as usize).unwrap() + 16] ^= 0x55;
+    let (once, changes) = repaired(&bytes);
+    assert_eq!(changes, ["PD013"]);
+    assert_eq!(indices(&once), 0);
+    assert!(repaired(&once) == (once, Vec::new()));
+}
+
 fn recording(index: usize) -> Vec<u8> {
     let name = RECORDINGS[index];
     std::fs::read(testdata(&format!("{name}.perf.data"))).unwrap()
