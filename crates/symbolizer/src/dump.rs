@@ -286,7 +286,7 @@ impl GrowingDump {
             num_code: index.codes.len() as u64,
             read_bytes: self.index.offset(),
             num_damaged: index.lost.len() as u64,
-            is_closed: index.counts.iter().any(|count| closes(count)),
+            is_closed: index.counts.iter().any(closes),
         })
     }
 

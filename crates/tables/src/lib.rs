@@ -27,9 +27,11 @@ pub use family::{
     wake_ups,
 };
 pub use identities::{Identities, Offsets};
+pub use perfuse_addresses::unwinding::{
+    Base, CodeUnwinding, Expression, FrameRecovery, Recover, Recovery, UserStack,
+};
 pub use schema::{ColumnSpec, TableSpec};
 pub use sums::{AllocationGroup, AllocationSum, SnapshotSum};
-pub use perfuse_addresses::unwinding::{Base, CodeUnwinding, Expression, FrameRecovery, Recover, Recovery, UserStack};
 
 /// Every common table, in the order of the documentation.
 pub static TABLES: &[&TableSpec] = &[
