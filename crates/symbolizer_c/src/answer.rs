@@ -6,7 +6,7 @@ use std::ptr;
 use perfuse_symbolizer::{Code, CodeFrame, CodeKind};
 
 use crate::handle;
-use crate::status::{Failure, perfuse_status, run};
+use crate::status::{perfuse_status, run};
 
 /// Memory for the answer of a look-up, which can be used for any number of look-ups, by one thread at a time.
 #[allow(non_camel_case_types)]
@@ -176,15 +176,13 @@ pub unsafe extern "C" fn perfuse_answer_frames(
     let mut frames = ptr::null();
     run(|| {
         // SAFETY: as the documentation asks.
-        let answer = unsafe { handle::get(answer) }.map_err(|error| {
-            // SAFETY: as the documentation asks.
-            let _ = unsafe { handle::put(num_frames, 0) };
-            error
-        })?;
+        unsafe { handle::put(num_frames, 0) }?;
+        // SAFETY: as the documentation asks.
+        let answer = unsafe { handle::get(answer) }?;
         // SAFETY: as the documentation asks.
         unsafe { handle::put(num_frames, answer.frames.len()) }?;
         frames = answer.frames.as_ptr();
-        Ok::<(), Failure>(())
+        Ok(())
     });
     frames
 }
