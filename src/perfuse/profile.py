@@ -514,13 +514,10 @@ class Profile(SavableProfile, Viewable):
                 [(d.path, d.code, d.message, d.offset, d.record_index, d.field, d.count) for d in self.diagnostics],
                 [r.path for r in self.recordings],
             )
-        stream = self._stream(name)
+        stream = self._fusion.table(name)
         if stream is None:
             raise KeyError(name)
         return stream
-
-    def _stream(self, name: str) -> "ArrowStream | None":
-        return self._fusion.table(name)
 
     @cached_property
     def _filtered_stacks(self) -> FilteredStacks:
@@ -581,10 +578,6 @@ class Profile(SavableProfile, Viewable):
         self._fusion = cast("_core.Profile", closed)
         for recording in self._owned:
             recording.close()
-
-    @property
-    def _is_closed(self) -> bool:
-        return isinstance(self._fusion, ClosedObject)
 
     def __enter__(self) -> Self:
         return self

@@ -18,7 +18,7 @@ use perfuse_tables::{
 
 use crate::profile::{Profile, ProfileOptions};
 use crate::recordings::ProfileInput;
-use crate::saved_tables::SavedTables;
+use crate::saved_tables::{SavedTables, callers_first};
 use crate::table_stream::TableStream;
 
 /// Rows of tables `frames`, `stacks`, `samples`, `functions` and `modules` that the join made.
@@ -87,16 +87,6 @@ fn counts_up(batch: &RecordBatch, column: &'static str, first: u32) -> bool {
 fn are_below(batch: &RecordBatch, column: &'static str, limit: u32) -> bool {
     let Ok(keys) = numbers::<UInt32Type>(batch, column) else { return false };
     (0..keys.len()).filter_map(|row| nullable(keys, row)).all(|key| key < limit)
-}
-
-/// Whether each row of `stacks` follows that of its caller, so that no stack contains itself.
-pub(crate) fn callers_first(batch: &RecordBatch) -> bool {
-    let (Ok(parents), Ok(keys)) =
-        (numbers::<UInt32Type>(batch, "parent_stack_id"), numbers::<UInt32Type>(batch, "stack_id"))
-    else {
-        return false;
-    };
-    (0..keys.len()).all(|row| nullable(parents, row).is_none_or(|parent| parent < keys.value(row)))
 }
 
 fn end(first: u32, batch: &RecordBatch) -> u32 {

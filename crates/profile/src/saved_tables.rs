@@ -3,13 +3,24 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use arrow_array::types::UInt32Type;
 use perfuse_formats::Recording;
 use perfuse_formats::saved::SavedProfile;
 use perfuse_formats::saved::parquet_file::{BATCH_ROWS, TableError};
+use perfuse_tables::access::{nullable, numbers};
 
 use crate::inputs::Unreadable;
-use crate::saved::callers_first;
 use crate::table_stream::{StreamError, TableStream};
+
+/// Whether each row of `stacks` follows that of its caller, so that no stack contains itself.
+pub(crate) fn callers_first(batch: &RecordBatch) -> bool {
+    let (Ok(parents), Ok(keys)) =
+        (numbers::<UInt32Type>(batch, "parent_stack_id"), numbers::<UInt32Type>(batch, "stack_id"))
+    else {
+        return false;
+    };
+    (0..keys.len()).all(|row| nullable(parents, row).is_none_or(|parent| parent < keys.value(row)))
+}
 
 /// The tables of a profile that was saved.
 pub(crate) struct SavedTables {

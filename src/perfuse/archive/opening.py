@@ -199,8 +199,9 @@ class SavedProfile(Profile):
             tables.refuse("code_objects", self._require_all_code, whole_only=True)
         return tables
 
-    def _stream(self, name: str) -> "ArrowStream | None":
-        return self.contents.table(name)
+    def _build(self, name: str) -> "ArrowStream":
+        is_filtered = self.stack_filter or (name == "samples" and self.selection.condition is not None)
+        return super()._build(name) if is_filtered or name == "diagnostics" else self.contents.table(name)
 
     @property
     def images(self) -> "CodeImages":

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfuse import _core
 from perfuse.archive.contents import CodeChoice, LineChoice, NativeCode, SourceChoice
+from perfuse.table import ClosedObject
 
 if TYPE_CHECKING:
     from perfuse.archive.writing import SavedFile
@@ -45,6 +46,10 @@ class SavableProfile:
 
         whole: Any = self
         return save(whole, path, Options(code, sources, lines, inputs), progress)
+
+    @property
+    def _is_closed(self) -> bool:
+        return isinstance(self._fusion, ClosedObject)
 
     @property
     def saved_path(self) -> str | None:

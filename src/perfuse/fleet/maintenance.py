@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from perfuse.fleet.layout import DICTIONARIES, OF_RECORDINGS, TABLES
-from perfuse.fleet.packs import delete_unnamed
+from perfuse.fleet.packs import delete_packs
 from perfuse.fleet.status import unnamed_attempts
 from perfuse.fleet.store import DatasetError, first_line, writer_properties
 
@@ -115,7 +115,9 @@ def _clean(fleet: Fleet, older_than_hours: float, keep_files: bool) -> Cleaned:
                 retention_hours=int(older_than_hours), dry_run=False, enforce_retention_duration=False, full=True
             )
             found.deleted_files += len(deleted)
-        found.deleted_packs = delete_unnamed(fleet, limit)
+        fleet.refresh()
+        named = {name for (name,) in fleet.head.rows("SELECT pack FROM recordings WHERE pack IS NOT NULL")}
+        found.deleted_packs = delete_packs(fleet.store, named, limit)
     fleet.refresh()
     return found
 

@@ -15,7 +15,6 @@ from perfuse.errors import UnreadableInput
 from perfuse.temporary import temporary_directory
 
 if TYPE_CHECKING:
-    from perfuse.fleet.dataset import Fleet
     from perfuse.fleet.store import Store
     from perfuse.profile import Profile
 
@@ -86,19 +85,18 @@ def pack_path(store: Store, name: str, directory: Path) -> Path:
     return target
 
 
-def delete_unnamed(fleet: Fleet, limit: datetime) -> int:
-    """Deletes saved profiles that no recording names and that were begun before a time. Returns their number."""
-    named = {name for (name,) in fleet.head.rows("SELECT pack FROM recordings WHERE pack IS NOT NULL")}
-    found = [name for name in _names(fleet.store) if name not in named and _began_before(name, limit)]
-    if fleet.store.is_remote:
+def delete_packs(store: Store, keep: set[str], limit: datetime) -> int:
+    """Deletes saved profiles but those to keep, and but those that were begun after a time. Returns their number."""
+    found = [name for name in _names(store) if name not in keep and _began_before(name, limit)]
+    if store.is_remote:
         from perfuse.fleet.remote import delete
 
-        delete([f"{fleet.store.uri}/{name}" for name in found], fleet.store.options)
+        delete([f"{store.uri}/{name}" for name in found], store.options)
     else:
         for name in found:
-            (fleet.store.folder / name).unlink(missing_ok=True)
+            (store.folder / name).unlink(missing_ok=True)
             with suppress(OSError):
-                (fleet.store.folder / name).parent.rmdir()
+                (store.folder / name).parent.rmdir()
     return len(found)
 
 
