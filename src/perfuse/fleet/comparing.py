@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from perfuse.fleet.dataset import Fleet
 
 MOST_RUNS = 100
-"""Recordings of a side that are compared: the most recent ones. More would not make a verdict clearer."""
+"""Recordings of a side, or of a build, that are compared: the most recent ones. More make no verdict clearer."""
 
 LEVEL = 0.05
 MIN_CHANGE = 0.02
@@ -263,7 +263,7 @@ def steps_since(
 ) -> Steps:
     """The functions whose share changed at a build after `since`, each with the first build that has the change.
 
-    Builds are in the order of their first recordings. For each function and each boundary between builds, all
+    Builds are in the order of their first recordings; of each, at most the `MOST_RUNS` most recent count. For each function and each boundary between builds, all
     recordings before are compared with all after; the clearest boundary counts, and its probability is multiplied by
     the number of boundaries: of 100 questions about equal builds at most 5 name any.
 
@@ -276,6 +276,7 @@ def steps_since(
         f"""WITH r AS (SELECT *, {column} AS value FROM ({which.query}))
         SELECT r.value, r.recording_id, e.weight FROM r JOIN event_totals AS e USING (recording_id)
         WHERE e.event = ? AND r.value IS NOT NULL AND e.weight > 0
+        QUALIFY row_number() OVER (PARTITION BY r.value ORDER BY r.start_ns DESC, r.recording_id) <= {MOST_RUNS}
         ORDER BY min(r.start_ns) OVER (PARTITION BY r.value), r.value, r.start_ns, r.recording_id""",
         [*names, *which.parameters, selected.name],
     )
