@@ -263,9 +263,10 @@ def steps_since(
 ) -> Steps:
     """The functions whose share changed at a build after `since`, each with the first build that has the change.
 
-    Builds are in the order of their first recordings; of each, at most the `MOST_RUNS` most recent count. For each function and each boundary between builds, all
-    recordings before are compared with all after; the clearest boundary counts, and its probability is multiplied by
-    the number of boundaries: of 100 questions about equal builds at most 5 name any.
+    Builds are in the order of their first recordings; of each, at most the `MOST_RUNS` most recent count. For each
+    function and each boundary between builds, all recordings before are compared with all after; the clearest
+    boundary counts, and its probability is multiplied by the number of boundaries: of 100 questions about equal
+    builds at most 5 name any.
 
     Raises:
         UsageError: There is no such build, or none after it.
