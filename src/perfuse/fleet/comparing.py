@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from perfuse.fleet.dataset import Fleet
 
 MOST_RUNS = 100
-"""Recordings of a side, or of a build, that are compared: the most recent ones. More make no verdict clearer."""
+"""Recordings of a side that are compared: the most recent ones. More would not make a verdict clearer."""
+
+LEAST_RUNS = 20
+"""Recordings of a build that are compared, the most recent ones, where there are many builds."""
 
 LEVEL = 0.05
 MIN_CHANGE = 0.02
@@ -263,10 +266,10 @@ def steps_since(
 ) -> Steps:
     """The functions whose share changed at a build after `since`, each with the first build that has the change.
 
-    Builds are in the order of their first recordings; of each, at most the `MOST_RUNS` most recent count. For each
-    function and each boundary between builds, all recordings before are compared with all after; the clearest
-    boundary counts, and its probability is multiplied by the number of boundaries: of 100 questions about equal
-    builds at most 5 name any.
+    Builds are in the order of their first recordings; of each, the most recent ones count: 200 of all builds,
+    and at least 20 of a build. For each function and each boundary between builds, all recordings before are compared
+    with all after; the clearest boundary counts, and its probability is multiplied by the number of boundaries: of 100
+    questions about equal builds at most 5 name any.
 
     Raises:
         UsageError: There is no such build, or none after it.
@@ -277,7 +280,8 @@ def steps_since(
         f"""WITH r AS (SELECT *, {column} AS value FROM ({which.query}))
         SELECT r.value, r.recording_id, e.weight FROM r JOIN event_totals AS e USING (recording_id)
         WHERE e.event = ? AND r.value IS NOT NULL AND e.weight > 0
-        QUALIFY row_number() OVER (PARTITION BY r.value ORDER BY r.start_ns DESC, r.recording_id) <= {MOST_RUNS}
+        QUALIFY row_number() OVER (PARTITION BY r.value ORDER BY r.start_ns DESC, r.recording_id) 
+            <= (SELECT greatest({LEAST_RUNS}, {2 * MOST_RUNS} // greatest(count(DISTINCT value), 1)) FROM r)
         ORDER BY min(r.start_ns) OVER (PARTITION BY r.value), r.value, r.start_ns, r.recording_id""",
         [*names, *which.parameters, selected.name],
     )
@@ -350,9 +354,9 @@ def _share_rows(
     shares: dict[bytes, list[float]] = {}
     samples: dict[bytes, int] = {}
     rows = fleet.only(which).rows(
-        f"""SELECT t.function_hash, t.recording_id, t.self, t.self_samples FROM function_totals AS t
-        SEMI JOIN ({which.query}) AS r USING (recording_id) WHERE t.event = ? AND t.self > 0""",
-        [*which.parameters, event.name],
+        """SELECT t.function_hash, t.recording_id, t.self, t.self_samples FROM function_totals AS t
+        SEMI JOIN (SELECT unnest(?) AS recording_id) AS r USING (recording_id) WHERE t.event = ? AND t.self > 0""",
+        [list(place), event.name],
     )
     for own, recording, weight, count in rows:
         at = place.get(recording)
