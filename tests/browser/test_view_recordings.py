@@ -121,3 +121,21 @@ def test_tables_are_sorted_with_the_keyboard(view):
     viewed.settled("functions")
     page.locator('table[aria-label="Functions"] th[aria-sort=descending]', has_text="Total").wait_for()
     assert viewed.rows("Functions")[0][-1] == reported(POSTCARDS)["top_total"][0]["name"]
+
+
+def test_lengths_of_the_calls_of_one_function(view):
+    viewed = view(SERVER)
+    section = viewed.show("heat", heat="latency")
+    page = viewed.page
+    kinds = section.locator("select").first.locator("option").all_inner_texts()
+    assert kinds == ["offset in the second", "thread", "process", "length of calls"]
+    function = max(reported(SERVER)["functions"], key=lambda row: row["num_calls"])["name"]
+    field = section.locator("input[type=search]")
+    field.fill(function)
+    field.press("Enter")
+    expect(section.locator(".bar output")).to_have_text(f"calls of {function}")
+    field = section.locator("input[type=search]")
+    field.fill("no_such_function")
+    field.press("Enter")
+    page.locator("#view-heat [role=alert]").wait_for()
+    expect(section.locator(".bar output")).to_have_text(f"calls of {function}")

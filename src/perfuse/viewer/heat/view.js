@@ -73,11 +73,13 @@ export class HeatView {
     const { from, to, ...selection } = filtered ? this.app.selection() : this.app.unfiltered();
     const key = JSON.stringify([kind, column, selection, state.function]);
     if (key !== this.shown) {
-      if (this.app.overview.has.timeline) await this.app.timeline();
-      const symbol = kind === "latency" ? await this.symbolOf(state.function) : undefined;
+      this.tracks = this.app.overview.has.timeline ? (await this.app.timeline()).tracks : [];
+      const of = kind === "latency" ? await this.symbolOf(state.function) : undefined;
+      const symbol = of?.symbol;
       const answer = await this.app.server.columns("heat", { kind, column_ns: column, rows, ...selection, symbol }, { latest: "heat" });
       this.heat = kind === "seconds" ? answer : cropped(answer, kind === "latency");
       this.shown = key;
+      this.of = of?.name;
       this.kind = kind;
       this.most = answer.columns.cells.reduce((most, value) => Math.max(most, value), 0) || 1;
       this.showControls(kind, column);
@@ -92,27 +94,45 @@ export class HeatView {
     return !this.app.overview.has.samples;
   }
 
+  /** Whether there is something to show: calls have lengths, samples have origins, tiers, and processors where these were recorded. */
+  hasKind(kind) {
+    const { overview, state } = this.app;
+    if (kind === "latency") return overview.has.calls;
+    if (kind === "processors") return overview.has.samples && this.tracks.some((track) => track.kind === "cpu");
+    if (kind === "origins") return overview.has.samples && !state.filters?.length;
+    return kind !== "tiers" || overview.has.samples;
+  }
+
   async symbolOf(name) {
     if (name === undefined) return undefined;
     const { symbols } = await this.app.server.json("find", { q: name, limit: 50 });
-    return (symbols.find((symbol) => symbol.name === name) ?? symbols[0])?.symbol;
+    const found = symbols.find((symbol) => symbol.name === name) ?? symbols[0];
+    if (!found) throw Object.assign(new Error(`No call of a function with ${name} in its name was recorded.`), { code: "no_function" });
+    return found;
   }
 
   showControls(kind, column) {
     const { app } = this;
-    const kinds = KINDS.filter(([key]) => (key !== "latency" || app.overview.has.calls) && (key !== "origins" || !app.state.filters?.length));
+    const kinds = KINDS.filter(([key]) => this.hasKind(key));
     const lengths = [...new Set([column, ...[1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 6e10].filter((length) => app.span / length <= MOST_COLUMNS && app.span / length >= 4)])].sort((a, b) => a - b);
     this.bar.replaceChildren(
       choice("Rows", kinds, kind, (heat) => app.change({ heat, column: null })),
       choice("Columns", lengths.map((length) => [String(length), lengthText(length)]), String(column), (value) => app.change({ column: value })),
+      kind === "latency" ? this.functionInput() : "",
       h("button", { onclick: () => app.change({ tab: "flame" }), title: "Flame graph of the selection (Enter)" }, "Flame graph"),
-      h("output.where", {}, kind === "latency" ? `calls of ${app.state.function ?? "all functions"}` : `${weightText(this.heat.total ?? 0, this.heat.unit)} in all`),
+      h("output.where", {}, kind === "latency" ? `calls of ${this.of === undefined ? "all functions" : visible(this.of)}` : `${weightText(this.heat.total ?? 0, this.heat.unit)} in all`),
     );
     const colours = ramp(this.palette.isDark);
     const bar = h("span.ramp-bar");
     bar.style.background = `linear-gradient(to right, ${colours.filter((_, at) => at % 7 === 0).join(", ")})`;
     this.legend.replaceChildren("0 ", bar, ` ${weightText(this.most, this.heat.unit)} a cell${this.isLogarithmic ? ", logarithmic" : ""}`);
     this.legend.ariaLabel = `Colours from 0 to ${weightText(this.most, this.heat.unit)} a cell`;
+  }
+
+  /** Which function's calls the map is of; empty is all. */
+  functionInput() {
+    const { app } = this;
+    return h("input", { type: "search", value: app.state.function ?? "", placeholder: "all functions", "aria-label": "Calls of this function", spellcheck: false, autocomplete: "off", onchange: ({ target }) => app.change({ function: target.value || null }) });
   }
 
   showTable() {
