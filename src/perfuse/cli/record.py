@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 TEXT_LIMIT = 10
 MOST_HZ = 100_000
 MOST_LABEL = 28
+MOST_PIDS = 5
 
 
 class Frequency(click.ParamType[Any]):
@@ -214,14 +215,26 @@ def _finish(console: Console, run: RecordedRun, *, no_report: bool, target: Path
         worst = exit_codes.UNREADABLE
     elif not no_report:
         worst = _print_report(console, run)
-    for process in run.processes:
-        if process.advice:
-            console.note(f"process {process.pid} ({process.name}): {process.advice}")
+    for line in _advice(run):
+        console.note(line)
     shown = _shown(run.directory)
     console.note(
         f"wrote {shown} ({_contents(run)})", f"perfuse flame {shown} -o flame.html, perfuse report {shown} --tree"
     )
     return run, run.exit_code or worst
+
+
+def _advice(run: RecordedRun) -> Iterator[str]:
+    """Why processes have no names; those with the same reason are one line."""
+    of: dict[str, list[Any]] = {}
+    for process in run.processes:
+        if process.advice:
+            of.setdefault(process.advice, []).append(process)
+    for advice, processes in of.items():
+        names = ", ".join(dict.fromkeys(str(process.name) for process in processes))
+        pids = ", ".join(str(process.pid) for process in processes[:MOST_PIDS])
+        more = f" and {len(processes) - MOST_PIDS} more" if len(processes) > MOST_PIDS else ""
+        yield f"{'process' if len(processes) == 1 else 'processes'} {pids}{more} ({names}): {advice}"
 
 
 def _print_report(console: Console, run: RecordedRun) -> int:
