@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +15,7 @@ from perfuse.exporters.filtered import of_function
 from perfuse.exporters.registry import target_named
 from perfuse.profile import Profile
 
-from .command import json_of
+from .command import command_line, json_of
 from .kinds import Kind
 from .outside import Call, call_log
 
@@ -134,3 +136,16 @@ def test_a_function_of_a_trace_has_callers_and_callees(kind: Kind, profile: Prof
         words = (f"--{which}", f"name:{name}", "--event", "wall-time", "--depth", "2", "--limit", "0")
         alone = json_of("report", *kind.paths, *kind.map_options, *words)
         assert views[name][which] == alone["views"][0][which]
+
+
+def test_a_report_of_a_part_of_the_time() -> None:
+    """Calls that are open at both ends of it have no event within it; instants are those within it."""
+    example = Path(__file__).parents[2] / "examples" / "xray_server"
+    (log,) = example.glob("xray-log.*")
+    text = command_line("report", log, "--map", example / "server.o", "--between", "parse..render")
+    threads = text.partition("Threads  ")[2].partition("\n\n")[0]
+    shares = [float(share) for share in re.findall(r"(\d+\.\d)%", threads)]
+    assert len(shares) == 4
+    assert max(shares) == 100.0
+    # The program writes an event for each of its 180 requests, and few are begun before the first page is rendered.
+    assert re.search(r"^ +2  custom event$", text, re.MULTILINE)
