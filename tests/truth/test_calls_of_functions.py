@@ -59,8 +59,8 @@ def calls_by_caller(tree: StackTree) -> tuple[int, Counter[str]]:
 
 
 @pytest.mark.truth(
-    recording=["xray_fdr", "xray_basic", "xray_shared_objects", "perf_xray"],
-    path="report:callers",
+    recording=["xray_fdr", "xray_basic", "xray_shared_objects"],
+    path="report:stacks",
     source="entries of the log by function and caller",
 )
 def test_callers_have_the_calls_that_they_make(kind: Kind, profile: Profile) -> None:
@@ -124,8 +124,8 @@ def test_timelines_of_a_function(kind: Kind, profile: Profile) -> None:
 
 
 @pytest.mark.truth(
-    recording=["xray_fdr", "xray_basic", "xray_shared_objects", "perf_xray"],
-    path="report:function",
+    recording=["xray_fdr", "xray_basic", "xray_shared_objects"],
+    path="report:calls",
     source="the views of the same functions by callers",
 )
 def test_a_function_of_a_trace_has_callers_and_callees(kind: Kind, profile: Profile) -> None:

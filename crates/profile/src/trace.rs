@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
+use perfuse_engine::calls::CallsWithin;
 use perfuse_formats::{Placement, TableRequest};
 use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use perfuse_tables::{Choices, ExceptionEvent, instants};
 use perfuse_writers::{Batches, Error, Tables, Tracks};
+use rustc_hash::FxHashSet;
 
 use crate::prefetch::Prefetch;
 use crate::profile::Profile;
@@ -48,16 +50,23 @@ fn throws(exceptions: &RecordBatch) -> Result<RecordBatch, ColumnError> {
 }
 
 impl Profile {
-    /// Calls `consume` with the tables that timelines are written from. Thrown exceptions are instants.
+    /// Calls `consume` with the tables that timelines are written from. Thrown exceptions are instants. With `within`, calls
+    /// are those of these functions, by their keys, and those that were made within them.
     ///
     /// # Errors
     /// Those of `consume`, and when a recording's table is not as declared.
     pub fn with_trace_tables<T>(
         &self,
         functions: &[RecordBatch],
+        within: Option<&Arc<FxHashSet<u32>>>,
         consume: impl FnOnce(Tables<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let (call_events, recorded) = (repeatable(self, "call_events"), repeatable(self, "instants"));
+        let (all_events, recorded) = (repeatable(self, "call_events"), repeatable(self, "instants"));
+        let call_events = || -> Batches {
+            let Some(functions) = within else { return all_events() };
+            let mut calls = CallsWithin::new(Arc::clone(functions));
+            Box::new(all_events().map(move |batch| calls.rows(&batch).unwrap_or_else(|_| batch.slice(0, 0))))
+        };
         let exceptions = self.collect("exceptions", &TableRequest::default());
         let throws: Vec<_> = exceptions.iter().map(throws).collect::<Result<_, _>>()?;
         let instants = || -> Batches { Box::new(recorded().chain(throws.clone())) };

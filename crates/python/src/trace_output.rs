@@ -5,6 +5,7 @@ use std::sync::Arc;
 use perfuse_engine::calls::Selection;
 use perfuse_writers::{Error, Trace, TraceSurvey, Tracks, chrome, perfetto, speedscope};
 use pyo3::prelude::*;
+use rustc_hash::FxHashSet;
 
 use crate::calls::selection;
 use crate::inputs::{Inputs, ReadInputs};
@@ -18,32 +19,36 @@ pub struct CallTrace {
     profile: Arc<perfuse_profile::Profile>,
     inputs: Inputs,
     selection: Selection,
+    within: Option<Arc<FxHashSet<u32>>>,
     survey: TraceSurvey,
     tracks: Tracks,
 }
 
 #[pymethods]
 impl CallTrace {
+    /// With `functions`, calls are those of these functions, by their keys, and those that were made within them.
     #[new]
-    #[pyo3(signature = (profile, *, threads=None, time_ns=None, progress=None))]
+    #[pyo3(signature = (profile, *, threads=None, time_ns=None, functions=None, progress=None))]
     fn new(
         py: Python<'_>,
         profile: &PyProfile,
         threads: Option<Vec<u32>>,
         time_ns: Option<(i64, i64)>,
+        functions: Option<Vec<u32>>,
         progress: Progress,
     ) -> PyResult<Self> {
+        let within = functions.map(|keys| Arc::new(keys.into_iter().collect::<FxHashSet<u32>>()));
         let selection = selection(threads, time_ns);
         let PyProfile { inner: profile, inputs } = profile.clone();
         let mut waiting = WaitingPython::new(progress, None);
         let surveyed = inputs.read(py, || -> Result<_, Error> {
-            let survey = profile.with_trace_tables(&[], |tables| {
+            let survey = profile.with_trace_tables(&[], within.as_ref(), |tables| {
                 TraceSurvey::of(tables, &selection, &mut |done| waiting.go_on(done))
             })?;
             Ok((survey, profile.tracks()?))
         })?;
         let (survey, tracks) = waiting.settle(surveyed)?;
-        Ok(Self { profile, inputs, selection, survey, tracks })
+        Ok(Self { profile, inputs, selection, within, survey, tracks })
     }
 
     /// Rows of `call_events`.
@@ -126,9 +131,9 @@ impl CallTrace {
         let out = out.open()?;
         let mut waiting = WaitingPython::new(progress, Some(self.survey.num_events));
         let written = self.inputs.read(py, || {
-            let Self { profile, selection, survey, tracks, .. } = self;
+            let Self { profile, selection, within, survey, tracks, .. } = self;
             let functions = profile.recorded_functions()?;
-            profile.with_trace_tables(&functions, |tables| {
+            profile.with_trace_tables(&functions, within.as_ref(), |tables| {
                 let trace = Trace { tables, selection, survey, tracks };
                 write(&trace, out, &mut |done| waiting.go_on(done))
             })

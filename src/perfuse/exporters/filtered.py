@@ -2,13 +2,10 @@
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfuse.errors import UsageError
 from perfuse.exporters.registry import Target, target_for, target_named
-
-if TYPE_CHECKING:
-    from perfuse.profile import Profile
 
 OF_STACKS = ("html", "svg", "pprof", "collapsed")
 """Targets that contain stacks only."""
@@ -39,7 +36,7 @@ def refuse_filters(has_traces: bool, to: str | None, path: Any) -> None:
         )
 
 
-def of_function(profile: "Profile", target: Target, pattern: str) -> tuple["Profile", dict[str, Any]]:
+def of_function(profile: Any, target: Target, pattern: str) -> tuple[Any, dict[str, Any]]:
     """The profile with only the calls of matching functions and what these call, and the options of a target for it.
 
     Files of stacks begin at these functions; CSV has these functions alone.

@@ -24,6 +24,7 @@ mod tests;
 mod thread;
 mod tree;
 mod visitor;
+mod within;
 
 pub use account::{Account, CallTotals, account, path_rows};
 pub use durations::{Durations, Figures, Rank};
@@ -37,6 +38,7 @@ pub use series::EndCounts;
 pub use slices::{Slices, slices};
 pub use tree::{CallPathTree, PathNode};
 pub use visitor::{CallEntry, Leave, Level, OpenCall, Visitor};
+pub use within::CallsWithin;
 
 /// Stands for "none" in columns of keys.
 const NONE: u32 = u32::MAX;

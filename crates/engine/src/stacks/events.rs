@@ -59,3 +59,22 @@ pub fn sampled_events(samples: &[RecordBatch]) -> Result<Vec<SampledEvent>, Stac
     }
     Ok(events.into_iter().map(|(_, event)| event).collect())
 }
+
+/// Event and unit of the rows that count calls.
+const CALLS: &str = "calls";
+
+/// Which rows of a batch of `samples` count calls; empty where none does.
+///
+/// # Errors
+/// When the table lacks a column.
+pub fn rows_of_calls(batch: &RecordBatch) -> Result<Vec<bool>, StackError> {
+    let mut texts = Texts::default();
+    let calls = texts.id(CALLS);
+    let one = std::slice::from_ref(batch);
+    let events = text(one, "samples", "event", &mut texts)?;
+    if !events.contains(&calls) {
+        return Ok(Vec::new());
+    }
+    let units = text(one, "samples", "weight_unit", &mut texts)?;
+    Ok(events.into_iter().zip(units).map(|(event, unit)| event == calls && unit == calls).collect())
+}

@@ -453,3 +453,27 @@ fn a_stack_selects_those_that_begin_with_it() {
     assert_eq!(found, stacks(&[("fib;fib", 10), ("fib;fib;sys_read", 100)]));
     assert_eq!(transformed(|all| assert_eq!(all.apply_to_stack(true, 77), 0)), stacks(&[]));
 }
+
+#[test]
+fn calls_of_functions_that_are_taken_out_are_nobodys() {
+    let all = tables(&[(None, 0), (Some(0), 1), (Some(1), 2), (Some(2), 3)], &[]);
+    let mut rows = t::samples::Builder::new();
+    for (event, unit) in [("wall-time", "ns"), ("calls", "calls")] {
+        for (stack, weight) in [(0, 1), (1, 10), (2, 100), (3, 1000)] {
+            rows.push(rows.len() as u64, 0, 0, None, Some(stack), weight, unit, event, 0, 0);
+        }
+    }
+    let all = StackTables { samples: vec![rows.finish()], ..all };
+    let sums = |step: StackStep, name: &str| {
+        let mut transform = StackTransform::new(all.clone()).unwrap();
+        transform.apply(step, &named(&transform, name));
+        let left = transform.samples(&all.samples[0], &transform.ids(false).unwrap()).unwrap();
+        let events = sampled_events(&[left]).unwrap();
+        events.iter().map(|event| event.weight).collect::<Vec<_>>()
+    };
+    // The time of what is taken out is in the callers, its calls are not.
+    assert_eq!(sums(StackStep::Hide, "fib"), [1111, 1001]);
+    assert_eq!(sums(StackStep::Hide, "sys_read"), [1111, 111]);
+    assert_eq!(sums(StackStep::Leaf, "fib"), [1111, 11]);
+    assert_eq!(sums(StackStep::Only, "fib"), [1110, 1110]);
+}

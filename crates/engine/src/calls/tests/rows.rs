@@ -120,3 +120,33 @@ fn a_trace_reads_like_samples() {
     let columns = ["ts_ns", "stack_id", "weight", "weight_unit", "event"];
     assert_eq!(formatted_rows(&samples, &columns), expected);
 }
+
+#[test]
+fn events_of_some_functions_are_those_within_their_calls() {
+    let events = batch(&[
+        (0, Enter, 1),
+        (1, Enter, 2),
+        (2, Enter, 3),
+        (3, Argument, 3),
+        (4, Enter, 2),
+        // 2 was left without an event of its own.
+        (5, Exit, 3),
+        (6, Exit, 2),
+        (7, Enter, 3),
+        (8, Exit, 3),
+        (9, Exit, 1),
+        // Its start was lost.
+        (10, Exit, 2),
+        (11, TailExit, 3),
+    ]);
+    let mut within = CallsWithin::new([2].into_iter().collect::<rustc_hash::FxHashSet<u32>>().into());
+    let kept = |events: &RecordBatch, within: &mut CallsWithin| {
+        formatted_rows(&within.rows(events).unwrap(), &["ts_ns", "kind", "function_id"])
+    };
+    let expected =
+        ["1 enter 2", "2 enter 3", "3 argument 3", "4 enter 2", "5 exit 3", "6 exit 2", "10 exit 2"];
+    assert_eq!(kept(&events, &mut within.clone()), expected);
+    // Batches end anywhere.
+    let halves = [events.slice(0, 3), events.slice(3, 9)];
+    assert_eq!(halves.iter().flat_map(|half| kept(half, &mut within)).collect::<Vec<_>>(), expected);
+}
