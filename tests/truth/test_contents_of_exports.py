@@ -160,9 +160,7 @@ EVENTS = {"samples": None, "calls": "wall-time", "allocations": "allocated-bytes
     path=["convert:collapsed", "convert:html", "convert:svg", "convert:dot", "convert:cpuprofile"],
     source="the kinds of records in the recording, and readers of the targets' formats",
 )
-def test_targets_of_one_event_write_what_they_declare(
-    kind: Kind, profile: Profile, path: str, tmp_path: Path
-) -> None:
+def test_targets_of_one_event_write_what_they_declare(kind: Kind, profile: Profile, path: str, tmp_path: Path) -> None:
     """Each kind of data that a target declares, and that the recording has, is in its file of that event."""
     target = target_named(path.removeprefix("convert:"))
     recorded = {name for name in EVENTS if DATA[name][1] in kind.contents}

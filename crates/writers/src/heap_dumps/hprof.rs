@@ -231,7 +231,8 @@ impl HprofWriter<'_> {
         push_id(out, words, above);
         // Loader, signers, protection domain and two that are reserved.
         (0..5).for_each(|_| push_id(out, words, 0));
-        out.extend_from_slice(&layout.fields_bytes(words).to_be_bytes());
+        // Where `java.lang.Object` has a size, readers that guess the size of headers take those of classes as they are.
+        out.extend_from_slice(&(words.header() + layout.fields_bytes(words)).to_be_bytes());
         out.extend_from_slice(&0u16.to_be_bytes());
         out.extend_from_slice(&(statics.len() as u16).to_be_bytes());
         for &(name, object) in &statics {
