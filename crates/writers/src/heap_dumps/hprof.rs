@@ -46,8 +46,19 @@ const TRACE: u32 = 1;
 /// Size of a segment, in bytes.
 const SEGMENT: usize = 1 << 20;
 
-/// Classes that readers look for.
-const JAVA: [&str; 2] = ["java/lang/Object", "java/lang/Class"];
+/// Classes that readers look for, each with the index of the class above it.
+const JAVA: [(&str, usize); 7] = [
+    ("java/lang/Object", 0),
+    ("java/lang/Class", 0),
+    ("java/lang/ref/Reference", 0),
+    ("java/lang/ref/WeakReference", REFERENCE),
+    ("java/lang/ref/SoftReference", REFERENCE),
+    ("java/lang/ref/FinalReference", REFERENCE),
+    ("java/lang/ref/PhantomReference", REFERENCE),
+];
+
+/// The one of them that has a field.
+const REFERENCE: usize = 2;
 
 /// Writes a snapshot; `pointer_bytes` is 4 or 8, `time_ms` its time since 1970.
 ///
@@ -103,6 +114,14 @@ struct HprofWriter<'a> {
 struct StaticFields {
     class: Option<usize>,
     roots: Vec<SnapshotRoot>,
+}
+
+/// What the record of a class contains; texts are numbers.
+struct DescribedClass {
+    statics: Vec<(u64, u64)>,
+    fields: Vec<(u64, u8)>,
+    above: u64,
+    size_bytes: u32,
 }
 
 impl HprofWriter<'_> {
@@ -161,7 +180,7 @@ impl HprofWriter<'_> {
                 self.statics.entry(owner).or_default().roots.push(root.clone());
             }
         }
-        let mut names: Vec<String> = JAVA.map(str::to_owned).to_vec();
+        let mut names: Vec<String> = JAVA.iter().map(|(name, _)| (*name).to_owned()).collect();
         names.extend(dump.class_names().map(java_name));
         for (number, of) in (JAVA.len()..).zip(dump.heap.objects().types()) {
             if let Some(fields) = of.and_then(|of| self.statics.get_mut(&of)) {
@@ -193,18 +212,22 @@ impl HprofWriter<'_> {
                 of_class.insert(class, &fields.roots);
             }
         }
-        for class in 0..names.len() {
-            self.class(class, of_class.get(&class).copied().unwrap_or_default());
+        // VisualVM takes what is between the first segment and the last for heap dumps, so all texts precede them.
+        let described: Vec<_> = (0..names.len())
+            .map(|class| self.described(class, of_class.get(&class).copied().unwrap_or_default()))
+            .collect();
+        for (class, about) in described.iter().enumerate() {
+            self.class(class, about);
         }
         self.statics = statics;
     }
 
-    /// Describes a class, which is a root as long as it has static fields.
-    fn class(&mut self, class: usize, statics: &[SnapshotRoot]) {
+    /// The fields of a class, whose names get records.
+    fn described(&mut self, class: usize, statics: &[SnapshotRoot]) -> DescribedClass {
         let words = self.words;
         let layout = class.checked_sub(JAVA.len()).and_then(|number| self.layouts.get(number));
         let layout = layout.filter(|layout| !layout.is_array).cloned().unwrap_or_default();
-        let fields: Vec<_> = layout
+        let mut fields: Vec<_> = layout
             .fields(words)
             .into_iter()
             .map(|(offset, size)| match size {
@@ -212,36 +235,47 @@ impl HprofWriter<'_> {
                 Some(size) => (self.text(&format!("+{offset} (not recorded)")), kind_of(size)),
             })
             .collect();
-        let statics: Vec<_> = (0..).zip(statics).take(u16::MAX.into()).collect();
-        let statics: Vec<_> = statics
-            .into_iter()
-            .map(|(number, root)| {
-                let name = root
-                    .slot_address
-                    .map_or_else(|| format!("static {number}"), |at| format!("static at {at:#x}"));
-                (self.text(&name), self.dump.heap.objects().address(root.object))
-            })
-            .collect();
-        let id = self.class_ids[class];
-        let above = if class == 0 { 0 } else { self.class_ids[0] };
+        if class == REFERENCE {
+            fields.push((self.text("referent"), OBJECT));
+        }
+        let above = JAVA.get(class).map_or(0, |(_, above)| *above);
+        let referents = u32::from(class == REFERENCE || above == REFERENCE) * words.pointer_bytes;
+        let statics = (0..).zip(statics).take(u16::MAX.into()).map(|(number, root): (u32, _)| {
+            let name = root
+                .slot_address
+                .map_or_else(|| format!("static {number}"), |at| format!("static at {at:#x}"));
+            (self.text(&name), self.dump.heap.objects().address(root.object))
+        });
+        DescribedClass {
+            statics: statics.collect(),
+            fields,
+            above: if class == 0 { 0 } else { self.class_ids[above] },
+            // Where `java.lang.Object` has a size, readers that guess the size of headers take those of classes as they are.
+            size_bytes: words.header() + layout.fields_bytes(words) + referents,
+        }
+    }
+
+    /// Describes a class, which is a root as long as it has static fields.
+    fn class(&mut self, class: usize, about: &DescribedClass) {
+        let (words, id) = (self.words, self.class_ids[class]);
+        let DescribedClass { statics, fields, above, size_bytes } = about;
         let out = &mut self.segment;
         out.push(dumped::CLASS);
         push_id(out, words, id);
         out.extend_from_slice(&TRACE.to_be_bytes());
-        push_id(out, words, above);
+        push_id(out, words, *above);
         // Loader, signers, protection domain and two that are reserved.
         (0..5).for_each(|_| push_id(out, words, 0));
-        // Where `java.lang.Object` has a size, readers that guess the size of headers take those of classes as they are.
-        out.extend_from_slice(&(words.header() + layout.fields_bytes(words)).to_be_bytes());
+        out.extend_from_slice(&size_bytes.to_be_bytes());
         out.extend_from_slice(&0u16.to_be_bytes());
         out.extend_from_slice(&(statics.len() as u16).to_be_bytes());
-        for &(name, object) in &statics {
+        for &(name, object) in statics {
             push_id(out, words, name);
             out.push(OBJECT);
             push_id(out, words, object);
         }
         out.extend_from_slice(&(fields.len() as u16).to_be_bytes());
-        for (name, kind) in fields {
+        for &(name, kind) in fields {
             push_id(out, words, name);
             out.push(kind);
         }
