@@ -1,4 +1,4 @@
-"""Compares perfuse with mprof-report on heap snapshots: dominators, retained sizes, paths; reverse references.
+"""Compares perfuse with mprof-report on heap snapshots: dominators, retained sizes, paths; reverse references; exports.
 
 The logs are made with Mono from the corpus' BigHeap.cs and stored in $PERFUSE_BENCH_DIR (build/bench if not set). The
 time of mprof-report grows faster than linearly (its hash table uses linear probing), so the ratio depends on the size
@@ -21,6 +21,8 @@ CORPUS = Path(os.environ.get("PERFUSE_CORPUS", Path(__file__).parents[2] / "shar
 TOOLS = ("mono", "mcs", "mprof-report")
 HAS_FINDINGS = 1
 """Exit code of a successful report with diagnostics."""
+EXPORTS = {"heapsnapshot": (), "hprof": (), "pftrace": ("-O", "max_objects=20000000")}
+"""Names of files for other heap viewers, with the options of each."""
 LARGEST = 5_000_000
 """Links and as many cells in the largest snapshot: 11.3 million objects."""
 
@@ -51,6 +53,15 @@ def main() -> int:
         ]
         return measure.best(runs)
 
+    def export(log: Path, ending: str, *given: str) -> measure.Cost:
+        out = cache / f"out.{ending}"
+        command = [PERFUSE, "convert", log, "-o", out, "--force", *given]
+        runs = [
+            measure.run(command, cache / "convert.txt", cache, accept=(0, HAS_FINDINGS)) for _ in range(options.runs)
+        ]
+        out.unlink()
+        return measure.best(runs)
+
     def theirs(log: Path) -> measure.Cost:
         return measure.run(["mprof-report", "--traces", log], cache / "mprof-report.txt", cache)
 
@@ -71,6 +82,14 @@ def main() -> int:
         largest = ours(log)
         print(f"\n{log.name}: {log.stat().st_size:,} bytes")
         measure.print_costs({"perfuse report --section heap": largest})
+    log = _log(cache, LARGEST)
+    exports = {ending: export(log, ending, *options) for ending, options in EXPORTS.items()}
+    print(f"\n{log.name} for other heap viewers")
+    measure.print_costs({f"perfuse convert -o x.{ending}": cost for ending, cost in exports.items()})
+    goals += [
+        Goal(f"{ending} of it in {cost.wall_s:.1f} s, at most 15", cost.wall_s <= 15)
+        for ending, cost in exports.items()
+    ]
     goals += [
         Goal(f"the largest in {largest.wall_s:.1f} s, at most 10", largest.wall_s <= 10),
         Goal(f"and in {largest.rss_bytes / 1e9:.2f} GB, at most 2", largest.rss_bytes <= 2e9),

@@ -46,11 +46,11 @@ def tracks(profiler: Any, facts: dict[str, Any]) -> dict[tuple[str, str], dict[s
     path=["convert:firefox", "convert:firefox-jslb"],
     source="profiler-cli; calls and sleeps of the program by its source",
 )
-@pytest.mark.parametrize("name", ["p.json", "p.jslb", "p.jslb.gz"])
-def test_calls_have_their_times_in_the_front_end(name: str, pair: Path, profiler: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("file", ["p.json", "p.jslb", "p.jslb.gz"])
+def test_calls_have_their_times_in_the_front_end(file: str, pair: Path, profiler: Any, tmp_path: Path) -> None:
     """Self times and numbers of calls are those of the program; the timeline is as long as the log."""
     profile = perfuse.fuse(pair / "fdr.xray", maps={0: pair / "p"})
-    facts = loaded(profiler, tmp_path / name, profile)
+    facts = loaded(profiler, tmp_path / file, profile)
     found = tracks(profiler, facts)
     times, counts = found["1233 (wall-time)", "t-1"], found["1233 (calls)", "t-0"]
     assert {name: function["selfSamples"] for name, function in counts.items()} == _CALLS

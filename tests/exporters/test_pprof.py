@@ -51,6 +51,28 @@ def test_another_event_is_another_value(small: FakeProfile, tmp_path: Path) -> N
     assert "1    1000000          1        100: 1 2" in raw, raw
 
 
+def test_labels_name_threads_processes_and_tiers(small: FakeProfile, tmp_path: Path) -> None:
+    """As pprof adds them up."""
+    export(small, tmp_path / "p.pb")
+    printed = pprof(tmp_path / "p.pb", "-symbolize=none", "-sample_index=samples", "-tags")
+    found: dict[str, dict[str, int]] = {}
+    for paragraph in printed.strip().split("\n\n"):
+        name, *values = paragraph.splitlines()
+        rows = [re.match(r"\s*(\d+) \([ \d.]+%\): (.*)", value) for value in values]
+        found[name.strip().partition(":")[0]] = {row[2]: int(row[1]) for row in rows if row}
+    expected = small.sql("""
+        SELECT 'process', p.name::VARCHAR, count(*) FROM samples JOIN threads USING (thread_id)
+            JOIN processes p USING (process_id) GROUP BY 2
+        UNION ALL SELECT 'thread', t.name::VARCHAR, count(*) FROM samples JOIN threads t USING (thread_id) GROUP BY 2
+        UNION ALL SELECT 'tier', tier::VARCHAR, count(*) FROM samples JOIN stacks USING (stack_id)
+            JOIN frames USING (frame_id) JOIN code_objects USING (code_object_id) GROUP BY 2
+    """).fetchall()
+    for label, value, num in expected:
+        if value is not None:
+            assert found[label].pop(value) == num
+    assert not any(found[label] for label in ("process", "thread", "tier"))
+
+
 def test_stacks_are_those_of_the_tables(expected_script: Path, tmp_path: Path) -> None:
     profile = perf_script(expected_script)
     path = tmp_path / "p.pb.gz"
