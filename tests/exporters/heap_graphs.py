@@ -55,6 +55,37 @@ def heap_graphs(data: bytes) -> list[HeapGraph]:
     return [_joined(packets) for packets in _sequences(data)]
 
 
+def raw_packets(data: bytes) -> list[list[int]]:
+    """The numbers of the fields of each packet, in the order of the file."""
+    return [[number for number, _ in _fields(packet)] for number, packet in _fields(data) if number == 1]
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Fields of a message: numbers, and the bytes of those that have a length."""
+    at = 0
+
+    def varint() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    while at < len(data):
+        key = varint()
+        size = {1: 8, 5: 4}.get(key & 7, 0) if key & 7 else 0
+        if key & 7 == 0:
+            varint()
+        elif key & 7 == 2:
+            size = varint()
+        yield key >> 3, data[at : at + size]
+        at += size
+
+
 def _joined(packets: list[Any]) -> HeapGraph:
     assert [packet.index for packet in packets] == list(range(len(packets)))
     assert [packet.continued for packet in packets] == [True] * (len(packets) - 1) + [False]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fake_profile import FakeProfile
-from heap_graphs import heap_graphs
+from heap_graphs import heap_graphs, raw_packets
 from perf_script import perf_script
 from tools import need_module, output_of
 from traced import NAMES, Call, Instant, calls, in_json, instants
@@ -212,6 +212,16 @@ def test_heap_snapshots_are_counters(mono_corpus: Path, mprof_report: str) -> No
         if tracks.get(event.track_uuid, "").startswith("Heap snapshot"):
             counts.setdefault(tracks[event.track_uuid], []).append(f"{event.counter_value}")
     assert list(zip(counts["Heap snapshot: bytes"], counts["Heap snapshot: objects"], strict=True)) == shots
+
+
+def test_no_field_of_a_packet_is_repeated(small: FakeProfile) -> None:
+    """Of two messages in a field that is not a list, the trace processor reads the last, and these classes both."""
+    out = io.BytesIO()
+    export(small, out, to="perfetto")
+    packets = raw_packets(out.getvalue())
+    assert len(packets) == len(exported(small).packet)
+    for fields in packets:
+        assert max(Counter(fields).values()) == 1
 
 
 def test_older_releases_get_perf_samples(small: FakeProfile) -> None:

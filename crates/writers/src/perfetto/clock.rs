@@ -15,8 +15,26 @@ pub struct TraceClock {
     pub realtime_offset_ns: Option<i64>,
 }
 
-/// Declares in the first packet of a sequence the clock of its times and of the trace, with the time of day at one time.
-pub fn describe_clock(packet: &mut Encoder, clock: TraceClock, first_ns: i64) {
+/// Declares in the first packet of a sequence the clock of its times and of the trace, with the time of day at one time, and
+/// what is common to its packets. Of two messages of defaults in a packet, the trace processor reads the last.
+pub fn describe_sequence(
+    packet: &mut Encoder,
+    clock: Option<TraceClock>,
+    first_ns: i64,
+    defaults: impl FnOnce(&mut Encoder),
+) {
+    if let Some(clock) = clock {
+        snapshot(packet, clock, first_ns);
+    }
+    packet.message(trace_packet::TRACE_PACKET_DEFAULTS, |common| {
+        if let Some(TraceClock { number, .. }) = clock {
+            common.uint(trace_packet_defaults::TIMESTAMP_CLOCK_ID, number.into());
+        }
+        defaults(common);
+    });
+}
+
+fn snapshot(packet: &mut Encoder, clock: TraceClock, first_ns: i64) {
     let TraceClock { number, realtime_offset_ns } = clock;
     let realtime = realtime_offset_ns.filter(|_| number != REALTIME);
     let realtime = realtime.map(|offset_ns| (REALTIME, first_ns.saturating_add(offset_ns)));
@@ -28,9 +46,6 @@ pub fn describe_clock(packet: &mut Encoder, clock: TraceClock, first_ns: i64) {
             });
         }
         snapshot.uint(clock_snapshot::PRIMARY_TRACE_CLOCK, number.into());
-    });
-    packet.message(trace_packet::TRACE_PACKET_DEFAULTS, |defaults| {
-        defaults.uint(trace_packet_defaults::TIMESTAMP_CLOCK_ID, number.into());
     });
 }
 

@@ -4,7 +4,7 @@ use arrow_array::{Array, Int32Array, RecordBatch, UInt32Array, UInt64Array};
 
 use super::super::stacks::{NONE, Stacks};
 use super::super::{Error, Spool};
-use super::clock::{TraceClock, describe_clock, timestamp};
+use super::clock::{TraceClock, describe_sequence, timestamp};
 use super::fields::{
     callstack, counter_descriptor, frame, heap_sample, interned_data, interned_string, mapping,
     process_heap_samples, profile_packet, trace, trace_packet, track_descriptor, track_event,
@@ -77,8 +77,8 @@ impl HeapWriter<'_> {
     fn write(&mut self, heap: &Heap<'_>, clock: Option<TraceClock>) -> Result<(), Error> {
         self.packet(None, |packet| {
             packet.uint(trace_packet::SEQUENCE_FLAGS, trace_packet::SEQ_INCREMENTAL_STATE_CLEARED);
-            if let Some(clock) = clock {
-                describe_clock(packet, clock, heap.end_ns);
+            if clock.is_some() {
+                describe_sequence(packet, clock, heap.end_ns, |_| ());
             }
         });
         self.snapshots(heap.snapshots);

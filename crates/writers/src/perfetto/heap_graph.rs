@@ -5,7 +5,7 @@ use std::io::Write;
 use perfuse_engine::heap::SnapshotRoot;
 use rustc_hash::FxHashMap;
 
-use super::clock::{TraceClock, describe_clock, timestamp};
+use super::clock::{TraceClock, describe_sequence, timestamp};
 use super::fields::{
     heap_graph, heap_graph_object, heap_graph_root, heap_graph_type, interned_string, trace, trace_packet,
 };
@@ -77,8 +77,8 @@ impl GraphWriter<'_> {
         let HeapGraph { pid, ts_ns, clock, .. } = *self.graph;
         self.packet(|packet| {
             packet.uint(trace_packet::SEQUENCE_FLAGS, trace_packet::SEQ_INCREMENTAL_STATE_CLEARED);
-            if let Some(clock) = clock {
-                describe_clock(packet, clock, ts_ns);
+            if clock.is_some() {
+                describe_sequence(packet, clock, ts_ns, |_| ());
             }
         });
         self.packet(|packet| process(packet, pid, None));

@@ -7,7 +7,7 @@ use super::super::instants::Instants;
 use super::super::names::EncodedNames;
 use super::super::ordered::CallEnd;
 use super::super::{Spool, Trace};
-use super::clock::{TraceClock, describe_clock, timestamp};
+use super::clock::{TraceClock, describe_sequence, timestamp};
 use super::fields::{debug_annotation, interned_data, trace, trace_packet, track_descriptor, track_event};
 use super::tracks::{cpu_track, describe, descriptor, process, thread_track};
 use crate::protobuf::Encoder;
@@ -42,8 +42,8 @@ impl Packets {
     /// Writes the clock and the initially interned strings.
     pub fn first(&mut self, clock: Option<TraceClock>, first_ns: i64) {
         self.packet(trace_packet::SEQ_INCREMENTAL_STATE_CLEARED, |packet| {
-            if let Some(clock) = clock {
-                describe_clock(packet, clock, first_ns);
+            if clock.is_some() {
+                describe_sequence(packet, clock, first_ns, |_| ());
             }
             packet.message(trace_packet::INTERNED_DATA, |data| {
                 for (iid, name) in (1..).zip(CATEGORIES) {

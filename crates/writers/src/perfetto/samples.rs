@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::super::stacks::{NONE, Stacks};
 use super::super::{Error, Progress, Spool, Tracks};
-use super::clock::{TraceClock, describe_clock, timestamp};
+use super::clock::{TraceClock, describe_sequence, timestamp};
 use super::fields::{
     perf_sample, perf_sample_defaults, stack_sample, stack_sample_defaults, trace, trace_packet,
     trace_packet_defaults,
@@ -162,10 +162,7 @@ impl SampleWriter<'_> {
         encoder.message(trace::PACKET, |packet| {
             packet.uint(trace_packet::TRUSTED_PACKET_SEQUENCE_ID, self.sequence);
             packet.uint(trace_packet::SEQUENCE_FLAGS, trace_packet::SEQ_INCREMENTAL_STATE_CLEARED);
-            if let Some(clock) = self.clock {
-                describe_clock(packet, clock, rows.ts_ns.value(row));
-            }
-            packet.message(trace_packet::TRACE_PACKET_DEFAULTS, |defaults| match self.form {
+            describe_sequence(packet, self.clock, rows.ts_ns.value(row), |defaults| match self.form {
                 SampleForm::Stack => describe_counter(defaults, name, unit),
                 SampleForm::Perf => describe_timebase(defaults, name, unit),
             });
