@@ -43,7 +43,7 @@ def tracks(profiler: Any, facts: dict[str, Any]) -> dict[tuple[str, str], dict[s
 
 @pytest.mark.truth(
     recording=["xray_fdr"],
-    path=["convert:firefox", "convert:firefox-jslb"],
+    path=["convert:firefox", "convert:jslb"],
     source="profiler-cli; calls and sleeps of the program by its source",
 )
 @pytest.mark.parametrize("file", ["p.json", "p.jslb", "p.jslb.gz"])

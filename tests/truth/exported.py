@@ -360,7 +360,7 @@ READERS: dict[str, Callable[[Path], Sums]] = {
     "perf-script": perf_script,
     "speedscope": speedscope,
     "firefox": firefox,
-    "firefox-jslb": firefox,
+    "jslb": firefox,
     "perfetto": perfetto,
     "chrome": chrome,
     "html": html,

@@ -144,7 +144,7 @@ TIMED = (
 )
 EXPORTED = {
     "firefox": TIMELINE,
-    "firefox-jslb": TIMELINE,
+    "jslb": TIMELINE,
     "speedscope": WEIGHTS,
     "chrome": TIMED,
     "perfetto": TIMED,

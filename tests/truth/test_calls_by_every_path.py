@@ -217,7 +217,7 @@ NUM_CALLS = {"main": 1, "top": 10, "mid": 10, "leaf_10ms": 20}
         "convert:html",
         "convert:svg",
         "convert:firefox",
-        "convert:firefox-jslb",
+        "convert:jslb",
         "flame",
         "api:Profile.flame",
         "api:Profile.export",
@@ -248,7 +248,7 @@ def test_sums_of_a_profile_in_other_targets(kind: Kind, path: str, tmp_path: Pat
         sums = exported.pprof(tmp_path / "out.pb")
         assert sums["calls"].total() == num_calls
         assert sums["wall-time"].total() == pytest.approx(whole, abs=5)
-    elif path in ("convert:firefox", "convert:firefox-jslb"):
+    elif path in ("convert:firefox", "convert:jslb"):
         profile.export(tmp_path / "out.json", to=path.removeprefix("convert:"))
         assert firefox_self_times(tmp_path / "out.json") == pytest.approx(own, abs=5)
     else:

@@ -93,7 +93,7 @@ def sums(target: str) -> Callable[[Path], set[str]]:
     return lambda path: {of_event(event) for event, by_thread in exported.READERS[target](path).items() if +by_thread}
 
 
-READERS = {"chrome": chrome, "perfetto": perfetto, "firefox": firefox, "firefox-jslb": firefox} | {
+READERS = {"chrome": chrome, "perfetto": perfetto, "firefox": firefox, "jslb": firefox} | {
     name: sums(name) for name in ("speedscope", "pprof", "otlp")
 }
 
@@ -102,7 +102,7 @@ READERS = {"chrome": chrome, "perfetto": perfetto, "firefox": firefox, "firefox-
     recording=["perf_node", "xray_fdr", "perf_xray", "mono_samples", "mono_allocations", "mono_calls", "perf_mono"],
     path=[
         "convert:firefox",
-        "convert:firefox-jslb",
+        "convert:jslb",
         "convert:perfetto",
         "convert:chrome",
         "convert:speedscope",
@@ -113,7 +113,7 @@ READERS = {"chrome": chrome, "perfetto": perfetto, "firefox": firefox, "firefox-
 )
 @pytest.mark.truth(
     recording=["mono_heap", "mono_before_15", "mono_locks", "mono_gc"],
-    path=["convert:firefox", "convert:firefox-jslb", "convert:perfetto", "convert:chrome"],
+    path=["convert:firefox", "convert:jslb", "convert:perfetto", "convert:chrome"],
     source="the kinds of records in the recording, and readers of the targets' formats",
 )
 def test_no_kind_of_data_is_dropped_silently(kind: Kind, profile: Profile, path: str, tmp_path: Path) -> None:

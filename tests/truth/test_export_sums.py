@@ -18,7 +18,7 @@ from .outside import Outside, Weight, outside
 
 EVENTS_OF = {
     "firefox": {"cpu-clock-samples", "sample-samples"},
-    "firefox-jslb": {"cpu-clock-samples", "sample-samples"},
+    "jslb": {"cpu-clock-samples", "sample-samples"},
     "chrome": {"cpu-clock-samples", "sample-samples", "calls", "wall-time"},
     "perf-script": {"cpu-clock", "cpu-clock-samples", "sample", "sample-samples"},
     "perfetto": {"cpu-clock", "cpu-clock-samples", "sample", "sample-samples", "calls", "wall-time"},
@@ -34,7 +34,7 @@ the Firefox Profiler has numbers of samples or weights."""
         "convert:otlp",
         "convert:speedscope",
         "convert:firefox",
-        "convert:firefox-jslb",
+        "convert:jslb",
         "convert:perfetto",
         "convert:chrome",
         "convert:html",
@@ -63,7 +63,7 @@ the Firefox Profiler has numbers of samples or weights."""
 )
 @pytest.mark.truth(
     recording="mono_samples",
-    path=["convert:firefox", "convert:firefox-jslb", "convert:chrome", "convert:perfetto"],
+    path=["convert:firefox", "convert:jslb", "convert:chrome", "convert:perfetto"],
     source="sums of an independent two-pass reader of Mono logs (corpus, truth.json)",
 )
 @pytest.mark.truth(
@@ -78,7 +78,7 @@ the Firefox Profiler has numbers of samples or weights."""
         "convert:otlp",
         "convert:speedscope",
         "convert:firefox",
-        "convert:firefox-jslb",
+        "convert:jslb",
         "convert:perfetto",
         "convert:chrome",
         "convert:html",

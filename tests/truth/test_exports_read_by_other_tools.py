@@ -38,12 +38,12 @@ def test_samples_are_counted_by_mprof_report(kind: Kind, profile: Profile, tmp_p
 
 @pytest.mark.truth(
     recording="collapsed",
-    path=["convert:firefox", "convert:firefox-jslb"],
+    path=["convert:firefox", "convert:jslb"],
     source="the counts of the lines, added up by hand",
 )
 @pytest.mark.truth(
     recording=["xray_shared_objects", "xray_basic"],
-    path="convert:firefox-jslb",
+    path="convert:jslb",
     source="time inside calls: a walk over the log's records that pairs entries and exits",
 )
 @pytest.mark.truth(

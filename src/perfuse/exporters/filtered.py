@@ -9,7 +9,7 @@ from perfuse.exporters.registry import Target, target_for, target_named
 
 OF_STACKS = ("html", "svg", "pprof", "collapsed")
 """Targets that contain stacks only."""
-OF_SAMPLES = (*OF_STACKS, "firefox", "firefox-jslb", "speedscope", "chrome", "perfetto", "dot")
+OF_SAMPLES = (*OF_STACKS, "firefox", "jslb", "speedscope", "chrome", "perfetto", "dot")
 """Targets that contain stacks where no calls were recorded: these are on timelines."""
 OF_CALLS = ("chrome", "perfetto", "speedscope")
 """Targets with timelines of calls, of which those of a function can be selected."""

@@ -66,7 +66,7 @@ class Target:
 TARGETS: tuple[Target, ...] = (
     Target("firefox", "Firefox Profiler", (".firefox.json", ".json"), "firefox", ("file",),
            "profiler.firefox.com: timeline, call tree, flame graph"),
-    Target("firefox-jslb", "Firefox Profiler, JSLB", (".jslb",), "firefox_jslb", ("file",),
+    Target("jslb", "Firefox Profiler, JSLB", (".jslb",), "firefox_jslb", ("file",),
            "profiler.firefox.com: the same in binary form, for large profiles"),
     Target("speedscope", "speedscope", (".speedscope.json",), "speedscope", ("file",),
            "speedscope.app: time order, left heavy, sandwich"),

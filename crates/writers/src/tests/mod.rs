@@ -1,6 +1,7 @@
 //! What is written of hand-made events, and laws that hold for any.
 
 mod chrome;
+mod heap_dumps;
 mod lanes;
 mod laws;
 mod others;
