@@ -14,7 +14,9 @@ from perf_crafting import Attribute, PerfFile, Record
 MS = 1_000_000
 SERVER, CLIENT = 500, 600
 SWITCH_ID, WAKING_ID, WAKEUP_ID = 310, 311, 312
-SLEEPS, RUNNABLE = 1, 0x100
+SLEEPS, IDLE, RUNNABLE = 1, 0x80, 0x100
+KERNEL_THREAD = 700
+"""No record but the tracepoints states it."""
 TRACING_DATA = 1
 KERNEL = 0xFFFFFFFF81000100
 
@@ -85,6 +87,8 @@ def recorded(tmp_path: Path) -> pf.Profile:
         taken(wakeup, 26, SERVER, _wake(WAKEUP_ID, SERVER, CLIENT, 3), KERNEL + 0x40),
         taken(switch, 27, SERVER, _switch(SERVER, RUNNABLE, CLIENT), KERNEL),
         taken(switch, 30, CLIENT, _switch(CLIENT, SLEEPS, SERVER), KERNEL),
+        taken(waking, 31, SERVER, _wake(WAKING_ID, SERVER, KERNEL_THREAD, 0), KERNEL + 0x40),
+        taken(switch, 32, KERNEL_THREAD, _switch(KERNEL_THREAD, IDLE, 0), KERNEL),
     ]
     names = [(switch, "sched:sched_switch"), (waking, "sched:sched_waking"), (wakeup, "sched:sched_wakeup")]
     features = {TRACING_DATA: _tracing_data(), crafting.EVENT_DESC: crafting.event_desc(names)}
@@ -98,12 +102,13 @@ def test_wake_ups_are_those_that_were_recorded(recorded: pf.Profile) -> None:
     assert rows == [
         (25 * MS, SERVER, CLIENT, "sched_waking", 3, 1),
         (26 * MS, SERVER, CLIENT, "sched_wakeup", 3, 2),
+        (31 * MS, SERVER, KERNEL_THREAD, "sched_waking", 0, 5),
     ]
 
 
 def test_states_follow_from_the_tracepoint_of_switches(recorded: pf.Profile) -> None:
-    rows = recorded.sql("""SELECT tid, state::VARCHAR, start_ns, end_ns FROM sched_states
-        JOIN threads USING (thread_id) ORDER BY tid, start_ns""").fetchall()
+    rows = recorded.sql("""SELECT tid, state::VARCHAR, s.start_ns, s.end_ns FROM sched_states s
+        JOIN threads USING (thread_id) ORDER BY tid, s.start_ns""").fetchall()
     assert rows == [
         (SERVER, "running", 10 * MS, 27 * MS),
         (SERVER, "runnable", 27 * MS, 30 * MS),
@@ -111,6 +116,7 @@ def test_states_follow_from_the_tracepoint_of_switches(recorded: pf.Profile) -> 
         (CLIENT, "sleeping", 10 * MS, 27 * MS),
         (CLIENT, "running", 27 * MS, 30 * MS),
         (CLIENT, "sleeping", 30 * MS, None),
+        (KERNEL_THREAD, "sleeping", 32 * MS, None),
     ]
 
 
@@ -125,5 +131,8 @@ def test_report_states_who_woke_whom(recorded: pf.Profile) -> None:
     from perfuse.analysis.scheduling import WakeUps, wake_ups
 
     # The client had waited from 10 to 25 ms.
-    assert wake_ups(recorded) == [WakeUps(f"server {SERVER}", f"client {CLIENT}", 1, 15 * MS)]
+    assert wake_ups(recorded) == [
+        WakeUps(f"server {SERVER}", f"client {CLIENT}", 1, 15 * MS),
+        WakeUps(f"server {SERVER}", f"thread {KERNEL_THREAD}", 1, None),
+    ]
     assert wake_ups(recorded.between(0.0, 0.001)) == []

@@ -33,6 +33,7 @@ use super::sample::SampleHead;
 use super::sample_rows::SampleRowBatches;
 use super::tasks::TaskFactKind;
 use super::timed_passes::sched_states;
+use super::wake_ups::unknown_threads;
 use perfuse_recording::{BatchStream, Placement, Position, one_batch};
 
 /// Name of the event whose samples are times off the processor, between context switches.
@@ -113,7 +114,11 @@ pub fn fills(file: &PerfFile, name: &str) -> bool {
 /// Adds names, starts and ends of processes and threads to the identities of the profile. A second call changes nothing.
 fn add_identities(file: &PerfFile, placement: &Placement) {
     let tasks = file.tasks();
+    let unknown = unknown_threads(file);
     let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
+    for tid in unknown {
+        identities.thread(-1, tid);
+    }
     for fact in &tasks.facts {
         let ns = placement.clock.ns(fact.ts);
         let pid = file.guests.shared_number(&mut identities, fact.pid);

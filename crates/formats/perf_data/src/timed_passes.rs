@@ -97,8 +97,8 @@ fn read_states(file: &PerfFile) -> Vec<ThreadState> {
     states
 }
 
-/// Bits of a state in which a thread waits; without them it could continue.
-const WAITS: u64 = 0x7f;
+/// Bits of a state in which a thread waits, idle kernel threads included; without them it could continue.
+const WAITS: u64 = 0xff;
 
 /// States from samples of `sched_switch`: each is taken on the thread that leaves the processor, with its stack.
 fn states_of_tracepoint(file: &PerfFile, tracepoint: &Tracepoint) -> Vec<ThreadState> {

@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use arrow_array::RecordBatch;
 use perfuse_recording::Placement;
 use perfuse_tables::wake_ups;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::order::TimeOrder;
 use super::perf_file::PerfFile;
@@ -28,6 +28,31 @@ impl ProcessOfThread {
     pub fn pid(&self, tid: i32) -> i32 {
         self.0.get(&tid).copied().unwrap_or(-1)
     }
+}
+
+/// Threads that tracepoints state and that no other record does: their process is not known.
+pub fn unknown_threads(file: &PerfFile) -> Vec<i32> {
+    if file.tracepoints().is_empty() {
+        return Vec::new();
+    }
+    let processes = ProcessOfThread::new(file);
+    let mut order = TimeOrder::samples(file);
+    let mut found = FxHashSet::default();
+    while let Some(timed) = order.next(file) {
+        let Some(record) = file.at(timed.location) else { continue };
+        let event = file.attributes.find(record.record_type, record.body, file.endian);
+        let Some((index, _)) = event else { continue };
+        let Some(tracepoint) = file.tracepoints().iter().find(|tracepoint| tracepoint.event == index) else {
+            continue;
+        };
+        let Ok(sample) = file.sample(&record) else { continue };
+        let Some(raw) = sample.raw else { continue };
+        let tids = ["pid", "prev_pid", "next_pid"].map(|name| tracepoint.tid(raw, name, file.endian));
+        found.extend(tids.into_iter().flatten().filter(|&tid| tid > 0 && processes.pid(tid) == -1));
+    }
+    let mut threads: Vec<i32> = found.into_iter().collect();
+    threads.sort_unstable();
+    threads
 }
 
 /// The table.
