@@ -135,10 +135,10 @@ bench: $(VENV)/built.stamp
 agents: $(VENV)/built.stamp
 	python benchmarks/agents/evaluate.py
 
-## fuzz     fuzzes every target, SECONDS_TO_FUZZ=60 each, or RUNS=N executions each; needs the nightly toolchain
+## fuzz     fuzzes every target, SECONDS_TO_FUZZ=60 each, or RUNS=N executions each; needs the nightly toolchain, unless PLAIN=1
 .PHONY: fuzz
 fuzz:
-	fuzz/run --seconds $(SECONDS_TO_FUZZ) $(if $(RUNS),--runs $(RUNS))
+	fuzz/run --seconds $(SECONDS_TO_FUZZ) $(if $(RUNS),--runs $(RUNS)) $(if $(JOBS),--jobs $(JOBS)) $(if $(PLAIN),--plain)
 
 ## audit    licences, sources and known vulnerabilities of what perfuse is built from; vulnerabilities need a network
 .PHONY: audit

@@ -1,6 +1,7 @@
 //! Fuzzes the target that `PERFUSE_FUZZ_TARGET` names; without a target of that name, lists all of them.
 #![no_main]
 
+use std::panic;
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
@@ -22,4 +23,17 @@ fn selected() -> &'static Target {
     })
 }
 
-fuzz_target!(|bytes: &[u8]| (selected().run)(bytes));
+/// Runs everything in this thread: handing work to others takes longer than most inputs do, and would hide what they cover
+/// from the input that follows. Panics end the process, but those of libraries that become errors.
+fn prepare() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread();
+    pool.build_global().expect("the first pool of the process");
+    let end = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if !perfuse_stopping::is_contained() {
+            end(info);
+        }
+    }));
+}
+
+fuzz_target!(init: prepare(), |bytes: &[u8]| (selected().run)(bytes));

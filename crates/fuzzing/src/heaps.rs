@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use arrow_array::types::UInt32Type;
 use perfuse_engine::heap::{Heap, HeapObjects};
 use perfuse_formats::TableRequest;
 use perfuse_profile::{HeapSnapshot, Profile};
@@ -21,7 +22,9 @@ pub(crate) fn of_log(bytes: &[u8]) {
     let Some(profile) = profile_of(&[bytes]) else { return };
     for name in ["heap_classes", "heap_dominators", "heap_sites"] {
         let Ok(Some(batches)) = profile.table(name, false) else { continue };
-        batches.map_while(Result::ok).for_each(|batch| assert!(batch.num_columns() > 0, "{name} has no columns"));
+        batches
+            .map_while(Result::ok)
+            .for_each(|batch| assert!(batch.num_columns() > 0, "{name} has no columns"));
     }
     let mut earlier = None;
     for id in snapshot_ids(&profile) {
@@ -37,15 +40,17 @@ pub(crate) fn of_log(bytes: &[u8]) {
 fn snapshot_ids(profile: &Profile) -> Vec<u32> {
     let mut ids = Vec::new();
     for batch in profile.collect("heap_snapshots", &TableRequest::default()) {
-        ids.extend(numbers(&batch, "snapshot_id").expect("the column is declared").values());
+        ids.extend(numbers::<UInt32Type>(&batch, "snapshot_id").expect("the column is declared").values());
     }
     ids
 }
 
 /// What was created since an earlier snapshot is listed and in its sums.
 fn check_changes(snapshot: &HeapSnapshot, earlier: u32) {
-    let (Ok(changes), Ok(objects)) = (snapshot.changes(earlier), snapshot.new_objects(earlier, None)) else { return };
-    let created: u64 = changes.iter().map(|(_, change)| change.num_new.sum();
+    let (Ok(changes), Ok(objects)) = (snapshot.changes(earlier), snapshot.new_objects(earlier, None)) else {
+        return;
+    };
+    let created: u64 = changes.iter().map(|(_, change)| change.num_new).sum();
     assert_eq!(created, objects.num_rows() as u64, "objects that are new, and their sums");
     let _ = snapshot.follow_objects(&[(0, 0), (i64::MAX, u64::MAX)]);
 }
@@ -72,7 +77,7 @@ pub(crate) fn of_graph(bytes: &[u8]) {
             let weak = Some(owner >= 250);
             roots.push(Some(0), None, address(target), kind, None, None, None, None, None, weak, 0, row);
         } else {
-            references.push(0, address(owner), address(target), Some(row as u32 * 8), 0, row);
+            references.push(0, address(owner), address(target), Some(row * 8), 0, row);
         }
     }
     let (objects, references, roots) = (objects.finish(), references.finish(), roots.finish());

@@ -86,9 +86,19 @@ pub fn targets() -> Vec<Target> {
         "a profile written as Chrome, Perfetto and speedscope traces",
         profiles::exported,
     );
-    add("heap", "mono", "heap snapshots of a log: sizes, dominators and paths by their definitions", heaps::of_log);
+    add(
+        "heap",
+        "mono",
+        "heap snapshots of a log: sizes, dominators and paths by their definitions",
+        heaps::of_log,
+    );
     add("heap-graph", "", "a heap that the bytes state: as above", heaps::of_graph);
-    add("saved", "saved", "a saved profile, with correct checksums: its recordings and tables", saved::opened);
+    add(
+        "saved",
+        "saved",
+        "a saved profile, with correct checksums: its recordings and tables",
+        saved::opened,
+    );
     add(
         "saved-tables",
         &all_formats(),

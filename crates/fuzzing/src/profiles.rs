@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use perfuse_binaries::symbolize::Follow;
 use perfuse_engine::calls::{Options, Selection};
 use perfuse_formats::registry::FORMATS;
 use perfuse_formats::{Rate, Recording, Sniff};
@@ -40,7 +41,9 @@ pub(crate) fn profile_of(parts: &[&[u8]]) -> Option<Profile> {
         let recording = recording_of(bytes)?;
         Some(ProfileInput { clock: recording.clock(Rate::Auto), recording, pid: None })
     });
-    Some(Profile::new(inputs.collect::<Option<Vec<_>>>()?, ProfileOptions::default()))
+    // What is beside a recording on this machine is the business of other targets, and slow.
+    let options = ProfileOptions { follow: Follow::Nothing, ..ProfileOptions::default() };
+    Some(Profile::new(inputs.collect::<Option<Vec<_>>>()?, options))
 }
 
 fn recording_of(bytes: &[u8]) -> Option<Arc<dyn Recording>> {

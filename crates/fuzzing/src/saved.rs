@@ -85,7 +85,8 @@ pub(crate) fn tables(bytes: &[u8]) {
         }
         let (schema, mut file) = (batches[0].schema(), Vec::new());
         let rows = batches.iter().cloned().map(Ok);
-        let num_rows = parquet_file::write(spec, schema, rows, &mut file, 1).expect("the table can be written");
+        let num_rows =
+            parquet_file::write(spec, schema, rows, &mut file, 1).expect("the table can be written");
         let (name, range) = (spec.name, 0..file.len());
         let source = Arc::new(Source::from_bytes("written", file).expect("bytes are a source"));
         let table = ParquetTable::open(spec, &source, range).expect("the table can be opened");

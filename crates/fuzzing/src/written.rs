@@ -18,7 +18,7 @@ use perfuse_formats::sframe::SFrame;
 use perfuse_formats::sframe::writer::SectionContents;
 use perfuse_formats::xray::{XRay, convert as xray_log};
 use perfuse_formats::{Format, Position, Recording, Source};
-use perfuse_wire::{Endian, FixedFields};
+use perfuse_wire::Endian;
 
 use crate::open::open;
 
@@ -126,7 +126,9 @@ fn encoded(record: &RawRecord<'_>, endian: Endian) -> Option<Vec<u8>> {
     Some(match record.tag() {
         RecordTag::JIT_CODE_LOAD => LoadRecord::decode(record.cursor()).ok()?.encode(endian),
         RecordTag::JIT_CODE_DEBUG_INFO => DebugInfoRecord::decode(record.cursor()).ok()?.encode(endian),
-        RecordTag::JIT_CODE_UNWINDING_INFO => UnwindingInfoRecord::decode(record.cursor()).ok()?.encode(endian),
+        RecordTag::JIT_CODE_UNWINDING_INFO => {
+            UnwindingInfoRecord::decode(record.cursor()).ok()?.encode(endian)
+        }
         RecordTag::JIT_CODE_MOVE => {
             let (mut cursor, mut out) = (record.cursor(), Vec::new());
             Move::read(&mut cursor).ok()?.write(&mut out, endian);
@@ -162,7 +164,8 @@ fn rewritten(record: &RawRecord<'_>, writer: &mut Writer<Vec<u8>>) -> Option<Str
             let info = DebugInfoRecord::decode(record.cursor()).ok()?;
             let rows = info.iter_entries().collect::<Result<Vec<_>, _>>().ok()?;
             let whole = rows.len() as u64 == info.fixed.nr_entry;
-            (whole && writer.debug_info(timestamp, info.fixed.code_addr, &rows, true).is_ok()).then_some(())?;
+            (whole && writer.debug_info(timestamp, info.fixed.code_addr, &rows, true).is_ok())
+                .then_some(())?;
         }
         _ => return None,
     }

@@ -7,14 +7,15 @@ use std::thread::JoinHandle;
 use arrow_array::RecordBatch;
 use perfuse_formats::{Recording, registry};
 use perfuse_stopping::{Call, StopReason};
-use perfuse_workers::in_background;
+use perfuse_workers::{in_background, num_threads};
 
 /// Most batches that wait: as many as the decoder of a call trace makes at a time.
 const MAX_WAITING: usize = 8;
 
-/// An iterator over batches that another thread decodes in advance, from the first one that is taken.
+/// An iterator over batches that another thread decodes in advance, from the first one that is taken. On one processor each
+/// is decoded when it is taken.
 pub struct Prefetch {
-    /// The batches, before the thread is started.
+    /// The batches, before the thread is started; where there is none, all the time.
     waiting: Option<Box<dyn Iterator<Item = RecordBatch> + Send>>,
     batches: Option<Receiver<RecordBatch>>,
     thread: Option<JoinHandle<()>>,
@@ -45,8 +46,11 @@ impl Iterator for Prefetch {
     type Item = RecordBatch;
 
     fn next(&mut self) -> Option<RecordBatch> {
-        if let Some(batches) = self.waiting.take() {
+        if let Some(batches) = self.waiting.take_if(|_| num_threads() > 1) {
             self.start(batches);
+        }
+        if let Some(batches) = &mut self.waiting {
+            return batches.next();
         }
         let batch = self.batches.as_ref()?.recv().ok();
         if batch.is_none()

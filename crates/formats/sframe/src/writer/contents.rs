@@ -125,8 +125,9 @@ impl SectionContents {
         };
         let mut by_offset: Vec<_> =
             view.functions().map(|function| (function.start_fre_off, function)).collect();
-        // Blocks keep their order in the file, which may differ from that of the functions.
-        by_offset.sort_by_key(|(at, function)| (*at, function.index));
+        // Blocks keep their order in the file, which may differ from that of the functions. The offset of one without rows is
+        // that of the next one.
+        by_offset.sort_by_key(|(at, function)| (*at, function.num_rows != 0, function.index));
         let mut block_indexes = FxHashMap::default();
         let mut blocks = vec![0; by_offset.len()];
         for (at, function) in &by_offset {
