@@ -12,7 +12,7 @@ use perfuse_tables::{heap_objects, heap_references, heap_roots};
 use crate::profiles::profile_of;
 
 /// Larger graphs take too long where each object is left out in turn.
-const MOST_COMPARED: usize = 64;
+const MOST_COMPARED: usize = 24;
 
 /// Analyses every heap snapshot of a log.
 ///
@@ -55,7 +55,7 @@ fn check_changes(snapshot: &HeapSnapshot, earlier: u32) {
     let _ = snapshot.follow_objects(&[(0, 0), (i64::MAX, u64::MAX)]);
 }
 
-/// A heap with at most 64 objects, which the bytes state: their number, then pairs of an owner and a target; an owner that
+/// A heap with at most 24 objects, which the bytes state: their number, then pairs of an owner and a target; an owner that
 /// is no object makes its target a root.
 ///
 /// # Panics
