@@ -280,7 +280,7 @@ def steps_since(
         f"""WITH r AS (SELECT *, {column} AS value FROM ({which.query}))
         SELECT r.value, r.recording_id, e.weight FROM r JOIN event_totals AS e USING (recording_id)
         WHERE e.event = ? AND r.value IS NOT NULL AND e.weight > 0
-        QUALIFY row_number() OVER (PARTITION BY r.value ORDER BY r.start_ns DESC, r.recording_id) 
+        QUALIFY row_number() OVER (PARTITION BY r.value ORDER BY r.start_ns DESC, r.recording_id)
             <= (SELECT greatest({LEAST_RUNS}, {2 * MOST_RUNS} // greatest(count(DISTINCT value), 1)) FROM r)
         ORDER BY min(r.start_ns) OVER (PARTITION BY r.value), r.value, r.start_ns, r.recording_id""",
         [*names, *which.parameters, selected.name],
