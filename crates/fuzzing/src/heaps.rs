@@ -56,7 +56,7 @@ fn check_changes(snapshot: &HeapSnapshot, earlier: u32) {
 }
 
 /// A heap with at most 24 objects, which the bytes state: their number, then pairs of an owner and a target; an owner that
-/// is no object makes its target a root.
+/// is not an object makes its target a root.
 ///
 /// # Panics
 /// When sizes, dominators or paths are not those of their definitions.

@@ -12,7 +12,7 @@ use perfuse_profile::{Profile, ProfileInput, StreamError};
 use crate::profiles::{everything, profile_of};
 
 /// Opens a saved profile with all its tables and recordings. Ten bytes before the file state which rows the join made: first
-/// and number, of each of five tables; without them, all rows. Checksums are made right, so that what is behind them is read.
+/// and number, of each of five tables; without them, all rows. Checksums are made right, so that changes reach more than them.
 pub(crate) fn opened(bytes: &[u8]) {
     let (rows, file) = match bytes.split_first_chunk::<10>() {
         Some((rows, file)) if !bytes.starts_with(b"PK") => (Some(*rows), file),
