@@ -151,6 +151,7 @@ def test_readelf_accepts_repaired_sections(sframe_corpus: Path, tmp_path: Path, 
 
 
 def test_perf_accepts_repaired_recordings(tmp_path: Path, numbers: random.Random) -> None:
+    """Records of kinds that perf does not know are kept, and reported: a newer perf may know them."""
     perf = shutil.which("perf")
     if perf is None:
         pytest.skip("no perf")
@@ -162,8 +163,9 @@ def test_perf_accepts_repaired_recordings(tmp_path: Path, numbers: random.Random
         out = repaired(recording, tmp_path)
         if out is not None:
             done = subprocess.run([perf, "script", "-D", "-i", out], capture_output=True, check=False, timeout=60)
-            assert done.returncode == 0, (kept(recording), done.stderr)
-            num_accepted += 1
+            if done.returncode != 0:
+                assert "PD006" in {one.code for one in perfuse.open(out).check()}, (kept(recording), done.stderr)
+            num_accepted += done.returncode == 0
     assert num_accepted > num_mutations() // 2
 
 
