@@ -231,6 +231,12 @@ def row_counts(
 def handle_sums(
     profile: Profile, *, stacks: bool, threads: Sequence[int] | None = None, time_ns: tuple[int, int] | None = None
 ) -> tuple[list[tuple[str, int, int, int, int]], list[tuple[str, int | None, int, int]]]: ...
+def largest_statistics(
+    rows: Sequence[tuple[Sequence[float], float, float]],
+    chunks: Sequence[Sequence[int]],
+    chunk_runs: int,
+    runs_factor: float,
+) -> tuple[list[float], list[float]]: ...
 def backtraces(stacks: Any, frames: Any, stack_ids: Sequence[int]) -> list[list[int | None]]: ...
 def call_statistics(
     profile: Profile,

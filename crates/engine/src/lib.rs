@@ -21,6 +21,7 @@ pub mod handles;
 pub mod heap;
 pub mod join;
 pub mod mappings;
+pub mod permutation;
 pub mod selected;
 pub mod stacks;
 pub mod timeline;

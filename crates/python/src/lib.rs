@@ -19,6 +19,7 @@ mod jitdump;
 mod machine_code;
 mod mono_logs;
 mod output;
+mod permutation;
 mod profile;
 mod profile_output;
 mod recording;
@@ -87,6 +88,8 @@ mod _core {
     use super::mono_logs::{MonoLogWriter, convert_mono, mono_kinds, mono_unsupported_items};
     #[pymodule_export]
     use super::output::{compress_zstd, write_arrow};
+    #[pymodule_export]
+    use super::permutation::largest_statistics;
     #[pymodule_export]
     use super::profile::{PyPlaced, PyProfile};
     #[pymodule_export]

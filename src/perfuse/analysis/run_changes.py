@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean, median, variance
 
+from perfuse import _core
 from perfuse.analysis.student import chi_squared_median, digamma, inverse_trigamma, t_quantile, t_survival, trigamma
 
 LEAST_SAMPLES = 50
@@ -303,30 +304,19 @@ def _permuted(rows: Sequence[_Row], prior: _Prior) -> list[float]:
 
     With the values of a row divided by their mean and h the sum of the runs of the second side minus its expected
     value, both the difference of means and the variance within sides depend on h alone. Sums of up to ten runs are
-    tabulated, so a statistic takes a few additions.
+    tabulated by the core, so a statistic takes a few additions.
     """
     num_runs, num_base = len(rows[0].values), rows[0].num_base
-    chunks, assignments = _assignments(num_runs, num_runs - num_base, len(rows))
-    largest = [0.0] * len(assignments[0])
-    observed = []
     factor = rows[0].runs_factor
+    prepared = []
     for row in rows:
         mean = fmean(row.values)
         centred = [value / mean - 1 for value in row.values]
-        squares, shared = sum(value * value for value in centred), prior.shared_variance(row)
-        df = prior.shared_df + row.df
-        # The difference of means is h * factor, and the squares within sides are squares - h * h * factor.
-        h = [0.0] * len(largest)
-        for start, masks in zip(chunks, assignments, strict=True):
-            sums = _subset_sums(centred[start : start + _CHUNK_RUNS])
-            h = [known + sums[mask] for known, mask in zip(h, masks, strict=True)]
-        above, squared = factor * factor * df, factor * factor
-        within = max((shared + squares) * factor, 1e-300)
-        # Rounding may make the rest 0 where the sides explain all of the variance.
-        least = within * 1e-12
-        statistics = [above * (x := one * one) / max(within - squared * x, least) for one in h]
-        observed.append(statistics[0])
-        largest = list(map(max, largest, statistics))
+        squares = sum(value * value for value in centred)
+        within = max((prior.shared_variance(row) + squares) * factor, 1e-300)
+        prepared.append((centred, within, prior.shared_df + row.df))
+    assignments = _assignments(num_runs, num_runs - num_base, len(rows))
+    observed, largest = _core.largest_statistics(prepared, assignments, _CHUNK_RUNS, factor)
     ordered = sorted(math.sqrt(value) for value in largest)
     return [_share_from(ordered, math.sqrt(value) * (1 - _TOLERANCE) - _TOLERANCE) for value in observed]
 
@@ -335,12 +325,11 @@ def _share_from(ordered: Sequence[float], least: float) -> float:
     return (len(ordered) - bisect_left(ordered, least)) / len(ordered)
 
 
-def _assignments(num_runs: int, num_new: int, num_rows: int) -> tuple[range, list[list[int]]]:
-    """The starts of chunks of runs and, for each chunk, which of its runs are on the second side in each assignment.
+def _assignments(num_runs: int, num_new: int, num_rows: int) -> list[list[int]]:
+    """For each chunk of runs, a mask of those that are on the second side, by assignment.
 
     The first assignment is the observed one.
     """
-    chunks = range(0, num_runs, _CHUNK_RUNS)
     observed = tuple(range(num_runs - num_new, num_runs))
     if math.comb(num_runs, num_new) <= _ALL_ASSIGNMENTS:
         rest = [one for one in combinations(range(num_runs), num_new) if one != observed]
@@ -349,14 +338,7 @@ def _assignments(num_runs: int, num_new: int, num_rows: int) -> tuple[range, lis
         number = min(_MOST_DRAWN, max(_LEAST_DRAWN, _STATISTICS // num_rows))
         rest = [tuple(drawn.sample(runs, num_new)) for _ in range(number)]
     masks = [sum(1 << run for run in one) for one in (observed, *rest)]
-    return chunks, [[mask >> start & ((1 << _CHUNK_RUNS) - 1) for mask in masks] for start in chunks]
-
-
-def _subset_sums(values: Sequence[float]) -> list[float]:
-    sums = [0.0]
-    for value in values:
-        sums += [one + value for one in sums]
-    return sums
+    return [[mask >> start & ((1 << _CHUNK_RUNS) - 1) for mask in masks] for start in range(0, num_runs, _CHUNK_RUNS)]
 
 
 def _relative(log_ratio: float) -> float:
