@@ -214,7 +214,7 @@ def _is_view_of_stacks(profile: Profile, options: Options) -> bool:
     if "--section" in options:
         return False
     event = options.get("--event")
-    if event in _EVENTS_OF_STACKS and "--group" not in options:
+    if event == "retained" or (event in _EVENTS_OF_STACKS and options.keys() & {*_VIEWS, "--by", "--sort"}):
         return True
     # The report of calls has these, with statistics of single calls.
     is_of_calls = profile.has_traces and event is None
