@@ -58,7 +58,14 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, u64, &[u8])> {
 
 #[test]
 fn perfetto_begins_and_ends_calls_in_order() {
-    let written = made().write(|trace, out| perfetto::write(trace, Some(perfetto::TraceClock { number: 3, realtime_offset_ns: None }), out, &mut |_| true));
+    let written = made().write(|trace, out| {
+        perfetto::write(
+            trace,
+            Some(perfetto::TraceClock { number: 3, realtime_offset_ns: None }),
+            out,
+            &mut |_| true,
+        )
+    });
     let mut described = Vec::new();
     for (number, _, packet) in fields(&written) {
         assert_eq!(number, 1);
