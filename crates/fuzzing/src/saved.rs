@@ -40,7 +40,7 @@ pub(crate) fn opened(bytes: &[u8]) {
             start..start + u64::from(rows[2 * number + 1])
         });
     }
-    let facts = SavedFacts { joined: Some(joined), named: Vec::new() };
+    let facts = SavedFacts { joined: Some(joined), named: Vec::new(), partial: Vec::new() };
     if let Ok(profile) = Profile::of_saved(inputs, &saved, &facts) {
         everything(&profile);
         let _ = profile.saved_facts();
@@ -85,8 +85,7 @@ pub(crate) fn tables(bytes: &[u8]) {
         }
         let (schema, mut file) = (batches[0].schema(), Vec::new());
         let rows = batches.iter().cloned().map(Ok);
-        let num_rows =
-            parquet_file::write(spec, schema, rows, &mut file, 1).expect("the table can be written");
+        let num_rows = parquet_file::write(spec, schema, rows, &mut file).expect("the table can be written");
         let (name, range) = (spec.name, 0..file.len());
         let source = Arc::new(Source::from_bytes("written", file).expect("bytes are a source"));
         let table = ParquetTable::open(spec, &source, range).expect("the table can be opened");
