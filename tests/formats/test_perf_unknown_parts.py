@@ -64,7 +64,7 @@ def test_newer_records_have_fields(tmp_path: Path, original: PerfFile) -> None:
         Record(SCHEDSTAT_CPU, 0, struct.pack("<QIHH6I3Q", 5, 1, 17, 0, *range(10, 16), 20, 21, 22)),
         Record(SCHEDSTAT_DOMAIN, 0, struct.pack("<QIHH24I12I", 5, 1, 15, 0, *range(24), *range(100, 112))),
         Record(EVENT_UPDATE, 0, struct.pack("<QQd", 1, 7, 0.5)),
-        Record(ID_INDEX, 0, struct.pack("<Q4Q2Q", 1, 7, 0, 1, 2, 300, 4)),
+        Record(ID_INDEX, 0, struct.pack("<Q4Q2Q", 1, original.attributes[0].ids[0], 0, 1, 2, 300, 4)),
     ]
     path = original.write(tmp_path / "perf.data")
     recording = pf.open(path)

@@ -180,8 +180,9 @@ TEXT_TARGETS = {
     "chrome",
     "cpuprofile",
     "perf-script",
+    "heapsnapshot",
 }
-BINARY_TARGETS = {"perfetto", "pprof", "otlp", "elf", "perf-data", "xray", "mono"}
+BINARY_TARGETS = {"hprof", "jslb", "perfetto", "pprof", "otlp", "elf", "perf-data", "xray", "mono"}
 
 
 def test_every_target_is_text_or_binary() -> None:

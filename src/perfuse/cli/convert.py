@@ -81,7 +81,7 @@ def _parsed(target: Target, given: tuple[str, ...]) -> dict[str, Any]:
         "perfuse convert perf.data jit-2345.dump -o profile.json --to firefox",
         "perfuse convert perf.data jit-2345.dump -o - --to collapsed -O root=thread",
         "perfuse convert perf.data jit-2345.dump -o named.perf.data",
-        "perfuse convert output.mlpd -o heap.heapsnapshot",
+        "perfuse convert sessions.mlpd.gz -o heap.heapsnapshot",
         "perfuse convert xray-log.server.uocuES --map server -o trace.json --to chrome --function run",
         "perfuse convert --list",
         "perfuse convert --to collapsed --list-options",
