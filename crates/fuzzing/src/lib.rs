@@ -4,6 +4,7 @@
 //! Every target is a [`Target`] in [`targets`]. Those of formats are made from the registry, so that a new format has them
 //! without a change here.
 
+mod growing;
 mod heaps;
 mod machine_code;
 mod open;
@@ -86,6 +87,13 @@ pub fn targets() -> Vec<Target> {
         "a profile written as Chrome, Perfetto and speedscope traces",
         profiles::exported,
     );
+    add(
+        "growing",
+        "jitdump",
+        "a dump in pieces, as a program embeds it: the same code as in one piece",
+        growing::in_pieces,
+    );
+    add("unwind", "sframe", "unwinding rows by address, as a program embeds them", growing::unwind);
     add(
         "heap",
         "mono",

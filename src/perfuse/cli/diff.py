@@ -22,7 +22,7 @@ from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
 from perfuse.cli.diff_sides import Run, SidesVerb, sides
 from perfuse.cli.opening import NO_FILTER, ProfileOptions, note_data_loss, open_profile
-from perfuse.cli.options import ObjectFile, limit, output, profile_options, stack_filters
+from perfuse.cli.options import BUDGET, ObjectFile, limit, output, profile_options, stack_filters
 from perfuse.cli.verbs import verb
 from perfuse.errors import UsageError
 

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
 from perfuse.cli.opening import ProfileOptions, note_data_loss, open_profile
-from perfuse.cli.options import JSON, limit, profile_options, stack_filters
+from perfuse.cli.options import BUDGET, JSON, limit, profile_options, stack_filters
 from perfuse.cli.plain_report import TEXT_LIMIT, import_report_modules, print_report
 from perfuse.cli.verbs import Verb, verb
 from perfuse.reports.registry import (
