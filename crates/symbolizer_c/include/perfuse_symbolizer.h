@@ -68,7 +68,7 @@ typedef struct perfuse_code {
   uint64_t start_address;
   // Size in bytes.
   uint64_t size_bytes;
-  // GrowingBytes from its start to the address that was looked up, wherever the code was moved to.
+  // Bytes from its start to the address that was looked up, wherever the code was moved to.
   uint64_t code_offset;
   // Time stamp of its record.
   uint64_t created;
@@ -142,7 +142,7 @@ typedef struct perfuse_unwind_row {
   uint64_t start_address;
   // Size of the function in bytes.
   uint64_t size_bytes;
-  // GrowingBytes from the start of the function at which the row begins.
+  // Bytes from the start of the function at which the row begins.
   uint64_t row_offset;
   // The canonical frame address.
   struct perfuse_expression cfa;
