@@ -50,6 +50,7 @@ __all__ = [
     "heap_sums",
     "inject_images",
     "instruction_set",
+    "largest_statistics",
     "memory_limit",
     "mono_kinds",
     "mono_unsupported_items",
