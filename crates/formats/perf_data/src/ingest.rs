@@ -10,7 +10,7 @@ use perfuse_tables::{callchains, mappings};
 use perfuse_wire::Endian;
 use rustc_hash::FxHashMap;
 
-use super::attribute::EventRecordLayout;
+use super::attribute::EventAttribute;
 use super::branches::BranchRows;
 use super::consts::context::{
     CONTEXT_GUEST_KERNEL, CONTEXT_GUEST_USER, CONTEXT_KERNEL, CONTEXT_MAX, CONTEXT_USER,
@@ -101,11 +101,9 @@ pub fn table(file: &Arc<PerfFile>, name: &str, placement: &Placement) -> Option<
 
 /// Whether a table has rows of a file, as far as that is known without decoding its samples.
 pub fn fills(file: &PerfFile, name: &str) -> bool {
-    let has = |condition: fn(&EventRecordLayout) -> bool| {
-        file.attributes.list().iter().any(|attribute| condition(&attribute.layout))
-    };
+    let has = |condition: fn(&EventAttribute) -> bool| file.attributes.list().iter().any(condition);
     match name {
-        "branches" => has(|layout| layout.has(abi::PERF_SAMPLE_BRANCH_STACK)),
+        "branches" => has(|attribute| attribute.layout.has(abi::PERF_SAMPLE_BRANCH_STACK)),
         "memory_accesses" => has(has_accesses),
         _ => machine_tables::fills(file, name).unwrap_or(true),
     }

@@ -3,7 +3,7 @@
 use linux_perf_event_reader::constants as abi;
 use perfuse_tables::memory_accesses;
 
-use super::attribute::EventRecordLayout;
+use super::attribute::EventAttribute;
 use super::sample::SampleRecord;
 use super::sample_rows::{SampleRow, SampleRows};
 
@@ -153,11 +153,17 @@ impl DataSource {
     }
 }
 
-/// Whether samples of a layout state what they accessed.
+/// Whether samples of an event may state what they accessed.
 #[must_use]
-pub fn has_accesses(layout: &EventRecordLayout) -> bool {
-    layout.has(abi::PERF_SAMPLE_DATA_SRC) || layout.has(abi::PERF_SAMPLE_ADDR)
+pub fn has_accesses(attribute: &EventAttribute) -> bool {
+    let EventAttribute { fields, layout, .. } = attribute;
+    // perf asks for addresses with every copy of a stack; clocks have none.
+    let is_clock = fields.type_ == abi::PERF_TYPE_SOFTWARE && CLOCKS.contains(&fields.config);
+    layout.has(abi::PERF_SAMPLE_DATA_SRC) || (layout.has(abi::PERF_SAMPLE_ADDR) && !is_clock)
 }
+
+/// `PERF_COUNT_SW_CPU_CLOCK` and `PERF_COUNT_SW_TASK_CLOCK`.
+const CLOCKS: [u64; 2] = [0, 1];
 
 /// Makes rows of table `memory_accesses`.
 #[derive(Debug)]

@@ -43,6 +43,9 @@ pub trait SampleRows {
     fn finish(&mut self) -> RecordBatch;
 }
 
+/// Number of samples after which pages of the file are returned to the operating system.
+const SAMPLES_BEFORE_RELEASE: u64 = 4096;
+
 /// Batches of a table with rows for parts of samples.
 pub struct SampleRowBatches<R> {
     file: Arc<PerfFile>,
@@ -80,6 +83,10 @@ impl<R: SampleRows> Iterator for SampleRowBatches<R> {
             let Some(head) = file.sample_head(&record) else { continue };
             let sample_id = *next_id;
             *next_id = next_id.saturating_add(1);
+            // Few samples may have rows: pages are returned during a batch, too.
+            if sample_id % SAMPLES_BEFORE_RELEASE == 0 {
+                releaser.release_before(file, order.oldest());
+            }
             let (Ok(sample), Some(layout)) = (file.sample(&record), file.event_layout(&record)) else {
                 continue;
             };
