@@ -1,4 +1,4 @@
-"""`.heapsnapshot`: heap snapshots of V8, for the memory panel of Chrome's DevTools and for memlab."""
+"""`.heapsnapshot`: heap snapshots of V8, for the memory panel of Chrome's DevTools."""
 
 from pathlib import Path
 from typing import IO, TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""HPROF: heap dumps of Java, for Eclipse MAT, VisualVM, shark and other readers."""
+"""HPROF: heap dumps of Java, for VisualVM and other readers."""
 
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
