@@ -1,9 +1,8 @@
 """What the joined tables show about the recordings: programs that were not verified, dumps that no sample needs."""
 
 import os
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,6 +10,7 @@ from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.joins import Join, Unwinding
 from perfuse.recording import Recording
 from perfuse.table import Columns
+from perfuse.value_class import replace
 
 _SHOWN = 3
 
@@ -120,4 +120,4 @@ def _state(path: str) -> os.stat_result | None:
 
 
 def _time(seconds: float) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))

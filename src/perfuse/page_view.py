@@ -1,6 +1,5 @@
 """The page of `perfuse view` in a notebook, and as a file."""
 
-import html
 import os
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -43,6 +42,8 @@ class PageView:
 
     def _repr_html_(self) -> str:
         # A frame of its own separates the page's styles and scripts from the notebook's.
+        import html
+
         content = html.escape(self.page)
         allowed = "allow-scripts allow-downloads"
         style = "width:100%;height:640px;border:0"

@@ -1,7 +1,6 @@
 """Several recordings joined on one clock: tables, SQL, analyses, exports."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from os import PathLike
 from typing import IO, TYPE_CHECKING, Any, Self, cast
@@ -17,6 +16,7 @@ from perfuse.page_view import Viewable
 from perfuse.selection import Selection, ThreadKey, near_threads
 from perfuse.stack_filter import FILTERED_TABLES, DuringKind, FilteredStacks, StackFilter, Step
 from perfuse.table import ClosedObject, Scan, Table, Tables, names, with_bytes
+from perfuse.value_class import replace
 
 if TYPE_CHECKING:
     from perfuse._core import ArrowStream, CallStatistics

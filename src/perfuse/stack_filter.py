@@ -7,14 +7,13 @@ Firefox Profiler where it has them: `docs/reference/stack_filters.md`.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from perfuse import _core
 from perfuse.errors import UsageError, nearest_hint
 from perfuse.name_pattern import FramePattern, handle_key, last_part
 from perfuse.table import Columns
-from perfuse.value_class import value_class
+from perfuse.value_class import replace, value_class
 
 Step = Literal["only", "drop", "hide", "root", "leaf", "collapse-recursion", "collapse-module", "tier", "jit-only"]
 STEPS: tuple[Step, ...] = get_args(Step)

@@ -195,10 +195,10 @@ impl Profile {
         Ok(all)
     }
 
-    /// Starts the join in a thread where there are stacks to unwind; everything that needs its result waits for it. Other
-    /// samples are joined when a table needs them.
-    pub fn start_join(self: &Arc<Self>) {
-        if self.has_user_stacks() && self.join_started.set(()).is_ok() {
+    /// Starts the join in a thread where there are stacks to unwind, or where its result will be needed in any case; everything
+    /// that needs it waits for it. Other samples are joined when a table needs them.
+    pub fn start_join(self: &Arc<Self>, is_needed: bool) {
+        if (is_needed || self.has_user_stacks()) && self.join_started.set(()).is_ok() {
             let profile = Arc::clone(self);
             drop(in_background(move || profile.joined().is_ok()));
         }

@@ -399,7 +399,7 @@ fn a_join_that_was_started_gives_the_same_tables() {
         vec![dump("f", vec![(0x1000, 0, None)]), samples(7, vec![(5, vec![USER, 0x1010])], vec![stack])]
     };
     let (started, plain) = (Arc::new(on_one_clock(recordings())), on_one_clock(recordings()));
-    started.start_join();
+    started.start_join(false);
     for table in ["processes", "threads", "frames", "stacks", "samples", "functions", "code_objects"] {
         assert_eq!(started.batches(table), plain.batches(table), "{table}");
     }

@@ -97,9 +97,11 @@ impl PyProfile {
         stream.map_err(|error: perfuse_tables::access::ColumnError| table_error(error))
     }
 
-    /// Starts to unwind stacks and to join samples and code in another thread; everything that needs the result waits for it.
-    fn join_ahead(&self) {
-        self.inner.start_join();
+    /// Starts to unwind stacks and to join samples and code in another thread; everything that needs the result waits for it. Where
+    /// no stacks are to be unwound, only if the result is needed in any case.
+    #[pyo3(signature = (is_needed=false))]
+    fn join_ahead(&self, is_needed: bool) {
+        self.inner.start_join(is_needed);
     }
 
     /// Time from the first to the last event of the call traces among the recordings.

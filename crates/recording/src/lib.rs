@@ -18,6 +18,8 @@ mod record_rows;
 mod recording;
 mod sampling;
 mod source;
+#[cfg(test)]
+mod tests;
 
 pub use format::{Capabilities, ClockPolicy, RecordingDirectory, Role, Sniff};
 pub use perfuse_mapped::{CUT, TooLarge, UnpackLimit, open_regular};

@@ -1,13 +1,12 @@
 """Sampled events of a profile, filters of samples, and the threads of samples."""
 
-from dataclasses import replace
 from typing import Any, Literal
 
 from perfuse import _core
 from perfuse.analysis.profiles import SampleProfile, TableProfile
 from perfuse.errors import UsageError
 from perfuse.table import SUM_EVENTS, Columns
-from perfuse.value_class import value_class
+from perfuse.value_class import replace, value_class
 
 
 @value_class

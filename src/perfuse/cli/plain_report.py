@@ -17,10 +17,10 @@ from perfuse.cli.console import Console
 from perfuse.cli.environment import forget_stdout, prepare_streams
 from perfuse.cli.opening import ProfileOptions, note_data_loss, open_profile
 from perfuse.errors import check_text
-from perfuse.reports.registry import LIMIT_IS_DEFAULT, choose_kind, kind_of_file_name
+from perfuse.reports.registry import LIMIT_IS_DEFAULT, choose_kind, kind_named, kind_of_file_name
 
 if TYPE_CHECKING:
-    from perfuse.reports.registry import Report
+    from perfuse.reports.registry import Report, ReportKind
 
 TEXT_LIMIT = 10
 """Rows of each list of a text."""
@@ -50,6 +50,9 @@ def run(files: Sequence[str], *, as_json: bool) -> int:
 
 def _report(console: Console, files: Sequence[str], *, as_json: bool) -> int:
     profile = open_profile(console, files, ProfileOptions(), meanwhile=lambda: import_report_modules(files))
+    if profile.has_samples:
+        profile._fusion.join_ahead(is_needed=True)
+        _import_modules(kind_named("profile"))
     options = {"--limit": 0 if as_json else TEXT_LIMIT, LIMIT_IS_DEFAULT: True}
     return print_report(console, choose_kind(profile, {}).build(profile, options), as_json)
 
@@ -70,5 +73,10 @@ def import_report_modules(files: Sequence[str]) -> None:
     for path in files:
         if os.path.isfile(path) and os.path.getsize(path) >= PREFETCH_BYTES:  # noqa: PTH113, PTH202 - without pathlib
             kind = kind_of_file_name(os.path.basename(path))  # noqa: PTH119
-            for name in kind.prefetch if kind else ():
-                importlib.import_module(name)
+            if kind is not None:
+                _import_modules(kind)
+
+
+def _import_modules(kind: ReportKind) -> None:
+    for name in kind.prefetch:
+        importlib.import_module(name)

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from perfuse import _core
@@ -16,7 +15,6 @@ HEAD_BYTES = 64
 """Bytes by which a code dump is recognized."""
 
 
-@dataclass
 class Inputs:
     """Recordings that inputs name.
 
@@ -26,9 +24,10 @@ class Inputs:
         diagnostics: Which files were given more than once.
     """
 
-    recordings: list[Recording] = field(default_factory=list)
-    nearby_dumps: list[Recording] = field(default_factory=list)
-    diagnostics: list[Diagnostic] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.recordings: list[Recording] = []
+        self.nearby_dumps: list[Recording] = []
+        self.diagnostics: list[Diagnostic] = []
 
 
 def open_inputs(inputs: Iterable["Input | Recording"], *, strict: bool) -> Inputs:

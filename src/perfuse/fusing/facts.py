@@ -1,7 +1,6 @@
 """Facts about a recording of samples that dumps are matched and aligned with: clock, processes, markers."""
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
 from perfuse.fusing.note import note_beside
@@ -28,7 +27,7 @@ class Marker:
     record_offset: int
 
 
-@dataclass(frozen=True)
+@value_class
 class SamplingFacts:
     """Facts about a recording of samples that its tables do not contain.
 

@@ -6,7 +6,6 @@ dump: two containers may both have written `jit-1.dump`.
 
 from __future__ import annotations
 
-import json
 import stat
 from collections.abc import Mapping
 from functools import lru_cache
@@ -49,6 +48,8 @@ def note_beside(path: str) -> Note | None:
 
 @lru_cache(maxsize=64)
 def _read(path: str, _mtime_ns: int) -> Note | None:
+    import json
+
     document: Any = json.loads(Path(path).read_text(encoding="utf-8"))
     if not isinstance(document, dict) or document.get("version") != VERSION:
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from perfuse.reports.grid import Cell, Column, grid, section
@@ -37,6 +36,8 @@ class MachineReport:
 
     def as_json(self, limit: int) -> dict[str, Any]:
         """The part of the report's JSON that was recorded; `limit` rows of each list, 0 for all."""
+        from dataclasses import asdict
+
         found: dict[str, Any] = {}
         rows = limit or None
         if self.threads:
@@ -53,6 +54,8 @@ class MachineReport:
 
 
 def _without_key(one: ThreadTimes) -> dict[str, Any]:
+    from dataclasses import asdict
+
     return {name: value for name, value in asdict(one).items() if name != "thread_id"}
 
 
@@ -168,6 +171,8 @@ def _branch_lines(report: MachineReport, limit: int, style: Style) -> Iterator[s
 
 
 def _access_lines(report: MachineReport, limit: int, style: Style) -> Iterator[str]:
+    from dataclasses import replace
+
     total = sum(one.count for one in report.accesses_by_level)
     yield from section("Memory accesses by level", style, counted(total, "sampled access", "sampled accesses"))
     yield from _access_table(report.accesses_by_level, total, limit, "level", style)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from perfuse.reports.registry import Options, Report
 from perfuse.reports.text import ORIGIN_ROLES, Role, Style, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text
 from perfuse.table import OFF_CPU_EVENTS
-from perfuse.value_class import value_class
+from perfuse.value_class import replace, value_class
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
@@ -147,6 +146,8 @@ def profile_report(
 
 
 def _as_plain(report: ProfileReport) -> dict[str, Any]:
+    from dataclasses import asdict
+
     return asdict(replace(report, machine=None, group=None))
 
 

@@ -89,7 +89,7 @@ class ReportKind:
         takes_selection: Whether it can be limited to a thread and a time (`--thread`, `--between`).
         open_with: Arguments of `perfuse.fuse` that its options imply.
         serves: Whether it is the kind for these options of a profile it can be built from.
-        prefetch: Modules to import while the core still reads a large file.
+        prefetch: Modules to import while the core reads a large file, or joins samples.
     """
 
     name: str
@@ -151,8 +151,13 @@ def kind_of_file_name(name: str) -> ReportKind | None:
     """The kind of report that a file of this name usually gets; None for a name that matches no format."""
     for row in _core.formats():
         if any(fnmatch(name, pattern) for pattern in row["patterns"]):
-            return next(kind for kind in REPORTS if kind.name == row["report"])
+            return kind_named(row["report"])
     return None
+
+
+def kind_named(name: str) -> ReportKind:
+    """The kind of report of a name that a format declares."""
+    return next(kind for kind in REPORTS if kind.name == name)
 
 
 def _in_sentence(titles: Collection[str]) -> str:
@@ -412,6 +417,7 @@ REPORTS = (
         title="Samples (perf.data)",
         description="the most expensive functions; shares of threads, modules and tiers; what could not be named.",
         module="perfuse.reports.profile",
+        prefetch=("perfuse.reports.profile", "arro3.core"),
         is_available=_has_events,
         options=(
             Option("--event", "Event to report, where several were sampled.", "NAME"),

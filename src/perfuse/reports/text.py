@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
 from enum import Enum
 from typing import TextIO
+
+from perfuse.value_class import value_class
 
 ELLIPSIS = "…"
 
@@ -103,7 +104,7 @@ def _terminal_columns() -> int:
         return 100
 
 
-@dataclass(frozen=True)
+@value_class
 class Style:
     """Colour and width of an output stream."""
 

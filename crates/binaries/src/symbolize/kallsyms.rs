@@ -2,14 +2,12 @@
 
 use memchr::memchr;
 
-use super::symbol_index::{SymbolIndex, SymbolSpan};
-
 /// The kernel's own symbol list, as `/proc/kallsyms` prints it: `ffffffff81000000 T _text`, modules' with a tab and
 /// `[name]` after it.
 #[derive(Debug)]
 pub(crate) struct Kallsyms {
     text: Vec<u8>,
-    index: SymbolIndex,
+    /// By address; of several at one address the last is the one that perf shows.
     lines: Vec<KernelSymbol>,
     /// Subtracted from a position for an address of this list.
     slide: u64,
@@ -67,8 +65,11 @@ impl Kallsyms {
 
     /// The function at a position: where it starts, in the same terms, and its name.
     pub(crate) fn find(&self, position: u64) -> Option<(u64, &[u8])> {
-        let line = self.lines.get(self.index.find(position.wrapping_sub(self.slide))? as usize)?;
-        line.is_text.then(|| (line.address.wrapping_add(self.slide), self.name(line)))
+        let address = position.wrapping_sub(self.slide);
+        let after = self.lines.partition_point(|line| line.address <= address);
+        let line = self.lines.get(after.checked_sub(1)?)?;
+        let is_covered = line.is_text && address.wrapping_sub(line.address) < MAX_SYMBOL_BYTES;
+        is_covered.then(|| (line.address.wrapping_add(self.slide), self.name(line)))
     }
 
     fn parse(text: Vec<u8>, module: Option<&str>) -> Result<Self, &'static str> {
@@ -87,10 +88,10 @@ impl Kallsyms {
         if lines.iter().all(|line| line.address == 0) {
             return Err("the kernel hides its addresses (kernel.kptr_restrict)");
         }
-        // Of several functions at one address perf shows the last in the list: `__x64_sys_getpid`, not `__ia32_sys_getpid`.
-        lines.sort_unstable_by_key(|line| (line.address, line.is_text, line.name));
-        let index = SymbolIndex::new(spans(&lines));
-        Ok(Self { text, index, lines, slide: 0, is_module: false })
+        // Of several functions at one address perf shows the last in the list: `__x64_sys_getpid`, not `__ia32_sys_getpid`. A
+        // stable sort merges what is sorted already: the kernel's own symbols, and those of each module.
+        lines.sort_by_key(|line| (line.address, line.is_text));
+        Ok(Self { text, lines, slide: 0, is_module: false })
     }
 
     fn name(&self, line: &KernelSymbol) -> &[u8] {
@@ -103,11 +104,23 @@ fn name_of<'a>(text: &'a [u8], line: &KernelSymbol) -> &'a [u8] {
     tail.get(..line.len_name as usize).unwrap_or_default()
 }
 
+/// The number at the start of a line, and what follows it.
+fn hexadecimal(line: &[u8]) -> Option<(u64, &[u8])> {
+    let mut number = 0u64;
+    let mut len = 0usize;
+    for &byte in line.iter().take(16) {
+        let Some(digit) = char::from(byte).to_digit(16) else { break };
+        number = number << 4 | u64::from(digit);
+        len = len.saturating_add(1);
+    }
+    (len > 0).then_some(())?;
+    Some((number, line.get(len..)?))
+}
+
 impl KernelSymbol {
     /// Parses a line that starts at an offset of the text.
     fn parse(line: &[u8], offset: usize, module: Option<&str>) -> Option<Self> {
-        let (digits, rest) = line.split_at_checked(memchr(b' ', line)?)?;
-        let address = u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+        let (address, rest) = hexadecimal(line)?;
         let [b' ', kind, b' ', tail @ ..] = rest else { return None };
         let len_name = memchr(b'\t', tail).unwrap_or(tail.len());
         if let Some(module) = module {
@@ -123,20 +136,6 @@ impl KernelSymbol {
             is_text: matches!(kind, b't' | b'T' | b'w' | b'W'),
         })
     }
-}
-
-/// The range of each symbol. Data is included, because functions end where it starts.
-fn spans(lines: &[KernelSymbol]) -> impl Iterator<Item = SymbolSpan> + '_ {
-    let mut next = 0;
-    lines.iter().enumerate().map(move |(index, line)| {
-        while lines.get(next).is_some_and(|later| later.address <= line.address) {
-            next = next.saturating_add(1);
-        }
-        let farthest = line.address.saturating_add(MAX_SYMBOL_BYTES);
-        let end = lines.get(next).map_or(farthest, |later| later.address.min(farthest));
-        let rank = index as u32;
-        SymbolSpan { start: line.address, end, rank, symbol: rank }
-    })
 }
 
 #[cfg(test)]
