@@ -194,3 +194,32 @@ fn a_snapshot_as_stacks() {
     ];
     assert_eq!(rows, expected.map(|(way, bytes)| (way.to_owned(), bytes)));
 }
+
+#[test]
+fn objects_are_held_by_the_types_on_their_paths() {
+    // Two lists of type 0 from roots of two kinds; each second link has an object of type 1; one of type 1 is garbage.
+    let made = Made {
+        objects: (1..=8).map(|at| (at * 16, Some((at > 5).into()), 16)).collect(),
+        references: vec![(0x10, 0x20), (0x20, 0x30), (0x40, 0x50), (0x20, 0x60), (0x50, 0x70)],
+        roots: vec![(0x10, "static"), (0x40, "stack")],
+    };
+    let heap = made.heap();
+    let rows = |types: &[Option<u32>]| {
+        let held = heap.held_objects(types).into_iter();
+        held.map(|it| (it.types, it.start, it.num_objects, it.retained_bytes)).collect::<Vec<_>>()
+    };
+    let (list, of_list) = (vec![Some(0)], vec![Some(0), Some(1)]);
+    assert_eq!(rows(&[Some(0)]), [(list.clone(), Some(0), 3, 64), (list, Some(3), 2, 48)]);
+    let garbage = (vec![Some(1)], None, 1, 16);
+    assert_eq!(rows(&[Some(1)]), [(of_list.clone(), Some(0), 1, 16), (of_list, Some(3), 1, 16), garbage]);
+}
+
+#[test]
+fn a_long_list_is_held_by_one_path() {
+    const LENGTH: u32 = 300_000;
+    let links: Vec<_> = (1..u64::from(LENGTH)).map(|at| (at, at + 1)).collect();
+    let heap = plain(LENGTH.into(), &links, &[1]).heap();
+    let held = heap.held_objects(&[Some(0)]);
+    let rows: Vec<_> = held.iter().map(|it| (it.types.len(), it.num_objects, it.retained_bytes)).collect();
+    assert_eq!(rows, [(1, LENGTH.into(), 16 * u64::from(LENGTH))]);
+}
