@@ -50,7 +50,10 @@ impl FunctionIds {
     #[must_use]
     pub fn sorted(&self) -> Vec<u32> {
         let of_word = |(word, &bits): (u32, &u64)| {
-            (0..64u32).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| (word << 6) | bit)
+            // Without its lowest bit, again and again: an id that is high leaves most words empty.
+            let rest = |bits: &u64| Some(bits & bits.wrapping_sub(1)).filter(|&rest| rest != 0);
+            let bits = std::iter::successors(Some(bits).filter(|&bits| bits != 0), rest);
+            bits.map(move |bits| (word << 6) | bits.trailing_zeros())
         };
         let mut all: Vec<u32> = (0u32..).zip(&self.low).flat_map(of_word).collect();
         let mut high: Vec<u32> = self.high.iter().copied().collect();
