@@ -86,7 +86,7 @@ nightly:
 check: check-rust check-python check-docs
 
 .PHONY: check-rust
-check-rust:
+check-rust: fuzz/Cargo.lock
 	$(RUST) | xargs -0 rustfmt --check --edition 2024 # by name: `cargo fmt` does not see modules that macros declare
 	cargo clippy --workspace --all-targets --quiet -- --deny warnings
 	cargo clippy --manifest-path fuzz/Cargo.toml --quiet -- --deny warnings
@@ -137,8 +137,17 @@ agents: $(VENV)/built.stamp
 
 ## fuzz     fuzzes every target, SECONDS_TO_FUZZ=60 each, or RUNS=N executions each; needs the nightly toolchain, unless PLAIN=1
 .PHONY: fuzz
-fuzz:
+fuzz: fuzz/Cargo.lock
 	fuzz/run --seconds $(SECONDS_TO_FUZZ) $(if $(RUNS),--runs $(RUNS)) $(if $(JOBS),--jobs $(JOBS)) $(if $(PLAIN),--plain)
+
+## fuzz-check  fuzzes every target for 30 s from the inputs of the repository, with the seed SEED and the stable toolchain, as CI does
+.PHONY: fuzz-check
+fuzz-check: fuzz/Cargo.lock
+	SEED=$(SEED) fuzz/run --plain --fresh --jobs 2 --seconds 30
+
+# Libraries have the versions that perfuse has; cargo adds what only fuzzing needs.
+fuzz/Cargo.lock: Cargo.lock
+	cp $< $@
 
 ## audit    licences, sources and known vulnerabilities of what perfuse is built from; vulnerabilities need a network
 .PHONY: audit

@@ -14,7 +14,9 @@ use perfuse_binaries::xray_map::InstrumentationMap;
 pub(crate) fn symbols(bytes: &[u8]) {
     if let Ok(eh_frame) = EhFrame::of_elf(bytes) {
         let found = cross_check(&eh_frame.table, &eh_frame.table);
-        assert!(found.disagreements.is_empty(), "a table differs from itself");
+        // Where functions overlap, an address has several answers.
+        let overlap = eh_frame.table.functions.windows(2).any(|two| two[1].start < two[0].end());
+        assert!(overlap || found.disagreements.is_empty(), "a table differs from itself");
     }
     // A symbolizer reads files only.
     let path = PathBuf::from(format!(

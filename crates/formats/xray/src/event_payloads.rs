@@ -16,6 +16,9 @@ const MAX_STACK_DEPTH: usize = 1 << 12;
 /// Faults of a reading; the reading with fewer is right.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct ReadingFaults {
+    /// Number of events without bytes that are followed by eight bytes 0, which a repair writes for bytes that are not known:
+    /// they are no record, since function ids start at 1.
+    zeros_after_event: u64,
     /// Number of unknown records, and of an end inside a record.
     unreadable: u64,
     /// Number of exits of a function other than the one entered last.
@@ -42,31 +45,40 @@ pub fn payloads_follow(data: &[u8], extent: &BufferExtent, dialect: XRayDialect)
 fn count_faults(data: &[u8], extent: &BufferExtent, dialect: XRayDialect) -> Option<(ReadingFaults, bool)> {
     let mut records = RecordIter::new(data, extent.records.clone(), dialect);
     let mut found = ReadingFaults::default();
-    let (mut events, mut ends_with_event) = (0u64, false);
+    let (mut events, mut ends_with_event, mut after_event) = (0u64, false, false);
     let mut stack: Vec<u32> = Vec::new();
     loop {
         let run = records.functions(usize::MAX);
         ends_with_event &= run.is_empty();
-        run.for_each(|action, id, _| match action {
-            // Function ids start at 1, so these are zeros read as a record.
-            Action::ENTRY if id == 0 => found.unreadable = found.unreadable.saturating_add(1),
-            Action::ENTRY | Action::ENTRY_ARGS => {
-                if stack.len() < MAX_STACK_DEPTH {
-                    stack.push(id);
+        run.for_each(|action, id, delta| {
+            let follows_event = std::mem::take(&mut after_event);
+            match action {
+                // Function ids start at 1, so these are zeros read as a record.
+                Action::ENTRY if id == 0 => {
+                    let zeros = u64::from(follows_event && delta == 0);
+                    found.zeros_after_event = found.zeros_after_event.saturating_add(zeros);
+                    found.unreadable = found.unreadable.saturating_add(1);
                 }
+                Action::ENTRY | Action::ENTRY_ARGS => {
+                    if stack.len() < MAX_STACK_DEPTH {
+                        stack.push(id);
+                    }
+                }
+                Action::EXIT | Action::TAIL_EXIT => {
+                    let crossed = stack.pop().is_some_and(|entered| entered != id);
+                    found.crossed = found.crossed.saturating_add(crossed.into());
+                }
+                _ => found.unreadable = found.unreadable.saturating_add(1),
             }
-            Action::EXIT | Action::TAIL_EXIT => {
-                let crossed = stack.pop().is_some_and(|entered| entered != id);
-                found.crossed = found.crossed.saturating_add(crossed.into());
-            }
-            _ => found.unreadable = found.unreadable.saturating_add(1),
         });
         let step = records.next();
         ends_with_event &= step.is_none();
+        after_event = false;
         match step {
             Some(RecordItem::Metadata { record: Record::Custom(event) | Record::Typed(event), .. }) => {
                 events = events.saturating_add(1);
                 ends_with_event = events == 1;
+                after_event = !dialect.payloads;
                 shorten_by_overwritten(&mut records, &event, dialect);
             }
             Some(RecordItem::Metadata { record: Record::EndOfBuffer, .. }) if dialect.version == 1 => break,

@@ -161,3 +161,11 @@ fn neighbouring_gaps_are_one() {
     let LogContent::Fdr(survey) = damaged.content() else { panic!("an FDR log") };
     assert!(survey.gaps.len() <= 2, "{}", survey.gaps.len());
 }
+
+#[test]
+fn ids_are_listed_in_their_order() {
+    let mut ids = FunctionIds::default();
+    let added = [1 << 27, (1 << 20) - 1, 64, 63, 1, 127, 1 << 20, 64];
+    added.iter().for_each(|&id| ids.insert(id));
+    assert_eq!(ids.sorted(), [1, 63, 64, 127, (1 << 20) - 1, 1 << 20, 1 << 27]);
+}
