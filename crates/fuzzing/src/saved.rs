@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
 use perfuse_formats::registry;
 use perfuse_formats::saved::parquet_file::{self, BATCH_ROWS, ParquetTable};
 use perfuse_formats::saved::{SavedProfile, crc};
@@ -85,16 +84,7 @@ pub(crate) fn tables(bytes: &[u8]) {
             continue;
         }
         let (schema, mut file) = (batches[0].schema(), Vec::new());
-        // The level of compression of one batch takes most of the time: it is that of one input in 16.
-        let halves = |batch: &RecordBatch| {
-            let middle = batch.num_rows() / 2;
-            [batch.slice(0, middle), batch.slice(middle, batch.num_rows() - middle)]
-        };
-        let parts: Vec<RecordBatch> = match bytes.len() % 16 {
-            0 => batches.clone(),
-            _ => batches.iter().flat_map(halves).collect(),
-        };
-        let rows = parts.into_iter().map(Ok);
+        let rows = batches.iter().cloned().map(Ok);
         let num_rows = parquet_file::write(spec, schema, rows, &mut file).expect("the table can be written");
         let (name, range) = (spec.name, 0..file.len());
         let source = Arc::new(Source::from_bytes("written", file).expect("bytes are a source"));
