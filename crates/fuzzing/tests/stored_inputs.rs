@@ -13,7 +13,7 @@ use std::time::Instant;
 use perfuse_fuzzing::{Target, targets};
 
 /// Changed copies of each input, unless the environment states another number.
-const RUNS: u64 = 4;
+const RUNS: u64 = 2;
 
 /// Larger files take too long for a test.
 const MAX_BYTES: usize = 24 << 10;
