@@ -17,7 +17,7 @@ const MAX_STACK_DEPTH: usize = 1 << 12;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct ReadingFaults {
     /// Number of events without bytes that are followed by eight bytes 0, which a repair writes for bytes that are not known:
-    /// they are no record, since function ids start at 1.
+    /// they are not a record, since function ids start at 1.
     zeros_after_event: u64,
     /// Number of unknown records, and of an end inside a record.
     unreadable: u64,

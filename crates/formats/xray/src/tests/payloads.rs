@@ -67,7 +67,7 @@ fn a_repair_writes_zeros_for_missing_bytes() {
 }
 
 #[test]
-fn zeros_that_a_repair_writes_are_no_record() {
+fn zeros_that_a_repair_writes_are_not_a_record() {
     // The reading without bytes leaves out as many at the end: there the record that it cannot explain better.
     let log = with_event(2, 0, &[calls_after(), enter(0, 5)].concat(), 0);
     let once = repaired(&log);
