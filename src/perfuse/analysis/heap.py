@@ -114,14 +114,15 @@ class Heap:
         """
         return self._objects(self._at(address, lambda at: self._core.below(at, limit)))
 
-    def instances(self, type_id: int | None, limit: int | None = 20) -> list[HeapObject]:
+    def instances(self, type_id: int | None, limit: int | None = 20, *, offset: int = 0) -> list[HeapObject]:
         """The objects of a type, those that retain most first.
 
         Args:
             type_id: Key of the type; None for objects without a type.
             limit: Largest number of rows; None for all.
+            offset: Rows that are left out at the beginning.
         """
-        return self._objects(self._core.of_type(type_id, limit))
+        return self._objects(self._core.of_type(type_id, None if limit is None else offset + limit), offset)
 
     def references(self, address: int, limit: int = 20, *, to: bool = False) -> tuple[int, list[HeapReference]]:
         """Number of the references that an object has, and the first of them.
@@ -137,9 +138,13 @@ class Heap:
         num, rows = self._at(address, lambda at: self._core.references(at, to, limit))
         return num, [HeapReference(at, self._type(key), size, field) for at, key, size, field in rows]
 
-    def path_to_root(self, address: int) -> RootPath | None:
+    def path_to_root(self, address: int, most: int | None = None) -> RootPath | None:
         """A shortest path to an object from a root. Of several, the one whose root is most informative: a static field
         before a handle before a stack.
+
+        Args:
+            address: The object.
+            most: Of a longer path, so many objects are returned, half of them from each end; None for all.
 
         Returns:
             The path; None where no root keeps the object alive.
@@ -149,11 +154,14 @@ class Heap:
         """
         columns = Columns(self._at(address, self._core.path))
         fields = ("object_address", "type_id", "size_bytes", "retained_bytes", "field_offset")
-        rows = columns.take(range(len(columns)), fields)
-        if not rows:
+        num = len(columns)
+        if not num:
             return None
+        left_out = 0 if most is None else max(0, num - max(2, most))
+        first = (num - left_out + 1) // 2
+        rows = columns.take([*range(first), *range(first + left_out, num)], fields)
         steps = tuple(PathStep(at, self._type(key), size, retained, field) for at, key, size, retained, field in rows)
-        return RootPath(self._root(steps[0].address), steps)
+        return RootPath(self._root(steps[0].address), steps, left_out)
 
     def held_by_types(
         self, type_ids: list[int | None]
@@ -316,7 +324,7 @@ class Heap:
         except KeyError as error:
             raise UsageError(str(error.args[0]), hint="addresses are those of table heap_objects") from None
 
-    def _objects(self, stream: Any) -> list[HeapObject]:
+    def _objects(self, stream: Any, offset: int = 0) -> list[HeapObject]:
         columns = Columns(stream)
         fields = (
             "object_address",
@@ -327,7 +335,7 @@ class Heap:
             "num_retained",
             "is_reachable",
         )
-        rows = columns.take(range(len(columns)), fields)
+        rows = columns.take(range(offset, len(columns)), fields)
         return [HeapObject(at, self._type(type_id), *rest) for at, type_id, *rest in rows]
 
     def _type(self, type_id: int | None) -> str | None:

@@ -198,15 +198,28 @@ class RootPath:
         root: Its start; None where the recording has no roots: the path then starts at an object without references
             to it.
         steps: The objects on the path; the last is its end.
+        num_left_out: Number of objects in the middle that are not among them.
     """
 
     root: HeapRoot | None
     steps: tuple[PathStep, ...]
+    num_left_out: int = 0
+
+    @property
+    def first_steps(self) -> tuple[PathStep, ...]:
+        """The steps before those that are left out; all where none are."""
+        return self.steps[: (len(self.steps) + 1) // 2] if self.num_left_out else self.steps
+
+    @property
+    def last_steps(self) -> tuple[PathStep, ...]:
+        """The steps after those that are left out."""
+        return self.steps[len(self.first_steps) :]
 
     def __str__(self) -> str:
         """`static field of Cache → Entry[] → Entry (at +16)`"""
         start = "nothing refers to it" if self.root is None else str(self.root)
-        return " → ".join([start, *map(str, self.steps)])
+        left_out = [f"… {self.num_left_out:,} objects …"] if self.num_left_out else []
+        return " → ".join([start, *map(str, self.first_steps), *left_out, *map(str, self.last_steps)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,15 @@ from perfuse.reports.units import hex_text
 from perfuse.viewer.answers.parameters import Parameters, RequestError, page_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from perfuse.analysis.heap import Heap
-    from perfuse.analysis.heap_rows import ClassGrowth, HeapObject, HeapReference, HeapRoot, RootPath
+    from perfuse.analysis.heap_rows import ClassGrowth, HeapObject, HeapReference, HeapRoot, PathStep, RootPath
     from perfuse.viewer.session import Session
 
 MOST_OBJECTS = 5000
+MOST_STEPS = 200
+"""Objects of a path: that of the last link of a list has all links."""
 SORTS = ("retained", "size", "count", "name", "growth")
 
 
@@ -137,7 +141,7 @@ def object_at(session: "Session", parameters: Parameters) -> dict[str, Any]:
     num_to, to = heap.references(address, offset + limit, to=True)
     return {
         "object": _object(found),
-        **_path(heap.path_to_root(address)),
+        **_path(heap.path_to_root(address, MOST_STEPS)),
         "num_refers_to": num_from,
         "refers_to": list(map(_reference, of[offset:])),
         "num_referred_by": num_to,
@@ -158,17 +162,21 @@ def _reference(one: "HeapReference") -> dict[str, Any]:
 def _path(path: "RootPath | None") -> dict[str, Any]:
     if path is None:
         return {"root": None, "path": []}
-    steps = [
-        {
-            "address": hex_text(step.address),
-            "type": step.type,
-            "bytes": step.size_bytes,
-            "retained_bytes": step.retained_bytes,
-            "field_offset": step.field_offset,
-        }
-        for step in path.steps
-    ]
-    return {"root": _root(path.root), "path": steps}
+
+    def steps(of: "Iterable[PathStep]") -> list[dict[str, Any]]:
+        return [
+            {
+                "address": hex_text(step.address),
+                "type": step.type,
+                "bytes": step.size_bytes,
+                "retained_bytes": step.retained_bytes,
+                "field_offset": step.field_offset,
+            }
+            for step in of
+        ]
+
+    end = {"num_left_out": path.num_left_out, "path_end": steps(path.last_steps)} if path.num_left_out else {}
+    return {"root": _root(path.root), "path": steps(path.first_steps), **end}
 
 
 def _root(root: "HeapRoot | None") -> dict[str, Any] | None:
@@ -185,7 +193,7 @@ def instances(session: "Session", parameters: Parameters) -> dict[str, Any]:
     offset, limit = parameters.count("offset", 0, most=10**6), parameters.count("limit", 100, most=MOST_OBJECTS)
     classes = session.kept(("heap-types", heap.snapshot.snapshot_id), heap.classes)
     num = next((one.num_objects for one in classes if one.type_id == type_id), 0)
-    rows = heap.instances(type_id, offset + limit)[offset:]
+    rows = heap.instances(type_id, limit, offset=offset)
     return {"num": num, "rows": [_object(one) for one in rows], **_command(session)}
 
 

@@ -44,9 +44,9 @@ export class Dominators {
     this.grid = new TreeGrid(this.table, {
       label: "Dominator tree", empty: "The snapshot has no objects.",
       columns: [
-        { key: "retained", label: "Retained", number: true, width: "9rem", share: (node) => node.retained_bytes / this.root.retained_bytes, value: (node) => node.retained_bytes, text: (node) => `${weightText(node.retained_bytes, "bytes")}  ${shareText(node.retained_bytes, this.root.retained_bytes)}` },
+        { key: "retained", label: "Retained", number: true, width: "10.5rem", share: (node) => node.retained_bytes / this.root.retained_bytes, value: (node) => node.retained_bytes, text: (node) => `${weightText(node.retained_bytes, "bytes")}  ${shareText(node.retained_bytes, this.root.retained_bytes)}` },
         { key: "size", label: "Size", number: true, width: "6rem", value: (node) => node.bytes, text: (node) => (node.isRest ? "" : weightText(node.bytes, "bytes")) },
-        { key: "objects", label: "Objects", number: true, width: "6rem", value: (node) => node.retained_objects, text: (node) => (node.retained_objects ?? "").toLocaleString("en-US") },
+        { key: "objects", label: "Objects", number: true, width: "7.5rem", value: (node) => node.retained_objects, text: (node) => (node.retained_objects ?? "").toLocaleString("en-US") },
         { key: "name", label: "Object", text: (node) => visible(node.type), hint: (node) => node.address ?? "" },
       ],
       children: (node) => this.load(node), hasChildren: (node) => node.has_children,

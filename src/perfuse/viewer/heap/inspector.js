@@ -73,11 +73,13 @@ export class Inspector {
       return [h("h3", {}, `${title} (${num.toLocaleString("en-US")})`), num ? list : h("p.note", {}, "none"), num > answer[name].length ? this.moreButton(list, num, (offset) => this.page(snapshot, address, name, offset), item) : ""];
     };
     const rootText = root ? visible(root.text ?? root.kind ?? "") : "";
+    const step = (each) => h("li", {}, link(each), h("small", {}, ` ${weightText(each.retained_bytes ?? each.bytes ?? 0, "bytes")}`));
+    const leftOut = answer.num_left_out ? [h("li.left-out", {}, `… ${answer.num_left_out.toLocaleString("en-US")} objects …`), ...answer.path_end.map(step)] : [];
     this.host.replaceChildren(
       h("h2", {}, visible(object.type ?? "object")),
       facts([["address", object.address], ["size", weightText(object.bytes, "bytes")], ["retained", object.retained_bytes === null || object.retained_bytes === undefined ? "" : weightText(object.retained_bytes, "bytes")], ["generation", object.generation === undefined ? "" : String(object.generation ?? "")], ["root", rootText]]),
       h("h3", {}, "Path from a root"),
-      path?.length ? h("ol.path", { "aria-label": "Path from a root" }, rootText ? h("li", {}, h("em", {}, rootText)) : "", path.map((each) => h("li", {}, link(each), h("small", {}, ` ${weightText(each.retained_bytes ?? each.bytes ?? 0, "bytes")}`)))) : h("p.note", {}, "No root reaches it: it is garbage that was not collected yet."),
+      path?.length ? h("ol.path", { "aria-label": "Path from a root" }, rootText ? h("li", {}, h("em", {}, rootText)) : "", path.map(step), leftOut) : h("p.note", {}, "No root reaches it: it is garbage that was not collected yet."),
       ...references("Refers to", "refers_to", answer.num_refers_to), ...references("Referred to by", "referred_by", answer.num_referred_by),
     );
     this.app.announce(`${object.type} ${object.address}`);

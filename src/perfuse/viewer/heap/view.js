@@ -43,11 +43,12 @@ export class HeapView {
   async update(state) {
     const shot = this.snapshots.find(({ snapshot }) => String(snapshot) === state.snapshot) ?? this.snapshots.at(-1);
     if (!shot) return this.left.replaceChildren(note("The recording has no heap snapshot."));
-    const part = PARTS.some(([name]) => name === state.heap) ? state.heap : "types";
-    const since = this.snapshots.some(({ snapshot }) => String(snapshot) === state.since) ? state.since : undefined;
+    const earlier = this.snapshots.slice(0, this.snapshots.indexOf(shot));
+    const part = PARTS.some(([name]) => name === state.heap) && (state.heap !== "growth" || earlier.length) ? state.heap : "types";
+    const since = earlier.some(({ snapshot }) => String(snapshot) === state.since) ? state.since : undefined;
     Object.assign(this, { snapshot: shot.snapshot, part, since });
     if (document.activeElement !== this.search) this.search.value = state.q ?? "";
-    this.showControls(shot);
+    this.showControls(shot, earlier);
     const key = JSON.stringify([this.snapshot, part, since, part === "types" ? state.q : ""]);
     if (key !== this.shown) {
       await this[part]();
@@ -56,10 +57,9 @@ export class HeapView {
     await this.inspector.show(this.snapshot, state);
   }
 
-  showControls(shot) {
+  showControls(shot, earlier) {
     const { app } = this;
     const label = ({ snapshot, ts_ns: time, objects, bytes: size }, nth) => [String(snapshot), `${nth + 1} of ${this.snapshots.length}${time === null || time === undefined ? "" : ` at ${momentText(time, 1e6)}`}: ${weightText(objects, "objects")}, ${weightText(size, "bytes")}`];
-    const earlier = this.snapshots.slice(0, this.snapshots.indexOf(shot));
     this.bar.replaceChildren(
       choice("Snapshot", this.snapshots.map(label), String(shot.snapshot), (snapshot) => app.change({ snapshot, object: null, since: null })),
       earlier.length ? choice("Growth since", [["", "–"], ...earlier.map(label)], this.since ?? "", (since) => app.change({ since: since || null })) : "",
