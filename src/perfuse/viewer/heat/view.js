@@ -16,7 +16,8 @@ const WIDEST_LEFT = 220;
 const BOTTOM = 26;
 const TOP = 6;
 const MOST_COLUMNS = 1200;
-const HOTTEST = 20;
+/** Cells that the table has, the hottest first. */
+const MOST_CELLS = 50_000;
 const LONG_NS = 4e9;
 const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 const KINDS = [["seconds", "offset in the second"], ["threads", "thread"], ["processes", "process"], ["processors", "processor"], ["origins", "origin of code"], ["tiers", "tier"], ["latency", "length of calls"]];
@@ -29,16 +30,16 @@ export class HeatView {
     this.palette = new Palette({ origins: app.overview.origins, shades: app.overview.shades });
     this.bar = h("div.bar");
     this.legend = h("div.ramp", { role: "img" });
-    this.canvasHost = h("div.canvas", { tabIndex: 0, role: "application", "aria-roledescription": "heat map", "aria-label": "Heat map. Arrow keys move over the cells; the table has the hottest." });
+    this.canvasHost = h("div.canvas", { tabIndex: 0, role: "application", "aria-roledescription": "heat map", "aria-label": "Heat map. Arrow keys move over the cells; the table has them, the hottest first." });
     this.tableHost = h("div.grid-host");
     host.replaceChildren(this.bar, h("div.heat-panes", {}, this.canvasHost, h("div.side", {}, this.legend, this.tableHost)));
     this.pane = new PaneCanvas(this.canvasHost, (context, width, height) => this.draw(context, width, height), { label: "Heat map" });
     this.hint = new Hint();
     this.grid = new Grid(this.tableHost, {
-      label: `${HOTTEST} hottest cells`, empty: "Nothing was recorded.",
+      label: "Hottest cells", empty: "Nothing was recorded.",
       columns: [
         { key: "time", label: "Hottest cells", text: ({ column, row }) => momentText(this.timeOf(column, row), this.cellLength), value: ({ column, row }) => this.timeOf(column, row), hint: ({ row }) => this.rowLabel(row) },
-        { key: "value", label: "Amount", number: true, sort: true, width: "8.5rem", text: ({ value }) => weightText(value, this.heat.unit), value: ({ value }) => value, share: ({ value }) => value / this.most },
+        { key: "value", label: "Amount", number: true, sort: true, width: "7rem", text: ({ value }) => weightText(value, this.heat.unit), value: ({ value }) => value, share: ({ value }) => value / this.most },
       ],
       onOpen: (cell) => this.selectCells(cell, cell, false),
     });
@@ -143,7 +144,8 @@ export class HeatView {
       if (value > 0) found.push({ column, row, value });
     }
     found.sort((a, b) => b.value - a.value);
-    this.grid.show(found.slice(0, HOTTEST));
+    const foot = found.length > MOST_CELLS ? `the hottest of ${found.length.toLocaleString("en-US")} cells` : "";
+    this.grid.show(found.slice(0, MOST_CELLS), { foot });
     this.pane.canvas.ariaLabel = found.length ? `${width} columns of ${lengthText(this.heat.column_ns)}, ${height} rows; the hottest cell is at ${momentText(this.timeOf(found[0].column, found[0].row), this.cellLength)}` : "Nothing was recorded.";
   }
 

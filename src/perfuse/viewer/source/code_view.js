@@ -7,6 +7,7 @@ import { Palette } from "../flame/palette.js";
 import { facts, h, note, toggles } from "../widgets/dom.js";
 import { PagedGrid } from "../widgets/paged_grid.js";
 import { PaneCanvas } from "../widgets/pane_canvas.js";
+import { ChartTable } from "./chart_table.js";
 import { CodeCharts } from "./code_charts.js";
 import { LifeChart, lifeOf, lifeText } from "./life.js";
 
@@ -24,13 +25,14 @@ export class CodeView {
     this.chartHost = h("div.canvas.chart");
     const table = h("div.grid-host");
     this.detail = h("div.inspector", {}, note("Choose a function to see each time it was compiled."));
-    host.replaceChildren(this.bar, this.chartHost, h("div.heap-panes", {}, table, this.detail));
     this.charts = new CodeCharts(app, this.palette);
+    this.chartTable = new ChartTable(this.charts);
+    host.replaceChildren(this.bar, this.chartHost, this.chartTable.host, h("div.heap-panes", {}, table, this.detail));
     this.life = new LifeChart(app, this.palette);
     this.pane = new PaneCanvas(this.chartHost, (context, width, height) => this.charts.draw(context, width, height), { label: "JIT code over time" });
     this.palette.onChange(() => this.pane.request());
     this.charts.bind(this.chartHost, this.pane);
-    const count = (key, label) => ({ key, label, number: true, sort: "server", width: "8rem", text: (row) => row.compilations.length.toLocaleString("en-US"), value: (row) => row.compilations.length });
+    const count = (key, label) => ({ key, label, number: true, sort: "server", width: "9rem", text: (row) => row.compilations.length.toLocaleString("en-US"), value: (row) => row.compilations.length });
     this.grid = new PagedGrid(table, {
       label: "Functions that were compiled", sort: "compilations", empty: "No function matches.",
       columns: [
@@ -61,7 +63,8 @@ export class CodeView {
     if (key !== this.shown) await this.grid.reload();
     this.shown = key;
     await this.charts.show(form, state.at === undefined ? this.app.span : Number(state.at));
-    this.pane.canvas.ariaLabel = this.charts.label;
+    this.pane.canvas.ariaLabel = `${this.charts.label}; the table below it has the same data`;
+    this.chartTable.show();
     this.pane.request();
   }
 

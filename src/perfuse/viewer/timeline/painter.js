@@ -257,23 +257,24 @@ export class RowsPainter {
 
   counter(context, top, row) {
     const values = this.look.counters?.get(row.counter.counter);
-    if (!values?.t.length) return;
+    if (!values || (!values.t.length && values.before === null)) return;
     const { scale } = this.look;
     const { height } = row;
     const { min, max } = row.counter;
     const low = Math.min(0, min);
     const y = (value) => top + height - 2 - ((value - low) / (max - low || 1)) * (height - 6);
-    const path = (column) => {
-      values.t.forEach((time, at) => {
-        const x = scale.x(time);
-        if (at) context.lineTo(x, y(values[column][at - 1]));
-        context[at ? "lineTo" : "moveTo"](x, y(values[column][at]));
-      });
-    };
     context.beginPath();
-    path("max");
-    const lastX = scale.x(values.t.at(-1));
-    context.lineTo(Math.max(lastX, Math.min(scale.width, scale.x(this.look.span))), y(values.last.at(-1)));
+    // Between two values it has the earlier one; where there are more than points of the screen, the greatest are drawn.
+    let held = values.before;
+    let lastX = scale.x(values.from);
+    if (held !== null) context.moveTo(lastX, y(held));
+    values.t.forEach((time, at) => {
+      lastX = scale.x(time);
+      if (held !== null) context.lineTo(lastX, y(held));
+      context[held === null ? "moveTo" : "lineTo"](lastX, y(values.max[at]));
+      held = values.last[at];
+    });
+    context.lineTo(Math.max(lastX, Math.min(scale.width, scale.x(this.look.span))), y(held));
     context.strokeStyle = this.palette.accent;
     context.lineWidth = 1.25;
     context.stroke();

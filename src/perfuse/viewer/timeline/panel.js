@@ -4,6 +4,7 @@ import { hasCode } from "../annotate/view.js";
 import { lengthText, momentText } from "../data/times.js";
 import { facts, h } from "../widgets/dom.js";
 import { Grid } from "../widgets/grid.js";
+import { CountersTable, valuesOf } from "./counters.js";
 
 const MOST = 200;
 const REST_MS = 160;
@@ -13,8 +14,9 @@ export class Panel {
   constructor(host, view) {
     Object.assign(this, { host, view });
     this.slice = h("section.slice", { "aria-label": "Chosen call", tabIndex: -1 });
-    const table = h("section.in-sight", { "aria-label": "In sight" });
-    host.replaceChildren(this.slice, table);
+    const table = this.table = h("section.in-sight", { "aria-label": "In sight" });
+    this.countersHost = h("section.counters", { "aria-label": "Counters" });
+    host.replaceChildren(this.slice, table, this.countersHost);
     const track = (row) => row.track.label;
     this.grid = new Grid(table, {
       label: "Longest in sight",
@@ -53,7 +55,48 @@ export class Panel {
     rows.sort((a, b) => Number(a.row.byName ?? false) - Number(b.row.byName ?? false) || b.box.duration - a.box.duration || a.box.start - b.box.start);
     const foot = rows.length > MOST ? `the ${MOST} longest of ${rows.length.toLocaleString("en-US")} boxes` : "";
     this.grid.show(rows.slice(0, MOST), { foot });
+    this.fillCounters();
     this.view.host.dataset.filled = String(Number(this.view.host.dataset.filled ?? 0) + 1);
+  }
+
+  /** What the table has: `boxes` or `counters`. */
+  get tabled() {
+    const { rows } = this.view;
+    if (!rows.some(({ counter }) => counter)) return "boxes";
+    return this.kind ?? (rows.some(({ track }) => track) ? "boxes" : "counters");
+  }
+
+  get shownGrid() {
+    return this.tabled === "counters" && this.counters ? this.counters.grid : this.grid;
+  }
+
+  /** Changes what the table has. */
+  show(kind) {
+    this.kind = kind;
+    this.fillCounters();
+  }
+
+  fillCounters() {
+    const { tabled } = this;
+    this.table.hidden = tabled !== "boxes";
+    this.countersHost.hidden = tabled !== "counters";
+    if (tabled !== "counters") return;
+    this.counters ??= new CountersTable(this.countersHost, this.view);
+    this.counters.fill();
+    const key = JSON.stringify(this.view.windowAsked);
+    if (this.counter && key !== this.counterKey) this.showCounter(this.counter);
+  }
+
+  /** Shows the values of a counter in place of a chosen call. */
+  async showCounter(counter) {
+    const { view } = this;
+    this.counterKey = JSON.stringify(view.windowAsked);
+    await view.app.run(view, async () => {
+      const elements = await valuesOf(view, counter);
+      Object.assign(this, { counter });
+      this.slice.ariaLabel = "Chosen counter";
+      this.slice.replaceChildren(...elements);
+    });
   }
 
   rangeChanged() {
@@ -62,6 +105,8 @@ export class Panel {
 
   showSlice(chosen) {
     const { view } = this;
+    this.counter = null;
+    this.slice.ariaLabel = "Chosen call";
     if (!chosen) return this.slice.replaceChildren(h("p.note", {}, "Click a box to see what it is. Drag to select a time. Press ? for all keys."));
     const { slice, parents, children, track } = chosen;
     const button = (text, title, act) => h("button", { title, onclick: act }, text);

@@ -4,11 +4,13 @@ import { Symbols } from "../data/symbols.js";
 import { tileLength, Tiles } from "../data/tiles.js";
 import { lengthText, momentText, rangeText } from "../data/times.js";
 import { Palette } from "../flame/palette.js";
+import { visible } from "../flame/format.js";
 import { matcher } from "../flame/search.js";
-import { h } from "../widgets/dom.js";
+import { h, toggles } from "../widgets/dom.js";
 import { Hint } from "../widgets/hint.js";
 import { PaneCanvas } from "../widgets/pane_canvas.js";
 import { Colours } from "./colours.js";
+import { valueAt, valueText } from "./counters.js";
 import { bindGestures } from "./gestures.js";
 import { Headers } from "./headers.js";
 import { depthsAsked, layoutRows } from "./layout.js";
@@ -45,7 +47,7 @@ export class TimelineView {
       button("+", "Zoom in (w)", () => this.zoom(0.5)), button("−", "Zoom out (s)", () => this.zoom(2)), button("Whole", "The whole recording (0)", () => this.setWindow(0, app.span)),
       this.fit = button("Fit selection", "Zoom to the selection (f)", () => this.fitSelection()),
       this.toFlame = button("Flame graph", "Flame graph of the selection (Enter)", () => app.change({ tab: "flame" })),
-      this.where, h("span.room"), this.search);
+      this.where, h("span.room"), this.tableChoice = h("span"), this.search);
     const strip = h("div.strip");
     this.headersHost = h("div.headers", { role: "group", "aria-label": "Rows of the timeline" });
     this.canvasHost = h("div.canvas", { tabIndex: 0, role: "application", "aria-roledescription": "timeline", "aria-label": "Timeline. Arrow keys walk over the calls, w and s zoom, a and d move." });
@@ -117,6 +119,14 @@ export class TimelineView {
     this.pane.canvas.ariaLabel = `${tracks.length} tracks, ${counters.length} counters, ${lengthText(this.app.span)}`;
     this.filler.style.height = `${this.height + AXIS}px`;
     this.headers.show(this.rows);
+    this.showTableChoice();
+  }
+
+  /** Where there are counters, the table has boxes or counters. */
+  showTableChoice() {
+    const show = (kind) => (this.panel.show(kind), this.showTableChoice());
+    const kinds = [["boxes", "Boxes", "The table below has the boxes in sight"], ["counters", "Counters", "The table below has the counters in sight"]];
+    this.tableChoice.replaceChildren(this.timeline.counters.length ? toggles("Table below", kinds, this.panel.tabled, show) : "");
   }
 
   toggle(row) {
@@ -143,6 +153,12 @@ export class TimelineView {
 
   get scale() {
     return new Scale(this.window, Math.max(1, this.canvasHost.clientWidth));
+  }
+
+  /** The time in sight in whole nanoseconds, as the server is asked for it; the end is not included. */
+  get windowAsked() {
+    const [from, to] = this.window;
+    return [Math.floor(from), Math.ceil(to) >= this.app.span ? this.app.span + 1 : Math.ceil(to)];
   }
 
   paint() {
@@ -188,13 +204,13 @@ export class TimelineView {
   async askCounters(rows, scale) {
     const margin = scale.to - scale.from;
     const ids = rows.map(({ counter }) => counter.counter);
-    const [from, to] = [Math.max(0, Math.floor(scale.from - margin)), Math.min(this.app.span, Math.ceil(scale.to + margin))];
+    const [from, to] = [Math.max(0, Math.floor(scale.from - margin)), Math.min(this.app.span + 1, Math.ceil(scale.to + margin))];
     const key = JSON.stringify([ids, Math.round(Math.log2(margin) * 2), Math.round((2 * scale.from) / margin)]);
     if (!ids.length || key === this.countersKey) return;
     this.countersKey = key;
     try {
       const answer = await this.app.server.json("counters", { counter: ids.join(","), from, to, buckets: 2000 }, { latest: "counters" });
-      for (const counter of answer.counters) this.counters.set(counter.counter, counter);
+      for (const counter of answer.counters) this.counters.set(counter.counter, { ...counter, from: answer.from });
       this.pane.request();
     } catch (error) {
       if (error.name !== "AbortError") throw error;
@@ -228,6 +244,8 @@ export class TimelineView {
   hover(x, y) {
     const hit = this.painter.at(x, y);
     this.overlay.show({ pointer: [x, y], hovered: hit?.box && hit });
+    const { counter } = hit ? {} : this.counterAt(y) ?? {};
+    if (counter) return this.hoverCounter(counter, x, y);
     if (!hit?.box) return this.hint.hide();
     const { box, row } = hit;
     const { left, top } = this.canvasHost.getBoundingClientRect();
@@ -240,6 +258,21 @@ export class TimelineView {
     this.hint.show(this.symbols.name(box.symbol), lines, x + left, y + top);
   }
 
+  /** The row of a counter at a height. */
+  counterAt(y) {
+    const at = y - AXIS + this.scroll;
+    return y < AXIS ? null : this.rows?.find(({ kind, top, height }) => kind === "counter" && at >= top && at < top + height);
+  }
+
+  hoverCounter(counter, x, y) {
+    const { left, top } = this.canvasHost.getBoundingClientRect();
+    const series = this.counters.get(counter.counter);
+    const moment = this.scale.time(x);
+    const value = series ? valueAt(series, moment) : null;
+    if (value === null) return this.hint.hide();
+    this.hint.show(visible(counter.name), [["value", `${valueText(value)} ${visible(counter.unit ?? "")}`.trim()], ["at", momentText(moment, this.scale.perPixel)]], x + left, y + top);
+  }
+
   leave() {
     this.overlay.show({ pointer: null, hovered: null });
     this.hint.hide();
@@ -248,7 +281,9 @@ export class TimelineView {
   click(x, y) {
     const hit = this.painter.at(x, y);
     this.canvasHost.focus({ preventScroll: true });
+    const row = hit ? null : this.counterAt(y);
     if (hit?.box) this.select(hit.row.track, hit.box.depth, hit.box.index);
+    else if (row) this.panel.showCounter(row.counter);
     else this.deselect();
   }
 
@@ -330,7 +365,7 @@ export class TimelineView {
     return {
       png: () => new Promise((resolve) => this.pane.canvas.toBlob(resolve)),
       svg: () => this.pane.svg(),
-      csv: () => this.panel.grid.csv(),
+      csv: () => this.panel.shownGrid.csv(),
       command: this.chosen?.command ?? this.windowCommand(from, to),
     };
   }

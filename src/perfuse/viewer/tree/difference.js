@@ -160,7 +160,7 @@ export class DifferenceGraph {
   }
 
   showTable({ rows }) {
-    const share = (key, label, title) => ({ key, label, title, number: true, sort: true, width: "5.4rem", value: (row) => row[key], text: (row) => shareText(row[key], 1) });
+    const share = (key, label, title) => ({ key, label, title, number: true, sort: true, width: "6.4rem", value: (row) => row[key], text: (row) => shareText(row[key], 1) });
     const change = ({ a_share: selected, b_share: base }) => selected - base;
     const signed = (row) => `${change(row) >= 0 ? "+" : "−"}${shareText(Math.abs(change(row)), 1)}`;
     this.grid = new Grid(this.tableHost, {

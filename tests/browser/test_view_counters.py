@@ -1,0 +1,170 @@
+"""Counters of the timeline, and charts of JIT code: their tables have the values of the picture, as recorded."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from viewer import POSTCARDS, TIMEOUT_MS, reported
+
+TALL = (1280, 3200)
+"""Has more rows of the table in sight, so that it is walked in fewer steps."""
+
+
+def queried(files, query):
+    command = [sys.executable, "-m", "perfuse", "query", "--json", *map(str, files), query]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert done.returncode in (0, 1), done.stderr.decode()
+    return [list(row.values()) for row in json.loads(done.stdout)]
+
+
+def number(text):
+    return None if text == "" else float(text.replace(",", ""))
+
+
+@pytest.fixture
+def counters(mono_corpus):
+    return (mono_corpus / "v17" / "everything.mlpd",)
+
+
+def table(viewed, **state):
+    """All rows of the table of counters: it has elements for those in sight only, so it is walked to its end."""
+    viewed.show("timeline", **state)
+    page = viewed.page
+    page.wait_for_selector("#view-timeline[data-filled]", timeout=TIMEOUT_MS)
+    page.get_by_role("group", name="Table below").get_by_role("button", name="Counters").click()
+    page.wait_for_selector("section.counters[data-pending='']", timeout=TIMEOUT_MS)
+    grid = page.locator('table[aria-label="Counters in sight"]')
+    num = int(grid.get_attribute("aria-rowcount")) - 1
+    found = {}
+    grid.focus()
+    page.keyboard.press("Home")
+    for _ in range(num):
+        rows = grid.locator("tbody tr[role=row]").evaluate_all(
+            """rows => rows.map((row) => [row.ariaRowIndex, row.cells[0].querySelector("small")?.textContent ?? "",
+                ...[...row.cells].map((cell) => (cell.querySelector("b") ?? cell).textContent)])"""
+        )
+        found |= {row[0]: row[1:] for row in rows}
+        if len(found) == num:
+            break
+        page.keyboard.press("PageDown")
+    assert len(found) == num
+    return list(found.values())
+
+
+def test_the_table_of_counters_equals_the_report(view, counters):
+    rows = table(view(counters, size=TALL))
+    expected = {
+        (one["name"], one["section"]): (len(one["values"]), one["min"], one["max"], one["last"])
+        for one in reported(counters, "--section", "counters")["counters"]
+        if one["text"] is None
+    }
+    shown = {(name, detail.split(", ")[0]): (int(num), *map(number, values)) for detail, name, _, *values, num in rows}
+    assert shown.keys() == expected.keys()
+    for key, values in shown.items():
+        assert values == pytest.approx(expected[key], abs=1e-6), key
+    assert all(before == "" for _, _, before, *_ in rows), "nothing precedes the whole recording"
+
+
+def test_the_table_of_counters_follows_the_window(view, counters):
+    start, end = 2_000_000_000, 2_118_000_000
+    rows = table(view(counters, size=TALL), window=f"{start}-{end}")
+    between = f"{start / 1e9:.9f}..{end / 1e9:.9f}"
+    expected = {
+        (one["name"], one["section"]): (one["min"], one["max"], one["last"])
+        for one in reported(counters, "--section", "counters", "--between", between)["counters"]
+        if one["text"] is None
+    }
+    shown = {
+        (name, detail.split(", ")[0]): tuple(map(number, values))
+        for detail, name, _, *values, num in rows
+        if num != "0"
+    }
+    assert len(expected) > 5
+    assert shown.keys() == expected.keys()
+    for key, values in shown.items():
+        assert values == pytest.approx(expected[key], abs=1e-6), key
+    zero = reported(counters)["start_ns"]
+    held = queried(
+        counters,
+        "SELECT name, section, arg_max(value, ts_ns) FROM counters JOIN counter_samples USING (counter_id) "
+        f"WHERE value IS NOT NULL AND ts_ns < {zero + start} GROUP BY ALL",
+    )
+    before = {(name, detail.split(", ")[0]): number(at_start) for detail, name, at_start, *_ in rows}
+    assert {key: value for key, value in before.items() if value is not None} == pytest.approx(
+        {(name, section): value for name, section, value in held}, abs=1e-6
+    )
+
+
+def test_the_values_of_a_counter_are_those_of_the_report(view, counters):
+    viewed = view(counters, size=TALL)
+    table(viewed)
+    page = viewed.page
+    grid = page.locator('table[aria-label="Counters in sight"]')
+    grid.locator("thead button", has_text="Values").click()
+    grid.locator("th[aria-sort=descending]", has_text="Values").wait_for()
+    num = int(viewed.rows("Counters in sight")[0][-1])
+    name = viewed.rows("Counters in sight")[0][0]
+    section = grid.locator("tbody tr[role=row] small").first.inner_text().split(", ")[0]
+    page.keyboard.press("Escape")
+    grid.focus()
+    page.keyboard.press("Home")
+    page.locator("section[aria-label='Chosen counter'] h2", has_text=name).wait_for()
+    report = reported(counters, "--section", "counters")
+    [most] = [one for one in report["counters"] if (one["name"], one["section"]) == (name, section)]
+    assert num == max(len(one["values"]) for one in report["counters"])
+    rows = viewed.rows(f"Values of {most['name']}")
+    zero = reported(counters)["start_ns"]
+    assert [number(value) for _, value in rows] == [one["value"] for one in most["values"]]
+    for (time, _), one in zip(rows, most["values"], strict=True):
+        seconds, unit = time.split()
+        assert unit == "s"
+        assert float(seconds) == pytest.approx((one["ts_ns"] - zero) / 1e9, abs=1e-5)
+
+
+def test_a_counter_without_a_value_in_sight_has_the_value_that_holds(view, counters):
+    viewed = view(counters, size=TALL)
+    rows = table(viewed, window="2200000000-2700000000")
+    assert {num for *_, num in rows} == {"0"}
+    last = {
+        (one["name"], one["section"]): one["values"]
+        for one in reported(counters, "--section", "counters", "--between", "0..2.2")["counters"]
+        if one["text"] is None
+    }
+    for detail, name, before, *_ in rows:
+        assert number(before) == pytest.approx(last[name, detail.split(", ")[0]][-1]["value"], abs=1e-6)
+
+
+def test_charts_of_code_have_tables(view):
+    viewed = view(POSTCARDS)
+    viewed.show("code")
+    page = viewed.page
+    page.get_by_text("Chart as a table").click()
+    page.locator('table[aria-label="Compilations over time"]').wait_for()
+    heads = page.locator('table[aria-label="Compilations over time"] th').all_inner_texts()
+    sums = Counter()
+    grid = page.locator('table[aria-label="Compilations over time"]')
+    num = int(grid.get_attribute("aria-rowcount")) - 1
+    grid.focus()
+    page.keyboard.press("Home")
+    seen = {}
+    while len(seen) < num:
+        rows = grid.locator("tbody tr[role=row]").evaluate_all(
+            "rows => rows.map((row) => [row.ariaRowIndex, ...[...row.cells].map((cell) => cell.textContent)])"
+        )
+        seen |= {row[0]: row[1:] for row in rows}
+        page.keyboard.press("PageDown")
+    for row in seen.values():
+        for head, text in zip(heads[1:], row[1:], strict=True):
+            sums[head] += int(text.replace(",", ""))
+    expected = queried(POSTCARDS, "SELECT coalesce(tier, kind), count(*) FROM code_objects GROUP BY 1")
+    assert dict(sums) == dict(expected)
+    viewed.show("code", code="space")
+    space = page.locator('table[aria-label="Code by address"]')
+    space.wait_for()
+    [[first, live]] = queried(
+        POSTCARDS, "SELECT min(start_address), count(*) FROM code_objects WHERE retire_ns IS NULL"
+    )
+    assert int(viewed.rows("Code by address")[0][0], 16) == int(str(first), 0)
+    assert int(space.get_attribute("aria-rowcount")) - 1 == live
