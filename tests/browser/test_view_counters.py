@@ -104,12 +104,11 @@ def test_the_values_of_a_counter_are_those_of_the_report(view, counters):
     grid = page.locator('table[aria-label="Counters in sight"]')
     grid.locator("thead button", has_text="Values").click()
     grid.locator("th[aria-sort=descending]", has_text="Values").wait_for()
+    grid.focus()
+    page.keyboard.press("Home")
     num = int(viewed.rows("Counters in sight")[0][-1])
     name = viewed.rows("Counters in sight")[0][0]
     section = grid.locator("tbody tr[role=row] small").first.inner_text().split(", ")[0]
-    page.keyboard.press("Escape")
-    grid.focus()
-    page.keyboard.press("Home")
     page.locator("section[aria-label='Chosen counter'] h2", has_text=name).wait_for()
     report = reported(counters, "--section", "counters")
     [most] = [one for one in report["counters"] if (one["name"], one["section"]) == (name, section)]
