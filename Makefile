@@ -116,6 +116,8 @@ bench: $(VENV)/built.stamp
 	@echo
 	python benchmarks/view_page.py
 	@echo
+	python benchmarks/view_heap.py
+	@echo
 	python benchmarks/mono_heap.py
 	@echo
 	python benchmarks/unwind.py

@@ -142,5 +142,11 @@ def copy_rate(num_bytes: int) -> float:
     return max(rates)
 
 
+def peak_bytes(pid: int) -> int:
+    """Most memory that a process has used."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
+
+
 def _names(directory: Path) -> set[str]:
     return {entry.name for entry in os.scandir(directory)}

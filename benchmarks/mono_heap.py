@@ -66,7 +66,7 @@ def main() -> int:
         return measure.run(["mprof-report", "--traces", log], cache / "mprof-report.txt", cache)
 
     def both(size: int) -> tuple[measure.Cost, float]:
-        log = _log(cache, size)
+        log = log_of(cache, size)
         cost, peer = ours(log), theirs(log)
         print(f"\n{log.name}: {log.stat().st_size:,} bytes")
         measure.print_costs({"perfuse report --section heap": cost, "mprof-report --traces": peer})
@@ -78,11 +78,11 @@ def main() -> int:
         largest, ratio = both(LARGEST)
         goals.append(Goal(f"{ratio:.0f} times faster on the largest, at least 50", ratio >= 50))
     else:
-        log = _log(cache, LARGEST)
+        log = log_of(cache, LARGEST)
         largest = ours(log)
         print(f"\n{log.name}: {log.stat().st_size:,} bytes")
         measure.print_costs({"perfuse report --section heap": largest})
-    log = _log(cache, LARGEST)
+    log = log_of(cache, LARGEST)
     exports = {ending: export(log, ending, *options) for ending, options in EXPORTS.items()}
     print(f"\n{log.name} for other heap viewers")
     measure.print_costs({f"perfuse convert -o x.{ending}": cost for ending, cost in exports.items()})
@@ -98,7 +98,7 @@ def main() -> int:
     return 0 if all(goal.is_met for goal in goals) else 1
 
 
-def _log(cache: Path, size: int) -> Path:
+def log_of(cache: Path, size: int) -> Path:
     """A log with one snapshot of `size` links, as many cells and a quarter as many strings, made if missing."""
     log = cache / f"bigheap-{size}.mlpd"
     program = cache / "BigHeap.exe"

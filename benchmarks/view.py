@@ -126,7 +126,7 @@ def _measured(process: "subprocess.Popen[str]", started: float) -> list[Goal]:
         client.ask(f"tree?from={span * number // (2 * PARTS)}&to={span * (number + PARTS) // (2 * PARTS)}")
         parts.append(time.perf_counter() - begun)
     print(f"{'flame graph of half the time':32} {sorted(parts)[len(parts) // 2] * 1e3:8.1f} ms median")
-    print(f"{'memory of the server':32} {_peak_bytes(process.pid) / 1e6:8,.0f} MB")
+    print(f"{'memory of the server':32} {measure.peak_bytes(process.pid) / 1e6:8,.0f} MB")
     return [
         Goal(f"first picture {first:.2f} s after the command: at most 2 s", first <= 2),
         Goal(f"tiles of a window in {most * 1e3:.0f} ms (p95): at most 50 ms", most <= 0.050),
@@ -137,12 +137,6 @@ def _percentiles(seconds: list[float]) -> tuple[float, float]:
     """Median and 95th percentile."""
     ordered = sorted(seconds)
     return ordered[len(ordered) // 2], ordered[math.ceil(len(ordered) * 0.95) - 1]
-
-
-def _peak_bytes(pid: int) -> int:
-    """Most memory that a process has used."""
-    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-    return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
 
 
 if __name__ == "__main__":
