@@ -19,6 +19,8 @@ const MOST_COLUMNS = 1200;
 /** Cells that the table has, the hottest first. */
 const MOST_CELLS = 50_000;
 const LONG_NS = 4e9;
+/** Letters at the end of a label that are always shown. */
+const ENDS = 7;
 const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 const KINDS = [["seconds", "offset in the second"], ["threads", "thread"], ["processes", "process"], ["processors", "processor"], ["origins", "origin of code"], ["tiers", "tier"], ["latency", "length of calls"]];
 
@@ -369,9 +371,11 @@ function cropped(heat, isEven) {
   return { ...heat, rows_num: shown.length, labels: pick(heat.labels), keys: pick(heat.keys), columns: { cells: kept } };
 }
 
+/** A text that fits, without its middle: what differs between threads is at the end. */
 function cut(context, text, width) {
   if (context.measureText(text).width <= width) return text;
-  let end = text.length;
-  while (end > 1 && context.measureText(`${text.slice(0, end)}…`).width > width) end -= 1;
-  return `${text.slice(0, end)}…`;
+  const end = text.slice(-ENDS);
+  let num = Math.max(0, text.length - ENDS - 1);
+  while (num > 0 && context.measureText(`${text.slice(0, num)}…${end}`).width > width) num -= 1;
+  return `${text.slice(0, num)}…${end}`;
 }

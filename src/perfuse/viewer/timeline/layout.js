@@ -63,7 +63,7 @@ function isLane({ kind }) {
 
 function trackRow(track, thread, isOpen, before) {
   const lane = LANES[track.kind];
-  const first = !before.some((row) => row.track && !isLane(row.track) && !isOfProcessor(row.track));
+  const first = !before.some((row) => row.track && row.track.depths > 1 && !isLane(row.track) && !isOfProcessor(row.track));
   const foldable = track.depths > 1;
   const key = `track ${track.track}`;
   const open = foldable ? isOpen(key, lane ? track.depths <= 4 : first) : false;

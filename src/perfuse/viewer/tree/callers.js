@@ -43,7 +43,7 @@ export class CallersView {
     const whole = new Callees(profile, OPTIONS);
     this.whole = whole.root.weight;
     this.rows = [...functionWeights(profile, whole).values()].sort((a, b) => b.selfWeight - a.selfWeight || b.weight - a.weight);
-    const part = (key, label) => ({ key, label, number: true, sort: true, width: "5rem", share: (row) => row[key] / this.whole, value: (row) => row[key], text: (row) => (row[key] ? shareText(row[key], this.whole) : "–") });
+    const part = (key, label) => ({ key, label, number: true, sort: true, width: "5.6rem", share: (row) => row[key] / this.whole, value: (row) => row[key], text: (row) => (row[key] ? shareText(row[key], this.whole) : "–") });
     this.picker = new Grid(this.list, {
       label: "Functions of the selection",
       columns: [part("selfWeight", "Self"), part("weight", "Total"), { key: "name", label: "Function", sort: true, text: ({ symbol }) => profile.shortNames[symbol], swatch: ({ symbol }) => this.palette.of(symbol), full: ({ symbol }) => profile.names[symbol] }],

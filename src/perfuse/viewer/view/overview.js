@@ -68,7 +68,7 @@ export class OverviewView {
   heaviest({ rows, unit, whole }) {
     const host = h("div.grid-host");
     const open = (row) => this.app.change({ tab: "callers", function: row.name });
-    const part = (key, label) => ({ key, label, number: true, width: "5rem", share: (row) => row[key] / whole, value: (row) => row[key], text: (row) => (row[key] ? shareText(row[key], whole) : "–") });
+    const part = (key, label) => ({ key, label, number: true, width: "5.6rem", share: (row) => row[key] / whole, value: (row) => row[key], text: (row) => (row[key] ? shareText(row[key], whole) : "–") });
     const origin = (row) => this.app.overview.origins.findIndex(({ name }) => name === row.origin);
     const grid = new Grid(host, {
       label: "Heaviest functions", onOpen: open, empty: "Nothing was recorded.",
@@ -86,7 +86,7 @@ export class OverviewView {
     const grid = new Grid(host, {
       label: "Threads", onOpen: ({ thread }) => this.app.change({ tab: this.app.overview.has.timeline ? "timeline" : "flame", threads: [thread] }),
       columns: [
-        { key: "weight", label: "Share", number: true, width: "5rem", sort: true, share: ({ weight }) => weight / whole, value: ({ weight }) => weight, text: ({ weight }) => (weight ? shareText(weight, whole) : "–") },
+        { key: "weight", label: "Share", number: true, width: "5.6rem", sort: true, share: ({ weight }) => weight / whole, value: ({ weight }) => weight, text: ({ weight }) => (weight ? shareText(weight, whole) : "–") },
         { key: "amount", label: "Amount", number: true, width: "7rem", value: ({ weight }) => weight, text: ({ weight }) => (weight ? weightText(weight, unit) : "") },
         { key: "name", label: "Thread", text: ({ label, name, tid }) => visible(label ?? `${name} ${tid}`) },
       ],
