@@ -128,6 +128,9 @@ def test_a_path_as_text() -> None:
         str(RootPath(HeapRoot("domain", "Domain Structure", None, None), steps[:1]))
         == "domain: Domain Structure → Cache"
     )
+    cut = RootPath(root, steps, 3)
+    assert str(cut).endswith(" → Cache → … 3 objects … → unknown type (at +8)")
+    assert (cut.first_steps, cut.last_steps) == (steps[:1], steps[1:])
     assert str(HeapRoot("static", None, None, None)) == "static field of an unknown owner"
 
 
@@ -152,3 +155,25 @@ def test_large_snapshots_are_summarized(log: Path) -> None:
     assert perfuse.fuse(log).heap_sizes() == {
         one.snapshot.snapshot_id: (one.num_objects, one.size_bytes) for one in overview.snapshots
     }
+
+
+def test_parts_of_long_answers() -> None:
+    heap = perfuse.fuse(LOGS[1]).heap(0)
+    classes = heap.classes()
+    paths = (heap.path_to_root(one.largest_address) for one in classes)
+    whole = max((path for path in paths if path), key=lambda path: len(path.steps))
+    num = len(whole.steps)
+    assert num == 3
+    end = whole.steps[-1].address
+    for most in range(2, num):
+        part = heap.path_to_root(end, most)
+        assert part
+        assert (len(part.steps), part.num_left_out) == (most, num - most)
+        assert part.first_steps == whole.steps[: (most + 1) // 2]
+        assert part.last_steps == whole.steps[num - most // 2 :]
+    assert heap.path_to_root(end, num) == heap.path_to_root(end) == whole
+    largest = max(classes, key=lambda one: one.num_objects)
+    every = heap.instances(largest.type_id, None)
+    assert heap.instances(largest.type_id, 3, offset=2) == every[2:5]
+    assert heap.instances(largest.type_id, None, offset=len(every) - 1) == every[-1:]
+    assert heap.instances(largest.type_id, 3, offset=len(every) + 7) == []
