@@ -167,3 +167,37 @@ def test_charts_of_code_have_tables(view):
     )
     assert int(viewed.rows("Code by address")[0][0], 16) == int(str(first), 0)
     assert int(space.get_attribute("aria-rowcount")) - 1 == live
+
+
+@pytest.mark.parametrize("which", ["samples", "mono"])
+def test_each_picture_has_a_table(view, counters, which):
+    """In each view with a canvas there is a table with rows, which has a name."""
+    viewed = view(POSTCARDS if which == "samples" else counters)
+    page = viewed.page
+    tabs = [tab.get_attribute("id").removeprefix("tab-") for tab in page.locator("#tabs [role=tab]").all()]
+    states = [(tab, {}) for tab in tabs] + [("code", {"code": form}) for form in ("live", "space") if "code" in tabs]
+    if which == "samples":
+        states += [("heat", {"heat": rows}) for rows in ("threads", "origins", "tiers")]
+        states += [("flame", {"range": "0-700000000", "base": "700000000-1400000000"})]
+    else:
+        states += [("heap", {"heap": "dominators"})]
+    pictures = set()
+    for tab, state in states:
+        section = viewed.show(tab, **state)
+        if tab == "timeline":
+            page.wait_for_selector("#view-timeline[data-filled]", timeout=TIMEOUT_MS)
+        if section.locator("canvas:visible:not([aria-hidden=true])").count() == 0:
+            continue
+        pictures.add(tab)
+        if tab == "code" and not section.locator("details.chart-table").evaluate("details => details.open"):
+            section.get_by_text("Chart as a table").click()
+            section.locator(".chart-table table").wait_for()
+        tables = section.locator("table:visible:has(tbody tr)")
+        tables.first.wait_for(timeout=TIMEOUT_MS)
+        for table in tables.all():
+            name = table.get_attribute("aria-label") or table.locator("caption").inner_text()
+            assert name.strip(), (tab, state)
+    expected = (
+        {"timeline", "heat", "flame", "code"} if which == "samples" else {"timeline", "heat", "flame", "heap", "code"}
+    )
+    assert pictures == expected

@@ -35,7 +35,7 @@ const MARKUP = `
   </section>
   <div id="divider" role="separator" aria-orientation="vertical" aria-label="Width of the table" tabindex="0"></div>
   <aside id="functions" aria-label="Functions">
-    <table>
+    <table aria-label="Functions by time">
       <thead><tr>
         <th data-order="self" class="number"><button title="Sort by what ran in the function itself">Self</button></th>
         <th data-order="total" class="number"><button title="Sort by what ran in it or below it">Total</button></th>
