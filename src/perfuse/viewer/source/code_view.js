@@ -40,7 +40,7 @@ export class CodeView {
         { key: "again", label: "Again", title: "Compilations in a tier in which the function had been compiled before: after a deoptimisation, for a loop that was running, or because the code had been thrown away", number: true, sort: "server", width: "5rem", text: ({ num_again: num }) => (num ? num.toLocaleString("en-US") : "–"), value: ({ num_again: num }) => num },
         { key: "size", label: "Code", number: true, sort: "server", width: "6rem", text: ({ bytes }) => weightText(bytes, "bytes"), value: ({ bytes }) => bytes },
         { key: "time", label: "First", number: true, sort: "server", width: "7rem", text: ({ compilations }) => (compilations[0]?.create_ns === null || !compilations.length ? "" : momentText(compilations[0].create_ns, 1e4)), value: ({ compilations }) => compilations[0]?.create_ns },
-        { key: "tiers", label: "Tiers", width: "17rem", text: (row) => tiersText(row) },
+        { key: "tiers", label: "Tiers", width: "11rem", text: (row) => tiersText(row) },
         { key: "name", label: "Function", sort: "server", text: ({ name }) => visible(name ?? ""), hint: ({ path, line }) => visible(path ? `${fileName(path)}${line ? `:${line}` : ""}` : "") },
       ],
       ask: ({ order, ...page }) => app.server.json("code", { ...app.unfiltered(), event: undefined, q: app.state.q, ...page }, { latest: page.offset ? undefined : "code" }),
