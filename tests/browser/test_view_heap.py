@@ -11,7 +11,7 @@ from truth.producers import need
 NUM = 3000
 """Links of the list, and as many cells; benchmarks/view_heap.py has five million."""
 LINK_BYTES = 32
-SHOWN_STEPS = 200
+SHOWN_STEPS = 60
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from perfuse.viewer.session import Session
 
 MOST_OBJECTS = 5000
-MOST_STEPS = 200
+MOST_STEPS = 60
 """Objects of a path: that of the last link of a list has all links."""
 SORTS = ("retained", "size", "count", "name", "growth")
 
