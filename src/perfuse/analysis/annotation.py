@@ -57,9 +57,8 @@ class CodeProfile(Protocol):
         """Runs SQL over the common tables."""
         ...
 
-    @property
-    def saved_path(self) -> str | None:
-        """The file that it was opened from, where it is a saved profile."""
+    def omits_code_of(self, source_id: int, /) -> bool:
+        """Whether machine code that a recording has was not saved with it."""
         ...
 
     def native_module(self, path: str, build_id: str | None, /) -> NativeCode:
@@ -289,7 +288,7 @@ class Annotation:
         codes = Columns(_core.code_rows(self._profile._fusion, "code_objects", self.function.code_object_ids))
         self._code_of: dict[int, int] = {key: row for row, key in enumerate(codes["code_object_id"])}
         self._codes = codes
-        if self._is_saved and not any(codes["code"]):
+        if not any(codes["code"]) and any(map(self._profile.omits_code_of, codes["source_id"])):
             raise UsageError(f"the machine code of {self.function.name} was not saved", hint=_SAVES_CODE)
         columns = ("code_object_id", "tier", "kind", "process_id", "create_ns", "retire_ns", "start_address")
         rows = sorted(codes.tuples(*columns, "size_bytes", "source_id"), key=lambda row: (row[4], row[0]))
@@ -432,16 +431,14 @@ class Annotation:
 
     # ---- code, lines, targets
 
-    @property
-    def _is_saved(self) -> bool:
-        return self._profile.saved_path is not None
-
     def _bytes(self, compilation: Compilation) -> tuple[bytes | None, str | None]:
         if compilation.code_object_id is None:
             return self._native_code, None
-        code = self._codes.value("code", self._code_of[compilation.code_object_id])
+        row = self._code_of[compilation.code_object_id]
+        code = self._codes.value("code", row)
         if not code:
-            return None, "its bytes were not saved" if self._is_saved else "the recording does not contain its bytes"
+            omitted = self._profile.omits_code_of(self._codes.value("source_id", row))
+            return None, "its bytes were not saved" if omitted else "the recording does not contain its bytes"
         if len(code) < compilation.size_bytes:
             return bytes(code), f"only {len(code):,} of its {compilation.size_bytes:,} bytes are in the recording"
         return bytes(code), None

@@ -217,10 +217,23 @@ class SavedProfile(Profile):
                 hint="`perfuse pack --code all` saves it",
             )
 
+    def require_stack_copies(self) -> None:
+        """Raises `UsageError` where copies of stacks that were recorded were not saved."""
+        if self.unwinding is not None and not all(one.whole for one in self.manifest.inputs):
+            raise UsageError(
+                f"{self.file.path} does not contain the copies of stacks that were recorded",
+                path=self.file.path,
+                hint="`perfuse pack --inputs` saves them",
+            )
+
     @property
     def saved_path(self) -> str | None:
         """The file that it was opened from."""
         return self.file.path
+
+    def omits_code_of(self, source_id: int) -> bool:
+        """Whether machine code that a recording has was not saved with it."""
+        return self.manifest.inputs[source_id].code is not None
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:

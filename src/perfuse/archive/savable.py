@@ -56,6 +56,13 @@ class SavableProfile:
         """The file that it was opened from, where it is a saved profile."""
         return None
 
+    def omits_code_of(self, source_id: int) -> bool:  # noqa: ARG002 - only a saved profile may
+        """Whether machine code that a recording has was not saved with it."""
+        return False
+
+    def require_stack_copies(self) -> None:
+        """Raises `UsageError` where copies of stacks that were recorded were not saved."""
+
     def native_module(self, path: str, build_id: str | None) -> NativeCode:
         """Code of a program or library that was mapped."""
         return _core.NativeModule(self._fusion, path, build_id)

@@ -37,7 +37,7 @@ OPTIONS_OF: Mapping[str, tuple[str, ...]] = {
     "status": ("limit", "as_json"),
     "report": ("where", "event", "by", "unit", "order", "function", "calls", "heap", "limit", "as_json"),
     "query": ("where", "form", "output", "limit", "as_json"),
-    "diff": ("event", "normalize", "by", "since", "where", "output", "limit", "as_json"),
+    "diff": ("event", "normalize", "by", "since", "within", "where", "output", "limit", "as_json"),
     "flame": ("where", "event", "output"),
     "find": ("where", "event", "limit", "as_json"),
     "check": ("against", "event", "normalize", "output", "limit", "as_json"),
@@ -82,6 +82,7 @@ class FleetVerb(Verb):
         'perfuse fleet query profiles "SELECT build, count(*) FROM recordings GROUP BY ALL"',
         "perfuse fleet diff profiles build=41 build=42",
         "perfuse fleet diff profiles --since 41",
+        "perfuse fleet diff profiles --since 41 --within service",
         "perfuse fleet find profiles 'main >> render'",
         "perfuse fleet flame profiles --where build=42 -o flame.html",
         "perfuse fleet check profiles new.folded --against 'build=41, last 20' -o check.html",
@@ -171,6 +172,9 @@ class FleetVerb(Verb):
 )
 @click.option(
     "--since", metavar="BUILD", help="Name functions that changed after this build, each with the first bad one."
+)
+@click.option(
+    "--within", metavar="LABEL", help="With --since: compare only recordings of equal LABEL, such as service."
 )
 @click.option("--against", metavar="SELECTION", default="last 20", help="Recordings to compare with. [last 20]")
 @click.option(

@@ -190,20 +190,24 @@ def diff(console: Console, dataset: str, sides: Sequence[str], **options: Any) -
             raise click.UsageError("diff takes two selections, or --since, which compares all builds after one")
         _refuse(options, "--since", "normalize", "output")
         label = options["by"] or "build"
-        found = comparing.steps_since(fleet, both, options["since"], label=label, event=options["event"])
+        within = options["within"]
+        found = comparing.steps_since(fleet, both, options["since"], label=label, within=within, event=options["event"])
         document = {
             "event": asdict(found.event),
             "by": label,
             "since": options["since"],
+            "within": within,
             "values": [{"value": value, "recordings": number} for value, number in found.values],
             "num_tested": found.num_tested,
             "normalize": found.normalize,
             "steps": texts.json_rows(found.steps[: limit or None]),
         }
-        return _print(console, options, document, lambda: texts.steps_lines(found, label, limit, console.style))
+        return _print(
+            console, options, document, lambda: texts.steps_lines(found, label, limit, console.style, within=within)
+        )
     if len(sides) != 2:
         raise click.UsageError("diff takes two selections: build=41 build=42")
-    _refuse(options, "two selections", "by")
+    _refuse(options, "two selections", "by", "within")
     selections = [both.also(parse_recordings(one)) for one in sides]
     event = select_event(fleet, selections[0], options["event"])
     graphs = [_graphs(console, fleet, one, event, nodes=options["output"] is not None) for one in selections]

@@ -29,7 +29,7 @@ def write_files(profile: ImageSource, unfinished: Path, path: Path) -> None:
         path: Final path of the perf.data; the ELF files will be beside it.
 
     Raises:
-        UsageError: The name ends in `.gz` or `.zst`.
+        UsageError: The name ends in `.gz` or `.zst`; or the profile was saved without the copies of stacks.
         ExportError: The profile is not of one whole perf.data, or none of its processes has JIT code.
     """
     if path.suffix.lower() in COMPRESSED:
@@ -37,6 +37,7 @@ def write_files(profile: ImageSource, unfinished: Path, path: Path) -> None:
             f"perf does not read {path.suffix} files", path=str(path), field="path", hint=f"write {path.stem}"
         )
     profile.images.check_recording()
+    profile.require_stack_copies()
     pids = profile.images.sampled_pids()
     if not pids:
         raise ExportError(

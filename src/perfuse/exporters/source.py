@@ -84,6 +84,10 @@ class ImageSource(Protocol):
         """Its JIT code as ELF files."""
         ...
 
+    def require_stack_copies(self) -> None:
+        """Raises `UsageError` where copies of stacks that were recorded were not saved."""
+        ...
+
 
 class WrittenLog(Protocol):
     """A written log."""

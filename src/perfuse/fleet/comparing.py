@@ -11,7 +11,7 @@ from perfuse.analysis.diff import Difference, DiffOptions, FunctionChange
 from perfuse.analysis.function_graph import SAMPLE_STATISTICS, FunctionGraph, GraphFunction, StackNodes
 from perfuse.analysis.function_matching import FunctionIdentity
 from perfuse.analysis.normalization import Method, Normalization, typical_factors
-from perfuse.analysis.run_changes import Measured, run_changes
+from perfuse.analysis.run_changes import Estimate, Measured, run_changes
 from perfuse.errors import UsageError
 from perfuse.fleet.questions import FleetEvent, select_event
 from perfuse.fleet.selecting import Recordings, label_sql
@@ -216,6 +216,7 @@ class Step:
     Attributes:
         name: The function.
         module: File that contains it.
+        within: The value of the label that all compared recordings have; None where that was not asked for.
         first: The first build that has the change.
         last_good: The build before it.
         before: Mean share of recordings before.
@@ -229,6 +230,7 @@ class Step:
 
     name: str
     module: str | None
+    within: str | None
     first: str
     last_good: str
     before: float
@@ -248,7 +250,8 @@ class Steps:
         steps: The steps, regressions first, the largest first.
         values: The builds in their order, with the number of recordings of each.
         num_recordings: Number of recordings.
-        num_tested: Functions with enough samples.
+        num_groups: Values of the label within which recordings were compared; 1 without one.
+        num_tested: Functions with enough samples, at most of one group.
         event: What was compared.
         normalize: `typical` where shares were divided by the typical change of a recording's functions, else `share`.
     """
@@ -256,13 +259,20 @@ class Steps:
     steps: list[Step]
     values: list[tuple[str, int]]
     num_recordings: int
+    num_groups: int
     num_tested: int
     event: FleetEvent
     normalize: str
 
 
 def steps_since(
-    fleet: Fleet, which: Recordings, since: str | None = None, *, label: str = "build", event: str | None = None
+    fleet: Fleet,
+    which: Recordings,
+    since: str | None = None,
+    *,
+    label: str = "build",
+    within: str | None = None,
+    event: str | None = None,
 ) -> Steps:
     """The functions whose share changed at a build after `since`, each with the first build that has the change.
 
@@ -271,21 +281,34 @@ def steps_since(
     with all after; the clearest boundary counts, and its probability is multiplied by the number of boundaries: of 100
     questions about equal builds at most 5 name any.
 
+    A function that grows makes the shares of all others shrink. So the step that moves most is named, and the others
+    only where they changed among themselves, too.
+
+    Args:
+        fleet: The dataset.
+        which: The recordings.
+        since: The last build before those that are looked at; None for the first one.
+        label: What builds are: a label, or a column of `recordings`.
+        within: A label, such as `service`, of which only recordings with equal values are compared; the probabilities
+            are multiplied by the number of values, too.
+        event: The event.
+
     Raises:
         UsageError: There is no such build, or none after it.
     """
-    column, names = label_sql(label)
-    selected = select_event(fleet, which, event)
-    runs = fleet.only(which).rows(
-        f"""WITH r AS (SELECT *, {column} AS value FROM ({which.query}))
-        SELECT r.value, r.recording_id, e.weight FROM r JOIN event_totals AS e USING (recording_id)
-        WHERE e.event = ? AND r.value IS NOT NULL AND e.weight > 0
-        QUALIFY row_number() OVER (PARTITION BY r.value ORDER BY r.start_ns DESC, r.recording_id)
+    (column, names), selected = label_sql(label), select_event(fleet, which, event)
+    group, of_group = ("''", ()) if within is None else label_sql(within)
+    rows = fleet.only(which).rows(
+        f"""WITH r AS (SELECT *, {column} AS value, {group} AS own_group FROM ({which.query}))
+        SELECT r.value, r.recording_id, e.weight, r.own_group FROM r JOIN event_totals AS e USING (recording_id)
+        WHERE e.event = ? AND r.value IS NOT NULL AND r.own_group IS NOT NULL AND e.weight > 0
+        QUALIFY row_number() OVER (PARTITION BY r.own_group, r.value ORDER BY r.start_ns DESC, r.recording_id)
             <= (SELECT greatest({LEAST_RUNS}, {2 * MOST_RUNS} // greatest(count(DISTINCT value), 1)) FROM r)
         ORDER BY min(r.start_ns) OVER (PARTITION BY r.value), r.value, r.start_ns, r.recording_id""",
-        [*names, *which.parameters, selected.name],
+        [*names, *of_group, *which.parameters, selected.name],
     )
-    values = list(dict.fromkeys(run[0] for run in runs))
+    runs = [_Run(*row) for row in rows]
+    values = list(dict.fromkeys(run.value for run in runs))
     if since is not None and since not in values:
         from perfuse.errors import nearest_hint
 
@@ -295,83 +318,170 @@ def steps_since(
         raise UsageError(
             f"there is no {label} after {values[-1] if values else '-'}", hint=f"{label}s: {', '.join(values)}"
         )
-    place = {recording: number for number, (_, recording, _) in enumerate(runs)}
-    shares, samples = _share_rows(fleet, which, selected, runs, place)
-    factors = _speed_factors(shares, samples, len(runs))
-    hashes = sorted(shares)
-    rows = [[value / factor for value, factor in zip(shares[one], factors, strict=True)] for one in hashes]
-    boundaries = [next(n for n, run in enumerate(runs) if run[0] == values[k]) for k in range(first, len(values))]
-    boundaries = [at for at in boundaries if math.comb(len(runs), at) >= len(boundaries) / LEVEL]
-    best: dict[int, tuple[float, int, Any]] = {}
-    num_tested = 0
-    for at in boundaries:
-        measured = [Measured(row[:at], row[at:], samples[own]) for row, own in zip(rows, hashes, strict=True)]
-        changes = run_changes(measured)
-        num_tested = max(num_tested, changes.num_tested)
-        for number, estimate in enumerate(changes.estimates):
-            if estimate is not None and estimate.p_max is not None:
-                clear = abs(estimate.log_ratio) / max(estimate.error, 1e-100)
-                if number not in best or clear > best[number][0]:
-                    best[number] = (clear, at, estimate)
-    identities = _identities(fleet, set(hashes))
-    steps = []
-    for number, (_, at, estimate) in best.items():
-        p = min(1.0, estimate.p_max * len(boundaries))
-        row = shares[hashes[number]]
-        before, after = sum(row[:at]) / at, sum(row[at:]) / (len(row) - at)
-        is_large = abs(estimate.log_ratio) >= math.log1p(MIN_CHANGE) and abs(after - before) >= _LEAST_SHARE
-        if p > LEVEL or not is_large:
-            continue
-        low, high = estimate.bounds()
-        most = max(range(at, len(row)), key=lambda run, row=row: row[run])  # type: ignore[misc]
-        known = identities[hashes[number]]
-        steps.append(
-            Step(
-                known.name,
-                known.module,
-                runs[at][0],
-                runs[at - 1][0],
-                before,
-                after,
-                math.expm1(estimate.log_ratio) if before else None,
-                low,
-                high,
-                p,
-                runs[most][1],
-            )
-        )
+    groups: dict[str, list[_Run]] = {}
+    for run in runs:
+        groups.setdefault(run.group, []).append(run)
+    places = {run.recording: (run.group, place) for own in groups.values() for place, run in enumerate(own)}
+    functions = _functions_by_group(fleet, which, selected, groups, places)
+    steps: list[Step] = []
+    num_tested, is_typical = 0, True
+    for name in sorted(groups):
+        found = _GroupSteps(groups[name], functions[name], values[first:], len(groups))
+        num_tested, is_typical = max(num_tested, found.num_tested), is_typical and found.is_typical
+        identities = _identities(fleet, {one.function for one in found.steps})
+        steps += [found.described(one, identities, within and name) for one in found.steps]
     steps.sort(key=lambda one: (one.after < one.before, -abs(one.after - one.before)))
-    counts = [(value, sum(run[0] == value for run in runs)) for value in values]
-    return Steps(
-        steps, counts, len(runs), num_tested, selected, "typical" if any(one != 1.0 for one in factors) else "share"
-    )
+    counts = [(value, sum(run.value == value for run in runs)) for value in values]
+    method = "typical" if is_typical else "share"
+    return Steps(steps, counts, len(runs), len(groups), num_tested, selected, method)
 
 
-def _share_rows(
-    fleet: Fleet, which: Recordings, event: FleetEvent, runs: Sequence[tuple[Any, ...]], place: Mapping[str, int]
-) -> tuple[dict[bytes, list[float]], dict[bytes, int]]:
-    """The share of each function in each recording, and its samples in all of them."""
-    shares: dict[bytes, list[float]] = {}
-    samples: dict[bytes, int] = {}
+@dataclass(frozen=True, slots=True)
+class _Run:
+    value: str
+    recording: str
+    weight: int
+    group: str
+
+
+@dataclass(slots=True)
+class _Function:
+    """A function in the recordings of a group: its share of each, and its samples in all of them."""
+
+    shares: list[float]
+    samples: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _FoundStep:
+    function: bytes
+    at: int
+    estimate: Estimate
+    p: float
+
+
+class _GroupSteps:
+    """The steps of the functions of some recordings.
+
+    Args:
+        runs: The recordings, by build.
+        functions: The functions, by their hash.
+        values: The builds that may be the first with a change.
+        num_groups: How many such groups there are in the question.
+
+    Attributes:
+        steps: The steps, the one that moves most first.
+        num_tested: Functions with enough samples.
+        is_typical: Whether shares were divided by the typical change of a recording's functions.
+    """
+
+    def __init__(
+        self, runs: Sequence[_Run], functions: Mapping[bytes, _Function], values: Sequence[str], num_groups: int
+    ) -> None:
+        self.num_tested = 0
+        self.steps: list[_FoundStep] = []
+        self._runs, self._functions = runs, functions
+        starts = {value: next((n for n, run in enumerate(runs) if run.value == value), 0) for value in values}
+        boundaries = [at for at in starts.values() if at]
+        factor = len(boundaries) * num_groups
+        self._boundaries = [at for at in boundaries if math.comb(len(runs), at) >= factor / LEVEL]
+        self._factor = factor
+        rest = dict(functions)
+        whole = [1.0] * len(runs)
+        self.is_typical = any(one != 1.0 for one in _speed_factors(rest, whole))
+        while found := self._clear_steps(rest, whole):
+            step = max(found, key=lambda one: abs(self._means(one)[1] - self._means(one)[0]))
+            self.steps.append(step)
+            # What follows is about shares of what is left.
+            gone = rest.pop(step.function)
+            whole = [max(all_ - own, 0.0) for all_, own in zip(whole, gone.shares, strict=True)]
+            if not all(whole):
+                break
+
+    def _means(self, one: _FoundStep) -> tuple[float, float]:
+        row = self._functions[one.function].shares
+        return sum(row[: one.at]) / one.at, sum(row[one.at :]) / (len(row) - one.at)
+
+    def _clear_steps(self, functions: Mapping[bytes, _Function], whole: Sequence[float]) -> list[_FoundStep]:
+        factors = [own * all_ for own, all_ in zip(_speed_factors(functions, whole), whole, strict=True)]
+        hashes = sorted(functions)
+        rows = [
+            [value / factor for value, factor in zip(functions[one].shares, factors, strict=True)] for one in hashes
+        ]
+        best: dict[int, tuple[float, int, Estimate]] = {}
+        for at in self._boundaries:
+            measured = [
+                Measured(row[:at], row[at:], functions[own].samples) for row, own in zip(rows, hashes, strict=True)
+            ]
+            changes = run_changes(measured)
+            self.num_tested = max(self.num_tested, changes.num_tested)
+            for number, estimate in enumerate(changes.estimates):
+                if estimate is not None and estimate.p_max is not None:
+                    clear = abs(estimate.log_ratio) / max(estimate.error, 1e-100)
+                    if number not in best or clear > best[number][0]:
+                        best[number] = (clear, at, estimate)
+        steps = []
+        for number, (_, at, estimate) in best.items():
+            one = _FoundStep(hashes[number], at, estimate, min(1.0, (estimate.p_max or 0.0) * self._factor))
+            before, after = self._means(one)
+            is_large = abs(estimate.log_ratio) >= math.log1p(MIN_CHANGE) and abs(after - before) >= _LEAST_SHARE
+            if one.p <= LEVEL and is_large:
+                steps.append(one)
+        return steps
+
+    def described(self, one: _FoundStep, identities: Mapping[bytes, FunctionIdentity], within: str | None) -> Step:
+        """A step with its names and builds."""
+        before, after = self._means(one)
+        low, high = one.estimate.bounds()
+        row, known = self._functions[one.function].shares, identities[one.function]
+        return Step(
+            known.name,
+            known.module,
+            within,
+            self._runs[one.at].value,
+            self._runs[one.at - 1].value,
+            before,
+            after,
+            math.expm1(one.estimate.log_ratio) if before else None,
+            low,
+            high,
+            one.p,
+            self._runs[max(range(one.at, len(row)), key=lambda run: row[run])].recording,
+        )
+
+
+def _functions_by_group(
+    fleet: Fleet,
+    which: Recordings,
+    event: FleetEvent,
+    groups: Mapping[str, Sequence[_Run]],
+    places: Mapping[str, tuple[str, int]],
+) -> dict[str, dict[bytes, _Function]]:
+    """The functions in the recordings of each group."""
+    found: dict[str, dict[bytes, _Function]] = {name: {} for name in groups}
     rows = fleet.only(which).rows(
         """SELECT t.function_hash, t.recording_id, t.self, t.self_samples FROM function_totals AS t
         SEMI JOIN (SELECT unnest(?) AS recording_id) AS r USING (recording_id) WHERE t.event = ? AND t.self > 0""",
-        [list(place), event.name],
+        [list(places), event.name],
     )
     for own, recording, weight, count in rows:
-        at = place.get(recording)
-        if at is None:
-            continue
-        row = shares.setdefault(own, [0.0] * len(runs))
-        row[at] = weight / runs[at][2]
-        samples[own] = samples.get(own, 0) + count
-    return shares, samples
+        group, at = places[recording]
+        runs = groups[group]
+        function = found[group].get(own)
+        if function is None:
+            function = found[group][own] = _Function([0.0] * len(runs))
+        function.shares[at] = weight / runs[at].weight
+        function.samples += count
+    return found
 
 
-def _speed_factors(
-    shares: Mapping[bytes, Sequence[float]], samples: Mapping[bytes, int], num_runs: int
-) -> Sequence[float]:
-    """What shares are divided by: the typical change of a recording's functions, so that one that grows does not
-    seem to shrink all others; 1 where too few functions are in all recordings."""
-    usable = [row for own, row in shares.items() if all(row) and samples[own] >= 20 * num_runs]
+def _speed_factors(functions: Mapping[bytes, _Function], whole: Sequence[float]) -> Sequence[float]:
+    """What shares of what is left are divided by: the typical change of a recording's functions, so that one that
+    grows does not seem to shrink all others; 1 where too few functions are in all recordings."""
+    num_runs = len(whole)
+    usable = [
+        [own / all_ for own, all_ in zip(one.shares, whole, strict=True)]
+        for one in functions.values()
+        if all(one.shares) and one.samples >= 20 * num_runs
+    ]
     return typical_factors(usable) if len(usable) >= 10 else [1.0] * num_runs

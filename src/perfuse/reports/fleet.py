@@ -251,19 +251,23 @@ def recording_lines(
     yield f"  {command}"
 
 
-def steps_lines(found: Steps, label: str, limit: int | None, style: Style) -> Iterator[str]:
+def steps_lines(
+    found: Steps, label: str, limit: int | None, style: Style, *, within: str | None = None
+) -> Iterator[str]:
     """What was compared, and functions whose share changed at a build."""
     values = f"{found.values[0][0]} to {found.values[-1][0]}"
     yield style.paint(counted(found.num_recordings, "recording"), Role.TITLE) + (
-        f"  of {counted(len(found.values), label)}, {values}; {counted(found.num_tested, 'function')} tested"
+        f"  of {counted(len(found.values), label)}, {values}"
+        + (f", each within one of {counted(found.num_groups, within)}" if within else "")
+        + f"; {counted(found.num_tested, 'function')} tested"
     )
-    yield from step_lines(found.steps, label, limit, style)
-    if found.steps and found.normalize == "share":
-        yield style.paint("  shares of each recording: what grows makes all else shrink", Role.FAINT)
+    yield from step_lines(found.steps, label, limit, style, within=within)
 
 
-def step_lines(steps: Sequence[Step], label: str, limit: int | None, style: Style) -> Iterator[str]:
-    """Functions whose share changed at a build."""
+def step_lines(
+    steps: Sequence[Step], label: str, limit: int | None, style: Style, *, within: str | None = None
+) -> Iterator[str]:
+    """Functions whose share changed at a build; `within` is the label of the recordings that were compared."""
     yield from section("Changes", style, f"largest step of each function, beyond noise; the first {label} that has it")
     if not steps:
         yield "  none"
@@ -271,6 +275,7 @@ def step_lines(steps: Sequence[Step], label: str, limit: int | None, style: Styl
     shown = steps[: limit or None]
     columns = [
         Ranked(Column("function", role=Role.NAME, shrinks=24), [one.name for one in shown], comfort=36),
+        *([Ranked(Column(within), [one.within or "" for one in shown])] if within else []),
         Ranked(Column(f"first {label}"), [one.first for one in shown]),
         Ranked(Column("before", right=True), [percent_text(one.before, 1) for one in shown]),
         Ranked(Column("after", right=True), [percent_text(one.after, 1) for one in shown]),

@@ -10,12 +10,14 @@ if TYPE_CHECKING:
     from perfuse.viewer.session import Session
 
 SORTS = {
-    "compilations": "num DESC, bytes DESC, name",
-    "size": "bytes DESC, name",
-    "time": "first_ns, name",
-    "again": "again DESC, num DESC, name",
+    "compilations": "num DESC, bytes DESC",
+    "size": "bytes DESC",
+    "time": "first_ns",
+    "again": "again DESC, num DESC",
     "name": "name",
 }
+KEY = "name, path, line"
+"""What functions are distinguished by; also their order where the sort leaves it open."""
 MOST_FUNCTIONS = 500
 MOST_COMPILATIONS = 200
 """Compilations of one function that an answer has; helpers of a runtime have thousands under one name."""
@@ -60,7 +62,8 @@ def code(session: "Session", parameters: Parameters) -> dict[str, Any]:
     )
     sql = session.profile.sql
     [(num,)] = sql(f"SELECT count(*) FROM ({grouped})", values or None).fetchall()
-    rows = sql(f"{grouped} ORDER BY {SORTS[sort]} LIMIT {limit} OFFSET {offset}", values or None).fetchall()
+    order = f"{SORTS[sort]}, {KEY}"
+    rows = sql(f"{grouped} ORDER BY {order} LIMIT {limit} OFFSET {offset}", values or None).fetchall()
     compilations = _compilations(session, [key for row in rows for key in row[-1][:MOST_COMPILATIONS]])
     own_condition, _ = _selects(part)
     tiers = sql(
@@ -223,7 +226,7 @@ def space(session: "Session", parameters: Parameters) -> dict[str, Any]:
     rows = session.profile.sql(
         f"SELECT c.start_address, c.size_bytes, {TIER}, f.name, c.create_ns, c.process_id, count(*) OVER ()"
         f" FROM code_objects c JOIN functions f USING (function_id) WHERE {condition}"
-        f" ORDER BY c.process_id, c.start_address LIMIT {MOST_RANGES}",
+        f" ORDER BY c.process_id, c.start_address, c.code_object_id LIMIT {MOST_RANGES}",
         values,
     ).fetchall()
     return {
