@@ -32,6 +32,8 @@ BUILDS = 10
 SLOWER_FROM = 6
 """The build from which on the planted function costs half as much again."""
 SAMPLES = 1500
+LABELS = r"/b(?P<build>\d+)/(?P<host>h\d+)/(?P<program>[^/]+?)-\d+\."
+"""Labels in the paths of mixed recordings."""
 
 
 def write_copies(folder: Path, number: int, *, first: int = 0, name: str | None = None) -> list[str]:
@@ -79,7 +81,7 @@ def write_mixed(folder: Path, number: int) -> list[str]:
         directory.mkdir(parents=True, exist_ok=True)
         chance = random.Random(place)
         if place % 10 == 0:
-            (pair,) = write_copies(folder, 1, first=place, name=name)
+            (pair,) = write_copies(directory, 1, first=place, name=name)
             inputs.append(pair)
             continue
         target = directory / f"{name}-{place}.{'perfuse' if place % 10 == 1 else 'folded'}"
@@ -174,7 +176,7 @@ def measure_mixed(folder: Path, numbers: list[int]) -> None:
             dataset = folder / f"dataset-mixed-{number}-{part}"
             shutil.rmtree(dataset, ignore_errors=True)
             started, before = time.monotonic(), time.process_time()
-            result = Fleet(dataset).add(some, labels_from=r"/b(?P<build>\d+)/(?P<host>h\d+)/")
+            result = Fleet(dataset).add(some, labels_from=LABELS)
             cpu, seconds = cpu + time.process_time() - before, seconds + time.monotonic() - started
             before = time.process_time()
             kept += Fleet(dataset).add(some).kept

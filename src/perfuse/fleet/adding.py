@@ -12,7 +12,7 @@ from statistics import median
 from perfuse.fleet.engines import Completed, Engine, Inline, WorkerLost
 from perfuse.fleet.inputs import FleetInput, is_url
 from perfuse.fleet.store import DatasetError, Refused, Store, first_line
-from perfuse.fleet.work import Known, Outcome, WorkOptions, failed_row, process_batch
+from perfuse.fleet.work import Known, Outcome, WorkOptions, failed_row, process_batch, share_store
 
 MOST_RECORDINGS = 64
 """Recordings of a batch."""
@@ -81,10 +81,12 @@ def add(
     started = time.monotonic()
     store.forget()
     try:
-        store.create()
+        store.begin()
     except OSError as error:
         raise write_failure(store, error) from error
     run = _Run(store, replace(options, dataset_id=store.identity), engine or Inline(), len(inputs), progress)
+    if isinstance(run.engine, Inline):
+        share_store(run.options, store, run.known)
     run.work(batches_of(inputs, run.engine.num_workers))
     run.result.seconds = time.monotonic() - started
     return run.result
@@ -135,7 +137,7 @@ class _Run:
     def __init__(self, store: Store, options: WorkOptions, engine: Engine, num_inputs: int, progress: Progress) -> None:
         self.store, self.options, self.engine = store, options, engine
         self.result = AddResult()
-        self._known = Known(store)
+        self.known = Known(store)
         self._num_inputs, self._num_done = num_inputs, 0
         self._progress = progress
         self._waiting: deque[_Batch] = deque()
@@ -149,7 +151,7 @@ class _Run:
 
     def work(self, batches: Sequence[tuple[tuple[FleetInput, ...], int]]) -> None:
         """Works on all batches, then commits."""
-        self._known.refresh()
+        self.known.refresh()
         self._waiting.extend(_Batch(inputs, size) for inputs, size in batches)
         while self._waiting or self._suspects or self._is_busy():
             self._submit()
@@ -240,19 +242,20 @@ class _Run:
             if not rows:
                 break
             try:
+                self.store.create()
                 self.store.append_recordings([one.row for one in rows if one.row is not None])
+                self.known.note(rows)
             except Refused:
-                self._known.refresh()
+                self.known.refresh()
                 continue
             except Exception as error:
                 # The commit may have been made and its answer lost.
                 self.store.forget()
-                self._known.refresh()
+                self.known.refresh()
                 if not all(self._is_committed(one) for one in rows):
                     raise self._failure(error) from error
             for one in rows:
                 self._count(one)
-            self._known.refresh()
             break
         else:
             raise DatasetError(f"other drivers commit to {self.store.uri} all the time", hint="run the command again")
@@ -260,7 +263,7 @@ class _Run:
         self._committed_at = time.monotonic()
 
     def _is_committed(self, one: Outcome) -> bool:
-        return one.row is not None and self._known.recordings.get(one.recording_id, ("", "", 0))[2] == one.added_ns
+        return one.row is not None and self.known.recordings.get(one.recording_id, ("", "", 0))[2] == one.added_ns
 
     def _failure(self, error: BaseException) -> DatasetError:
         return write_failure(self.store, error)
@@ -270,7 +273,7 @@ class _Run:
         rows: dict[str, Outcome] = {}
         for one in self._pending:
             retry = self.options.retry_failed or one.state != "failed"
-            if one.recording_id in rows or self._known.has(one.recording_id, retry_failed=retry):
+            if one.recording_id in rows or self.known.has(one.recording_id, retry_failed=retry):
                 self.result.kept += 1
                 continue
             rows[one.recording_id] = one

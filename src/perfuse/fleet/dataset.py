@@ -178,6 +178,8 @@ class Fleet:
         return "; ".join(texts) or "no recording has labels"
 
     def _files_of(self, name: str) -> list[str]:
+        if name != "recordings" and not self.store.has(name):
+            return []
         files = [str(one) for one in self.store.table(name).file_uris()]
         if self._partitions is None or not TABLES[name].partitioned:
             return files

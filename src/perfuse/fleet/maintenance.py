@@ -48,7 +48,7 @@ def compact(fleet: Fleet, *, always: bool = False) -> None:
     """
     from deltalake.exceptions import DeltaError
 
-    for name in TABLES:
+    for name in filter(fleet.store.has, TABLES):
         table = fleet.store.table(name, refresh=True)
         if not (always or _has_small_files(table, TABLES[name].partitioned)):
             continue
@@ -96,6 +96,7 @@ def clean(fleet: Fleet, *, older_than_hours: float = 24.0, keep_files: bool = Fa
 
 
 def _clean(fleet: Fleet, older_than_hours: float, keep_files: bool) -> Cleaned:
+    fleet.store.create()
     found = Cleaned(files_before=_count(fleet))
     limit = datetime.fromtimestamp(time.time() - older_than_hours * 3600, UTC)
     unnamed = [one for one in unnamed_attempts(fleet) if _time_of(one) <= limit]

@@ -95,7 +95,7 @@ def status_of(fleet: Fleet) -> FleetStatus:
     failed = fleet.rows(
         "SELECT recording_id, title, inputs, error_code, error, added_ns FROM quarantine ORDER BY added_ns DESC, title"
     )
-    files = {name: _sizes(fleet.store.table(name)) for name in TABLES}
+    files = {name: _sizes(fleet.store.table(name)) if fleet.store.has(name) else (0, 0) for name in TABLES}
     return FleetStatus(
         fleet.uri,
         number,

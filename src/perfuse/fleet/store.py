@@ -58,32 +58,51 @@ class Store:
         delta = required("deltalake")
         return bool(delta.DeltaTable.is_deltatable(self._uri_of("recordings"), storage_options=self.options or None))
 
+    def begin(self) -> None:
+        """Creates `recordings`, which makes a folder a dataset, and adds columns that tables of an older version of
+        perfuse have not. The other tables are created with their first rows, or by `create`."""
+        self._create("recordings")
+        for name in TABLES:
+            if name != "recordings" and self.has(name):
+                self._add_columns(self.table(name), TABLES[name])
+
     def create(self) -> None:
-        """Creates the tables that are missing, and adds columns that a table of an older version of perfuse has not."""
+        """Creates the tables that are missing."""
+        for name in TABLES:
+            if not self.has(name):
+                self._create(name)
+
+    def has(self, name: str) -> bool:
+        """Whether a table exists: that of a dataset to which nothing was added yet may not."""
+        delta = required("deltalake")
+        return name in self._tables or bool(
+            delta.DeltaTable.is_deltatable(self._uri_of(name), storage_options=self.options or None)
+        )
+
+    def _create(self, name: str) -> None:
         delta = required("deltalake")
         from deltalake.exceptions import DeltaError
 
+        if name in self._tables:
+            return
         if not self.is_remote:
             self.folder.mkdir(parents=True, exist_ok=True)
-        for table in TABLES.values():
-            try:
-                known = delta.DeltaTable.create(
-                    self._uri_of(table.name),
-                    schema=table.schema(),
-                    mode="ignore",
-                    partition_by=["day", "service"] if table.partitioned else None,
-                    description=f"{DESCRIPTION}{LAYOUT}",
-                    # Data files of appends stay small: statistics of hashes and texts are not used.
-                    configuration=None if table.name == "recordings" else {"delta.dataSkippingNumIndexedCols": "0"},
-                    storage_options=self.options or None,
-                )
-            except (DeltaError, OSError):
-                # Another driver created it at the same time.
-                if not delta.DeltaTable.is_deltatable(self._uri_of(table.name), storage_options=self.options or None):
-                    raise
-                known = self.table(table.name)
-            check_layout(known.metadata().description, self._uri_of(table.name))
-            self._add_columns(known, table)
+        try:
+            known = delta.DeltaTable.create(
+                self._uri_of(name),
+                schema=TABLES[name].schema(),
+                mode="ignore",
+                storage_options=self.options or None,
+                **_properties_of(TABLES[name]),
+            )
+            check_layout(known.metadata().description, self._uri_of(name))
+            self._tables[name] = known
+        except (DeltaError, OSError):
+            # Another driver created it at the same time.
+            if not self.has(name):
+                raise
+            known = self.table(name)
+        self._add_columns(known, TABLES[name])
 
     def _add_columns(self, known: Any, table: FleetTable) -> None:
         from deltalake.exceptions import DeltaError
@@ -139,9 +158,32 @@ class Store:
         return known
 
     def append(self, name: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Appends rows to a table other than `recordings`."""
-        if rows:
+        """Appends rows to a table other than `recordings`, which is created where it is missing."""
+        if rows and (self.has(name) or not self._create_with(name, rows)):
             self._write(TABLES[name], rows)
+
+    def _create_with(self, name: str, rows: Sequence[Sequence[Any]]) -> bool:
+        """Creates a table with its first rows, in one commit; False where another process created it meanwhile."""
+        delta = required("deltalake")
+        from deltalake.exceptions import DeltaError
+
+        mark = f"{_TRANSACTION}-first-rows-{os.urandom(8).hex()}"
+        try:
+            delta.write_deltalake(
+                self._uri_of(name),
+                TABLES[name].arrow(rows),
+                mode="append",
+                storage_options=self.options or None,
+                writer_properties=writer_properties(),
+                commit_properties=delta.CommitProperties(app_transactions=[delta.Transaction(mark, 1)]),
+                **_properties_of(TABLES[name]),
+            )
+        except (DeltaError, OSError):
+            if not self.has(name):
+                raise
+            # The commit may have been made and its answer lost: then it has the mark.
+            return self.table(name).transaction_version(mark) is not None
+        return True
 
     def append_recordings(self, rows: Sequence[Sequence[Any]]) -> None:
         """Appends rows to `recordings`, on the version that was read last.
@@ -195,6 +237,16 @@ class Store:
 
     def _uri_of(self, name: str) -> str:
         return f"{self.uri}/{name}"
+
+
+def _properties_of(table: FleetTable) -> dict[str, Any]:
+    """How a Delta table is created."""
+    return {
+        "partition_by": ["day", "service"] if table.partitioned else None,
+        "description": f"{DESCRIPTION}{LAYOUT}",
+        # Data files of appends stay small: statistics of hashes and texts are not used.
+        "configuration": None if table.name == "recordings" else {"delta.dataSkippingNumIndexedCols": "0"},
+    }
 
 
 def first_line(error: BaseException) -> str:

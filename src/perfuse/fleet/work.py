@@ -116,6 +116,15 @@ class Known:
             self.recordings[key] = (version, state, added)
             self._last_ns = max(self._last_ns, added)
 
+    def note(self, outcomes: Sequence[Outcome]) -> None:
+        """Adds recordings that this process has committed, without reading the table again."""
+        facts = ("recording_id", "tool_version", "state", "added_ns")
+        places = [_RECORDING_COLUMNS.index(name) for name in facts]
+        for one in outcomes:
+            if one.row is not None:
+                key, version, state, added = (one.row[place] for place in places)
+                self.recordings[key] = (version, state, added)
+
     def has(self, key: str, *, retry_failed: bool) -> bool:
         """Whether a recording was read by this version of perfuse."""
         from perfuse import __version__
@@ -128,12 +137,21 @@ _STORES: dict[tuple[str, str, tuple[tuple[str, str], ...]], tuple[Store, Known]]
 """The open dataset of this process: opening reads the logs, so it is kept from batch to batch."""
 
 
+def _store_key(options: WorkOptions) -> tuple[str, str, tuple[tuple[str, str], ...]]:
+    return options.uri, options.dataset_id, tuple(sorted(options.store_options.items()))
+
+
 def _open_store(options: WorkOptions) -> tuple[Store, Known]:
-    key = (options.uri, options.dataset_id, tuple(sorted(options.store_options.items())))
+    key = _store_key(options)
     if key not in _STORES:
         store = Store(options.uri, options.store_options)
         _STORES[key] = (store, Known(store))
     return _STORES[key]
+
+
+def share_store(options: WorkOptions, store: Store, known: Known) -> None:
+    """Lets batches of this process use an open dataset."""
+    _STORES[_store_key(options)] = (store, known)
 
 
 def process_batch(options: WorkOptions, inputs: Sequence[FleetInput]) -> list[Outcome]:
