@@ -192,7 +192,60 @@ def measure_mixed(folder: Path, numbers: list[int]) -> None:
         )
 
 
-def ask(dataset: Path) -> tuple[float, float]:
+def find_planted(folder: Path, dataset: Path) -> None:
+    """Asks which functions changed at which build, and prints what is not the planted one."""
+    from perfuse.fleet import Fleet
+    from perfuse.fleet.comparing import steps_since
+    from perfuse.fleet.selecting import Recordings
+
+    planted = json.loads((folder / "planted.json").read_text(encoding="utf-8"))
+    started, before = time.monotonic(), time.process_time()
+    found = steps_since(Fleet(dataset), Recordings(), "0", within="program", event="samples")
+    cpu, seconds = time.process_time() - before, time.monotonic() - started
+    right = [one for one in found.steps if one.name == planted[str(one.within)] and one.first == str(SLOWER_FROM)]
+    print(
+        f"--since 0 --within program: {len(right)} of {len(planted)} planted changes at build {SLOWER_FROM},"
+        f" {len(found.steps) - len(right)} others, of {found.num_recordings} recordings;"
+        f" {cpu:.1f} s of CPU ({seconds:.0f} s); largest memory"
+        f" {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3:.0f} MB",
+        flush=True,
+    )
+
+
+def compare_equals(dataset: Path, number: int) -> None:
+    """Compares equal builds: two groups of recordings as `diff` does, and builds as `diff --since` does."""
+    from perfuse.errors import UsageError
+    from perfuse.fleet import Fleet
+    from perfuse.fleet.comparing import difference, graphs_of, steps_since
+    from perfuse.fleet.questions import select_event
+    from perfuse.fleet.selecting import parse_recordings
+
+    fleet, chance = Fleet(dataset), random.Random(1)
+    equal = f"build={'|'.join(map(str, range(SLOWER_FROM)))}"
+    graphs = {}
+    for name in SOURCES:
+        which = parse_recordings(f"program={name}, {equal}")
+        graphs[name] = graphs_of(fleet, which, select_event(fleet, which, "samples"))
+    alarms = 0
+    for place in range(number):
+        some = chance.sample(graphs[SOURCES[place % len(SOURCES)]], 40)
+        found = difference(some[:20], some[20:])
+        alarms += any(one.verdict in ("changed", "new", "gone") for one in found.functions)
+    print(f"{number} comparisons of 20 and 20 recordings of equal builds: {alarms} name a function", flush=True)
+    alarms = asked = 0
+    for place in range(number):
+        hosts = {place // len(SOURCES) % 20, (place // len(SOURCES) * 7 + place // 120) % 20}
+        where = f"program={SOURCES[place % len(SOURCES)]}, {equal}, host={'|'.join(f'h{one}' for one in sorted(hosts))}"
+        which = parse_recordings(where)
+        try:
+            alarms += bool(steps_since(fleet, which, "0", event="samples").steps)
+        except UsageError:  # no recordings, or of one build
+            continue
+        asked += 1
+    print(f"{asked} questions --since about equal builds: {alarms} name a function", flush=True)
+
+
+def ask(dataset: Path, event: str = "cpu-clock") -> tuple[float, float]:
     """Seconds of the first and of repeated top-functions questions over all recordings."""
     from perfuse.fleet import Fleet
     from perfuse.fleet.questions import select_event, top_functions
@@ -202,7 +255,7 @@ def ask(dataset: Path) -> tuple[float, float]:
     times = []
     for _ in range(6):
         started = time.monotonic()
-        top_functions(fleet, every, select_event(fleet, every, "cpu-clock"))
+        top_functions(fleet, every, select_event(fleet, every, event))
         times.append(time.monotonic() - started)
     return times[0], statistics.median(times[1:])
 
@@ -266,11 +319,24 @@ def main() -> None:
         "--dask", type=int, metavar="N", default=0, help="Compare 1 and 2 Dask workers on N recordings."
     )
     parser.add_argument("--questions", type=int, metavar="N", default=0, help="Ask N recordings, copied as rows.")
+    parser.add_argument(
+        "--equal",
+        type=int,
+        metavar="N",
+        default=0,
+        help="With --mixed: compare equal builds of the largest dataset N times.",
+    )
     parser.add_argument("--mixed", action="store_true", help="Many small recordings, raw and saved ones among them.")
     options = parser.parse_args()
     options.folder.mkdir(exist_ok=True)
     if options.mixed:
         measure_mixed(options.folder, options.numbers)
+        largest = options.folder / f"dataset-mixed-{max(options.numbers)}-0"
+        first, repeated = ask(largest, "samples")
+        print(f"top functions of all: first {first:.2f} s, then {repeated:.2f} s of a shared machine")
+        find_planted(options.folder, largest)
+        if options.equal:
+            compare_equals(largest, options.equal)
         return
     inputs = write_copies(options.folder, max([*options.numbers, options.dask]))
     print(f"load {os.getloadavg()[0]:.1f}, {len(os.sched_getaffinity(0))} processors")

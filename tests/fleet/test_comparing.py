@@ -1,5 +1,6 @@
 """Planted regressions are found, at the right build; equal builds are not reported beyond the stated rate."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,53 @@ def test_an_unknown_build_is_an_error(fleet: Fleet) -> None:
         steps_since(fleet, ALL, "39")
     with pytest.raises(UsageError, match="no build after 45"):
         steps_since(fleet, ALL, "45")
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Fleet:
+    """Two programs with the same functions: one spends a third of the other's time in `compare`, which becomes slower
+    from build 43 on in one, and from 44 on in the other."""
+    fleet = Fleet(tmp_path / "dataset")
+    for number, (name, since) in enumerate((("web", "43"), ("batch", "44"))):
+        written = write_fleet(
+            tmp_path / name, ("40", "41", "42", "43", "44", "45"), seed=number + 3, planted={"compare": (since, 1.4)}
+        )
+        if name == "batch":
+            for path in written.paths:
+                stacks = path.read_text(encoding="utf-8").splitlines()
+                path.write_text("".join(f"{one}\n" for one in [*stacks, "main;compute 8000"]), encoding="utf-8")
+        assert fleet.add(written.paths, labels={"program": name}, labels_from=LABELS).num_added == 24
+    return fleet
+
+
+def test_programs_are_compared_each_by_itself(programs: Fleet) -> None:
+    """Together they show one build; each by itself shows its own."""
+    assert {one.first for one in steps_since(programs, ALL, "40").steps} == {"43"}
+    found = steps_since(programs, ALL, "40", within="program")
+    assert {(one.name, one.within, one.first) for one in found.steps} == {
+        ("compare", "web", "43"),
+        ("compare", "batch", "44"),
+    }
+    assert (found.num_groups, found.num_recordings) == (2, 48)
+
+
+def test_what_shrinks_only_because_another_grows_is_not_named(tmp_path: Path) -> None:
+    """Two functions, of which one becomes twice as slow: the share of the other is less then, and it is the same."""
+    paths = []
+    for number in range(24):
+        since = 2 if number >= 12 else 1
+        content = f"main;work {8000 + 10 * number % 70}\nmain;slow {since * 1000 + 7 * number % 30}\nmain {500 + 11 * number % 30}\n"
+        path = tmp_path / f"b{number // 4}" / "h" / f"{number}.folded"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+        os.utime(path, (1_793_534_400 + number * 86_400,) * 2)
+        paths.append(path)
+    fleet = Fleet(tmp_path / "dataset")
+    fleet.add(paths, labels_from=r"/b(?P<build>\d+)/")
+    found = steps_since(fleet, ALL, "0")
+    assert [(one.name, one.first) for one in found.steps] == [("slow", "3")]
+    assert found.steps[0].before == pytest.approx(0.105, abs=0.005)
+    assert found.steps[0].after == pytest.approx(0.19, abs=0.005)
 
 
 def test_two_selections_are_compared_as_runs(fleet: Fleet) -> None:

@@ -23,7 +23,8 @@ from fleet.tables import contents
 from perfuse.fleet import DatasetError, Fleet, Pool, adding
 from perfuse.fleet.engines import Completed, Dask, Engine, Inline, WorkerLost, task_results
 from perfuse.fleet.maintenance import clean, compact
-from perfuse.fleet.status import unnamed_attempts
+from perfuse.fleet.status import status_of, unnamed_attempts
+from perfuse.fleet.store import Store
 
 ROUNDS = 20
 
@@ -148,6 +149,45 @@ def test_a_commit_that_another_driver_made_first(inputs: Written, undisturbed: d
     result = first.add(inputs.paths, engine=InBetween())
     assert result.num_added == 8
     assert contents(first) == undisturbed
+
+
+def test_a_table_that_another_process_creates_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both append the first rows of a table, and neither sees the other's: the rows of each are there once."""
+    first, second = Store(tmp_path), Store(tmp_path)
+    first.begin()
+    looks = iter([False, False])
+    monkeypatch.setattr(Store, "has", lambda store, name: next(looks, True))
+    first.append("stacks", [(b"1", None, b"f")])
+    second.append("stacks", [(b"2", None, b"f")])
+    monkeypatch.undo()
+    rows = Fleet(tmp_path).rows("SELECT stack_hash FROM all_stacks ORDER BY 1")
+    assert rows == [(b"1",), (b"2",)]
+
+
+def test_a_table_whose_creation_was_not_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows were written and the answer lost: they are not written again."""
+    import deltalake
+
+    write = deltalake.write_deltalake
+
+    def unanswered(*args: Any, **options: Any) -> None:
+        write(*args, **options)
+        raise OSError("connection reset")
+
+    store = Store(tmp_path)
+    store.begin()
+    monkeypatch.setattr(deltalake, "write_deltalake", unanswered)
+    store.append("stacks", [(b"1", None, b"f")])
+    assert Fleet(tmp_path).rows("SELECT stack_hash FROM all_stacks") == [(b"1",)]
+
+
+def test_a_dataset_whose_first_driver_died_before_it_added_anything(tmp_path: Path) -> None:
+    Store(tmp_path).begin()
+    fleet = Fleet(tmp_path)
+    assert fleet.rows("SELECT count(*) FROM function_totals") == [(0,)]
+    assert status_of(fleet).num_recordings == 0
+    compact(fleet, always=True)
+    assert clean(fleet).attempts == 0
 
 
 def test_a_full_disk(inputs: Written, undisturbed: dict[str, Any], tmp_path: Path) -> None:
