@@ -137,6 +137,22 @@ def decode(inputs: list[str]) -> float:
     return (time.process_time() - started) / len(inputs)
 
 
+def read_alone(inputs: list[str]) -> float:
+    """Seconds of CPU for each recording: hashed, opened, joined and summed up as workers do, and nothing stored."""
+    import perfuse
+    from perfuse.fleet.extracting import extract
+    from perfuse.fleet.identities import file_sha256
+
+    started = time.process_time()
+    for one in inputs:
+        for file in one.split("+"):
+            file_sha256(file)
+        with perfuse.fuse(*one.split("+")) as profile:
+            extract(profile)
+            assert profile.diagnostics is not None
+    return (time.process_time() - started) / len(inputs)
+
+
 def add(inputs: list[str], dataset: Path, *options: str) -> dict[str, float]:
     """Adds recordings by the command; its seconds, and the largest memory of its processes."""
     listed = dataset.with_suffix(".list")
@@ -166,6 +182,13 @@ def measure_mixed(folder: Path, numbers: list[int]) -> None:
     warm = Fleet(folder / "dataset-warm")
     shutil.rmtree(warm.uri, ignore_errors=True)
     warm.add(inputs[-10:])
+    some = inputs[:300]
+    alone, bare = read_alone(some), decode(some)
+    print(
+        f"read by a worker, nothing stored: {1e3 * alone:.1f} ms of CPU a recording; only opened and joined:"
+        f" {1e3 * bare:.1f} ms ({len(some)} recordings)",
+        flush=True,
+    )
     for number in numbers:
         # The kinds and sources repeat after 30: of ten, three sets are read into a dataset each.
         sets = max(1, 30 // number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -9,7 +10,7 @@ import pytest
 
 import perfuse as pf
 from packs_of_tests import rewritten
-from truth.kinds import KINDS
+from truth.kinds import CORPUS, KINDS
 
 QUERY = """SELECT f.kind, k.depth, count(*) FROM samples JOIN stacks AS k USING (stack_id)
 JOIN frames AS f USING (frame_id) GROUP BY ALL ORDER BY ALL"""
@@ -49,6 +50,36 @@ def test_stacks_are_read_without_the_recordings(saved: Path, tmp_path: Path) -> 
         assert profile.diagnostics is not None
         with pytest.raises(pf.UnreadableInput, match="missing or damaged"):
             profile.tables["records"].to_arrow()
+
+
+def _touched(path: Path) -> int:
+    """Bytes of a file that this process has in memory, where it has mapped it: what was read of it."""
+    total, is_of_file = 0, False
+    for line in Path("/proc/self/smaps").read_text(encoding="utf-8").splitlines():
+        name, _, rest = line.partition(" ")
+        if not name.endswith(":"):
+            is_of_file = rest.endswith(str(path))
+        elif is_of_file and name == "Rss:":
+            total += int(rest.split()[0]) * 1024
+    return total
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/self/smaps")
+def test_tables_are_read_without_most_of_the_file(tmp_path: Path) -> None:
+    """Of a file that consists mostly of copies, a question about tables reads less than a third; records need all."""
+    base = CORPUS / "jitdump" / "produced"
+    files = [base / "node24-5k.perf.data", base / "node24-5k.dump.gz"]
+    if not all(path.exists() for path in files):
+        pytest.skip("no corpus")
+    path = tmp_path / "node24.perfuse"
+    with pf.fuse(*files) as profile:
+        profile.save(path)
+    size = path.stat().st_size
+    with pf.fuse(path) as profile:
+        assert profile.sql(QUERY).fetchall()
+        assert 0 < _touched(path) < size / 3
+        assert profile.sql("SELECT count(*) FROM records").fetchall()
+        assert _touched(path) > size * 0.9
 
 
 def test_recordings_are_read_without_the_tables(saved: Path, tmp_path: Path) -> None:

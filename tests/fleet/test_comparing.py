@@ -68,7 +68,9 @@ def test_what_shrinks_only_because_another_grows_is_not_named(tmp_path: Path) ->
     paths = []
     for number in range(24):
         since = 2 if number >= 12 else 1
-        content = f"main;work {8000 + 10 * number % 70}\nmain;slow {since * 1000 + 7 * number % 30}\nmain {500 + 11 * number % 30}\n"
+        stacks = {"main;work": 8000 + 10 * number % 70, "main;slow": since * 1000 + 7 * number % 30}
+        stacks["main"] = 500 + 11 * number % 30
+        content = "".join(f"{stack} {samples}\n" for stack, samples in stacks.items())
         path = tmp_path / f"b{number // 4}" / "h" / f"{number}.folded"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")

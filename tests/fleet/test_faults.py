@@ -156,7 +156,7 @@ def test_a_table_that_another_process_creates_meanwhile(tmp_path: Path, monkeypa
     first, second = Store(tmp_path), Store(tmp_path)
     first.begin()
     looks = iter([False, False])
-    monkeypatch.setattr(Store, "has", lambda store, name: next(looks, True))
+    monkeypatch.setattr(Store, "has", lambda *_: next(looks, True))
     first.append("stacks", [(b"1", None, b"f")])
     second.append("stacks", [(b"2", None, b"f")])
     monkeypatch.undo()
