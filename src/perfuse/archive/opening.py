@@ -134,6 +134,12 @@ class SavedRecording(Recording):
     def _is_closed(self) -> bool:
         return self._closed is not None
 
+    def _diagnostics(self, rows: list[tuple[str, str, int, int | None, str, str, int]]) -> list[Diagnostic]:
+        # The copy is of what could be unpacked, so only the manifest states that the file was damaged.
+        stated = self._contents.manifest.diagnostics
+        cut = [one for one in stated if one.code == "IO001" and one.path == self.path]
+        return [*super()._diagnostics(rows), *cut]
+
     @property
     def format(self) -> str:
         """Name of its format."""
