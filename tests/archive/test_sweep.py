@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from every_recording import every_set
 from sweep import ALL, differences
+
 from truth.kinds import CORPUS
 
 CHOICE = (
