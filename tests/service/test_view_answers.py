@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,22 @@ def test_the_life_of_a_function_has_the_samples_of_its_code() -> None:
             compiled = next(one for one in row["compilations"] if one["code"] == each["code"])
             assert compiled["create_ns"] <= each["first_ns"] <= each["last_ns"]
             assert compiled["retire_ns"] is None or each["last_ns"] < compiled["retire_ns"]
+
+
+def test_functions_with_code_come_in_pages(jitdump_corpus: Path) -> None:
+    """CPython's dump has many functions of one name and size, from different files: pages have each of them once."""
+    with served(jitdump_corpus / "produced" / "cpython315-dwarf.dump") as page:
+        whole = page.get("code?limit=500")
+        rows = [
+            row for first in range(0, whole["num"], 50) for row in page.get(f"code?limit=50&offset={first}")["rows"]
+        ]
+        keys = [(row["name"], row["path"], row["line"]) for row in rows]
+        assert len(set(keys)) == whole["num"] == len(keys)
+        sizes = [(-row["num_compilations"], -row["bytes"], *key) for row, key in zip(rows, keys, strict=True)]
+        equal = [a[:3] == b[:3] for a, b in pairwise(sizes)]
+        assert any(equal)
+        assert all(a[:2] <= b[:2] for a, b in pairwise(sizes))
+        assert all(str(a[3]) <= str(b[3]) for (a, b), same in zip(pairwise(sizes), equal, strict=True) if same)
 
 
 def test_references_of_an_object_come_in_pages(mono_corpus: Path) -> None:
