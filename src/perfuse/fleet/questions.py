@@ -155,21 +155,20 @@ def top_functions(
     condition, parameters = _function_condition(fleet, function)
     cut = "" if limit is None else f" LIMIT {int(limit)}"
     rows = fleet.only(which).rows(
-        f"""WITH r AS MATERIALIZED ({which.query}),
-        sums AS (
+        f"""WITH sums AS (
             SELECT function_hash, sum(self)::BIGINT AS self, sum(total)::BIGINT AS total, count(*) AS num_recordings
-            FROM function_totals SEMI JOIN r USING (recording_id) WHERE event = ? {condition} GROUP BY function_hash),
+            FROM function_totals WHERE event = ? {condition} GROUP BY function_hash),
         best AS (SELECT *, count(*) OVER () AS num_functions FROM sums ORDER BY {order} DESC, function_hash{cut}),
         largest AS (
             SELECT function_hash, arg_max(recording_id, {order} / greatest(weight, 1)) AS example,
                 max({order} / greatest(weight, 1)) AS share
             FROM (SELECT t.function_hash, t.recording_id, t.{order}, e.weight FROM function_totals AS t
-                JOIN r USING (recording_id) JOIN event_totals AS e USING (recording_id, event)
+                JOIN event_totals AS e USING (recording_id, event)
                 WHERE t.event = ? AND t.function_hash IN (SELECT function_hash FROM best)) GROUP BY function_hash)
         SELECT lower(hex(function_hash)), name, module, path, self, total, num_recordings, example, share, num_functions
         FROM best JOIN largest USING (function_hash) JOIN functions USING (function_hash)
         ORDER BY {order} DESC, name""",
-        [*which.parameters, event.name, *parameters, event.name],
+        [event.name, *parameters, event.name],
     )
     return [FunctionShare(*row[:9]) for row in rows], rows[0][9] if rows else 0
 
