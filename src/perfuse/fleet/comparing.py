@@ -389,14 +389,17 @@ class _GroupSteps:
         rest = dict(functions)
         whole = [1.0] * len(runs)
         self.is_typical = any(one != 1.0 for one in _speed_factors(rest, whole))
-        while found := self._clear_steps(rest, whole):
+        found = self._clear_steps(rest, whole)
+        while found:
             step = max(found, key=lambda one: abs(self._means(one)[1] - self._means(one)[0]))
             self.steps.append(step)
+            others = {one.function for one in found} - {step.function}
             # What follows is about shares of what is left.
             gone = rest.pop(step.function)
             whole = [max(all_ - own, 0.0) for all_, own in zip(whole, gone.shares, strict=True)]
-            if not all(whole):
+            if not others or not all(whole):
                 break
+            found = [one for one in self._clear_steps(rest, whole) if one.function in others]
 
     def _means(self, one: _FoundStep) -> tuple[float, float]:
         row = self._functions[one.function].shares
