@@ -105,6 +105,24 @@ def test_a_new_recording_is_checked_against_those_before(fleet: Fleet) -> None:
     assert beyond_noise(difference(base, good)) == []
 
 
+def test_recordings_of_other_events_do_not_displace_those_that_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The most recent recordings are of another event; those compared are the most recent ones that have it."""
+    import perfuse.fleet.comparing as compared
+
+    fleet = Fleet(tmp_path / "dataset")
+    fleet.add(write_fleet(tmp_path / "runs", ["1", "2"], runs=3).paths, labels_from=LABELS)
+    recorded = Path(__file__).parents[1] / "truth" / "recorded" / "perf_machine" / "switches.perf.data"
+    assert fleet.add([recorded]).num_added == 1
+    newest = fleet.rows("SELECT formats FROM recordings ORDER BY start_ns DESC LIMIT 1")
+    assert newest == [("perf_data",)]
+    monkeypatch.setattr(compared, "MOST_RUNS", 4)
+    graphs = graphs_of(fleet, ALL, select_event(fleet, ALL, "samples"), nodes=True)
+    assert [sum(one.nodes.self_weights) for one in graphs if one.nodes] == [one.whole for one in graphs]
+    assert len(graphs) == 4
+
+
 def test_call_trees_are_those_of_the_stacks(fleet: Fleet) -> None:
     event = select_event(fleet, ALL, None)
     (graph, *_) = graphs_of(fleet, ALL, event, nodes=True)

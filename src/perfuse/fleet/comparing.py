@@ -39,8 +39,12 @@ def graphs_of(fleet: Fleet, which: Recordings, event: FleetEvent, *, nodes: bool
         event: The event.
         nodes: Whether to include the call trees.
     """
-    r = f"SELECT * FROM ({which.query}) ORDER BY start_ns DESC, recording_id LIMIT {MOST_RUNS}"
-    parameters = [*which.parameters, event.name]
+    # Recordings of other events do not count among the most recent ones.
+    r = (
+        f"SELECT * FROM ({which.query}) SEMI JOIN (SELECT recording_id FROM event_totals WHERE event = ?)"
+        f" USING (recording_id) ORDER BY start_ns DESC, recording_id LIMIT {MOST_RUNS}"
+    )
+    parameters = [*which.parameters, event.name, event.name]
     runs = fleet.only(which).rows(
         f"""SELECT r.recording_id, r.title, e.num_samples, e.weight FROM ({r}) AS r JOIN event_totals AS e
         USING (recording_id) WHERE e.event = ? ORDER BY r.start_ns DESC, r.recording_id""",
@@ -90,7 +94,7 @@ def _trees(
     rows = fleet.only(which).rows(
         f"""SELECT t.recording_id, t.stack_hash, t.weight, t.num_samples FROM stack_totals AS t
         SEMI JOIN ({r}) AS r USING (recording_id) WHERE t.event = ? ORDER BY t.recording_id, t.stack_hash""",
-        [*which.parameters, event.name],
+        [*which.parameters, event.name, event.name],
     )
     stacks = {own: (parent, function) for own, parent, function in fleet.head.rows("FROM stacks")}
     by_recording: dict[str, list[tuple[bytes, int, int]]] = {}
