@@ -111,9 +111,13 @@ def code_report(profile: Profile, limit: int = 10) -> CodeReport:
         ).fetchall()
     ]
     num_recompiled, recompiled = _query_code(
-        profile, f"WHERE kind = 'jit' GROUP BY function_id HAVING count(*) > 1 ORDER BY n DESC, bytes DESC, name {cut}"
+        profile,
+        "WHERE kind = 'jit' GROUP BY function_id HAVING count(*) > 1"
+        f" ORDER BY n DESC, bytes DESC, name, function_id {cut}",
     )
-    _, biggest = _query_code(profile, f"GROUP BY function_id, code_object_id ORDER BY bytes DESC, name {cut}")
+    _, biggest = _query_code(
+        profile, f"GROUP BY function_id, code_object_id ORDER BY bytes DESC, name, code_object_id {cut}"
+    )
     num_with_lines, most_lines = _query_most_lines(profile, kinds, cut)
     return CodeReport(
         title=profile.title,
@@ -181,7 +185,7 @@ def _query_most_lines(profile: Profile, kinds: list[RecordKind], cut: str) -> tu
         WITH counted AS (SELECT code_object_id, count(*) AS n FROM line_rows GROUP BY 1)
         SELECT count(*) OVER (), name::VARCHAR, coalesce(tier::VARCHAR, ''), n, size_bytes
         FROM counted JOIN code_objects USING (code_object_id) JOIN functions USING (function_id)
-        ORDER BY n DESC, name {cut}""").fetchall()
+        ORDER BY n DESC, name, code_object_id {cut}""").fetchall()
     return _total(rows), [Code(*row) for _, *row in rows]
 
 
