@@ -1,5 +1,5 @@
-"""Copies of recordings with a few changed bytes are decoded as LLVM's and GNU's readers decode them, where these do not
-refuse them or crash; after a repair they accept each.
+"""Copies of recordings with a few changed bytes are decoded as LLVM's and GNU's readers and pyelftools decode them,
+where these do not refuse them or crash; after a repair LLVM's and GNU's accept each.
 
 The bytes are chosen with the seed of property tests, `pytest --hypothesis-seed=N`; PERFUSE_MUTATIONS is their number.
 """
@@ -12,8 +12,10 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from elftools.dwarf.callframe import FDE
 from elftools.elf.elffile import ELFFile
 
 import perfuse
@@ -169,14 +171,89 @@ def test_perf_accepts_repaired_recordings(tmp_path: Path, numbers: random.Random
     assert num_accepted > num_mutations() // 2
 
 
+def test_rules_of_changed_eh_frame_are_those_of_pyelftools(
+    sframe_corpus: Path, tmp_path: Path, numbers: random.Random
+) -> None:
+    """The CFA of each function that both decode and that no other overlaps, at each address where a row starts."""
+    program, made = tmp_path / "program.elf", tmp_path / "made.elf"
+    num_same = 0
+    for _ in range(num_mutations()):
+        source = sframe_corpus / "v1" / "x86_64" / numbers.choice(PROGRAMS)
+        begin, size = section(source, ".eh_frame")
+        program.write_bytes(mutated(source.read_bytes(), begin, begin + size, numbers))
+        theirs = cfa_of_pyelftools(program)
+        try:
+            sframe.from_eh_frame(program).section.write_into(program, made)
+        except perfuse.UnreadableInput:
+            continue
+        for function, rows in cfa_of_perfuse(made).items():
+            if function in theirs:
+                at = sorted({address for address, _ in [*rows, *theirs[function]]})
+                assert [cfa_at(rows, one) for one in at] == [cfa_at(theirs[function], one) for one in at], kept(program)
+                num_same += 1
+    assert num_same > num_mutations() * 2
+
+
+RETURN_ADDRESS = 16
+
+# Address at which a row starts, and register (DWARF's number) and offset of its CFA; none in an outermost frame.
+Rows = list[tuple[int, tuple[int, int] | None]]
+
+
+def cfa_at(rows: Rows, address: int) -> tuple[int, int] | None:
+    return [cfa for start, cfa in rows if start <= address][-1]
+
+
+def cfa_of_perfuse(program: Path) -> dict[tuple[int, int], Rows]:
+    """Rows of each function, by its start and size, without PLTs, whose rows repeat."""
+    tables = perfuse.open(program).tables
+    functions = tables["unwind_functions"].to_arrow().to_struct_array().to_pylist()
+    starts = {one["unwind_function_id"]: one for one in functions if one["repeat_bytes"] is None}
+    found: dict[tuple[int, int], Rows] = {}
+    for row in tables["unwind_rows"].to_arrow().to_struct_array().to_pylist():
+        if function := starts.get(row["unwind_function_id"]):
+            start = function["start_address"]
+            cfa = None if row["outermost"] else (dwarf_register(row["cfa_base"]), row["cfa_offset"])
+            found.setdefault((start, function["size_bytes"]), []).append((start + row["start_offset"], cfa))
+    return found
+
+
+def cfa_of_pyelftools(program: Path) -> dict[tuple[int, int], Rows]:
+    """The same of pyelftools; nothing where it refuses the section."""
+    with program.open("rb") as file:
+        try:
+            entries = [one for one in ELFFile(file).get_dwarf_info().EH_CFI_entries() if isinstance(one, FDE)]
+            decoded = [(one.header, one.get_decoded().table) for one in entries]
+        except Exception:  # it has no error of its own for most damage
+            return {}
+    ranges = [(one["initial_location"], one["initial_location"] + one["address_range"]) for one, _ in decoded]
+    found: dict[tuple[int, int], Rows] = {}
+    for (start, end), (_, table) in zip(ranges, decoded, strict=True):
+        is_alone = sum(begin < end and start < other for begin, other in ranges) == 1
+        if is_alone and all(start <= row["pc"] < end and row["cfa"].reg is not None for row in table):
+            rows = [(row["pc"], None if is_outermost(row) else (row["cfa"].reg, row["cfa"].offset)) for row in table]
+            if rows and rows[0][0] == start:
+                found[start, end - start] = rows
+    return found
+
+
+def dwarf_register(name: str) -> int:
+    return {"sp": 7, "fp": 6}.get(name) or int(name.removeprefix("r"))
+
+
+def is_outermost(row: dict[Any, Any]) -> bool:
+    rule = row.get(RETURN_ADDRESS)
+    return rule is not None and rule.type == "UNDEFINED"
+
+
 def readelf_text(program: Path) -> Iterator[bytes]:
     return iter(sframe.open(program).readelf("readelf-2.40"))
 
 
-def section(program: Path) -> tuple[int, int]:
-    """Offset and size of the section."""
+def section(program: Path, name: str = ".sframe") -> tuple[int, int]:
+    """Offset and size of a section."""
     with program.open("rb") as file:
-        found = ELFFile(file).get_section_by_name(".sframe")
+        found = ELFFile(file).get_section_by_name(name)
         assert found is not None
         return found["sh_offset"], found["sh_size"]
 
