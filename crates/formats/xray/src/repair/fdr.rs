@@ -12,12 +12,14 @@ use crate::check::differing_rate;
 use crate::check::grammar::{Grammar, RecordClass};
 use crate::consts::{Action, FUNCTION_BYTES};
 use crate::encode::has_kind;
+use crate::event_payloads::payloads_follow;
 use crate::fdr::FdrSurvey;
 use crate::log::{XRay, wall_ns};
 use crate::rate::{self, ClockPair};
+use crate::reader::{BufferEnd, BufferExtent};
 use crate::record_iter::{FunctionRun, RecordItem, RecordIter};
 use crate::records::{Event, EventTime, Record, XRayDialect, metadata_kind};
-use crate::rules::{COPY, FREQUENCY_WRONG, FREQUENCY_ZERO};
+use crate::rules::{COPY, FREQUENCY_WRONG, FREQUENCY_ZERO, OVERWRITTEN};
 use perfuse_recording::{Change, Recording};
 
 /// In version 1 the output is at most this many times the input plus a megabyte, so that padding does not fill a
@@ -70,7 +72,14 @@ fn measure_all(
     let keys = [RandomState::new(), RandomState::new()];
     let mut seen = FxHashSet::default();
     let mut buffers = Vec::new();
-    for planned in plan(log, survey) {
+    for mut planned in plan(log, survey) {
+        planned.without_payloads = is_ambiguous(log, survey, &planned, dialect)?;
+        if planned.without_payloads {
+            let offset = survey.blocks.get(planned.index).map_or(0, |block| block.offset);
+            let message =
+                "readers would take the bytes of events for records: eight bytes 0 were written for each";
+            changes.push(Change { rule: &OVERWRITTEN, offset, message: message.to_owned() });
+        }
         let mut sum = RepairOutput::counting(dialect, &keys);
         write_buffer(log, survey, &planned, &mut sum)?;
         sum.flush()?;
@@ -86,6 +95,26 @@ fn measure_all(
         buffers.push(MeasuredBuffer { planned, bytes: sum.len, clock_pair: wall_ns.zip(sum.first_tsc) });
     }
     Ok(buffers)
+}
+
+/// Whether a reader of the written buffer takes bytes of events for records. Versions 1 to 3 do not state that the bytes are
+/// there, and records that a repair leaves out may have shown it.
+fn is_ambiguous(
+    log: &XRay,
+    survey: &FdrSurvey,
+    planned: &PlannedBuffer,
+    dialect: XRayDialect,
+) -> io::Result<bool> {
+    let has_events = survey.blocks.get(planned.index).is_some_and(FdrBlock::has_events);
+    if dialect.version > 3 || !has_events {
+        return Ok(false);
+    }
+    let mut bytes = Vec::new();
+    let mut out = RepairOutput::to(&mut bytes, dialect);
+    write_buffer(log, survey, planned, &mut out)?;
+    out.flush()?;
+    let extent = BufferExtent { extents: None, records: 0..bytes.len(), bound: BufferEnd::Stated };
+    Ok(!payloads_follow(&bytes, &extent, dialect))
 }
 
 /// The rate for the header: that which the wall times of the written buffers show where they show another than it states.
@@ -163,6 +192,7 @@ fn write_buffer(
         is_carried: planned.is_carried,
         has_cpu: false,
         skipped: false,
+        without_payloads: planned.without_payloads,
         out,
     };
     body.preamble(block, planned.wall)?;
@@ -179,6 +209,8 @@ struct BufferRepair<'a, 'o, 'w> {
     has_cpu: bool,
     /// Whether a record that advanced the counter was left out.
     skipped: bool,
+    /// Whether events are written without their bytes.
+    without_payloads: bool,
     out: &'o mut RepairOutput<'w>,
 }
 
@@ -335,7 +367,7 @@ impl BufferRepair<'_, '_, '_> {
             }
             EventTime::Tsc(_) => self.ensure_new_cpu(self.clock.tsc)?,
         }
-        if event.payload.is_empty() {
+        if event.payload.is_empty() || self.without_payloads {
             (event.size, event.payload) = (PLACEHOLDER_EVENT.len() as i32, &PLACEHOLDER_EVENT);
         }
         Ok(event)

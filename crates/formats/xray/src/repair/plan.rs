@@ -18,6 +18,8 @@ pub struct PlannedBuffer {
     pub clock: TscState,
     /// Whether the counter continues from the thread's previous buffer; then the time of the first record is used.
     pub is_carried: bool,
+    /// Whether the bytes of events are left out, since a reader of the written buffer would take them for records.
+    pub without_payloads: bool,
 }
 
 /// Microseconds per second.
@@ -38,7 +40,13 @@ pub fn plan(log: &XRay, survey: &FdrSurvey) -> Vec<PlannedBuffer> {
             // time is the best source.
             let is_carried = carried.is_whole && log.header().dialect().version == 1;
             let tsc = if is_carried || block.wall.is_none() { carried.tsc } else { tsc_of(wall, map) };
-            PlannedBuffer { index, wall, clock: TscState { tsc, ..carried }, is_carried }
+            PlannedBuffer {
+                index,
+                wall,
+                clock: TscState { tsc, ..carried },
+                is_carried,
+                without_payloads: false,
+            }
         })
         .collect();
     plan.sort_by_key(|planned| planned.index);
