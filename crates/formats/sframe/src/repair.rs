@@ -49,6 +49,11 @@ pub fn repair(file: &SFrame, out: &mut File) -> io::Result<Repaired> {
             }
             let changed = replace_section(&bytes, section, &section_bytes)
                 .map_err(|error| refused(section, &error.to_string()))?;
+            let start = section.range.start;
+            let end = start.saturating_add(section_bytes.len());
+            if changed.get(start..end) != Some(section_bytes.as_slice()) {
+                return Err(refused(section, "headers of the file are inside of it"));
+            }
             if !is_readable(&changed, section) {
                 return Err(refused(section, "with it, no section could be found in the file"));
             }
