@@ -124,9 +124,7 @@ pub fn convert<W: Write>(logs: &[&XRay], options: &Options, out: W) -> Result<Wr
         && spec.is_known()
         && let Some(first) = logs.first()
     {
-        let log_bytes = first.source().len() as u64;
-        let stated_buffer_size = stated_buffer_size(first).filter(|&size| size <= log_bytes);
-        spec.buffer_size = version_1_stride(logs, options, spec, stated_buffer_size)?;
+        spec.buffer_size = version_1_stride(logs, options, spec, first)?;
     }
     run(logs, &options.selection, FdrSink::new(FdrWriter::new(out, spec)?, spec))
 }
@@ -174,19 +172,22 @@ fn log_spec(logs: &[&XRay], options: &Options) -> Result<LogSpec, ConvertError> 
     })
 }
 
-/// The distance of buffers in version 1: the stated buffer size where all buffers fit, else the size of the largest.
+/// The distance of buffers in version 1: the size that the first log states where all buffers fit and it is not larger than that log,
+/// else the size of the largest.
 fn version_1_stride(
     logs: &[&XRay],
     options: &Options,
     spec: LogSpec,
-    stated_buffer_size: Option<u64>,
+    first: &XRay,
 ) -> Result<u64, ConvertError> {
     let without_stride = LogSpec { version: 2, ..spec };
     let mut measure = FdrSink::new(FdrWriter::new(io::sink(), without_stride)?, spec);
     feed(logs, &options.selection, &mut measure)?;
     measure.write_gathered()?;
     let (largest, written, num) = measure.sizes();
-    let size = stated_buffer_size.filter(|&size| size >= largest).unwrap_or(largest);
+    let log_bytes = first.source().len() as u64;
+    let fits = |size: &u64| num == 0 || (largest..=log_bytes).contains(size);
+    let size = stated_buffer_size(first).filter(fits).unwrap_or(largest);
     let bytes = size.saturating_mul(num);
     if bytes > ALLOWED_PADDING_BYTES && bytes > written.saturating_mul(MAX_PADDING_RATIO) {
         return Err(ConvertError::Padding { bytes });

@@ -191,7 +191,7 @@ fn write_buffer(
         clock: planned.clock,
         is_carried: planned.is_carried,
         has_cpu: false,
-        skipped: false,
+        skipped_from: None,
         without_payloads: planned.without_payloads,
         out,
     };
@@ -207,8 +207,8 @@ struct BufferRepair<'a, 'o, 'w> {
     is_carried: bool,
     /// Whether NewCPUId was written; it precedes all other records after the preamble.
     has_cpu: bool,
-    /// Whether a record that advanced the counter was left out.
-    skipped: bool,
+    /// The counter before records that advanced it were left out.
+    skipped_from: Option<u64>,
     /// Whether events are written without their bytes.
     without_payloads: bool,
     out: &'o mut RepairOutput<'w>,
@@ -284,7 +284,8 @@ impl BufferRepair<'_, '_, '_> {
     fn function(&mut self, action: Action, function_id: u32, now: u64) -> io::Result<()> {
         self.ensure_new_cpu(now)?;
         if action.name().is_none() {
-            (self.clock.tsc, self.skipped) = (now, true);
+            let before = std::mem::replace(&mut self.clock.tsc, now);
+            self.skipped_from.get_or_insert(before);
             return Ok(());
         }
         let tsc_delta = u32::try_from(self.advance_to(now)?).unwrap_or(0);
@@ -293,7 +294,7 @@ impl BufferRepair<'_, '_, '_> {
 
     /// Whether a TSCWrap is needed before a record at the time `now`.
     fn needs_wrap(&self, now: u64) -> bool {
-        self.skipped || now < self.clock.tsc
+        self.skipped_from.is_some() || now < self.clock.tsc
     }
 
     /// Writes NewCPUId before the first record after the preamble, whose time is `now`.
@@ -312,7 +313,7 @@ impl BufferRepair<'_, '_, '_> {
     /// the step.
     fn advance_to(&mut self, now: u64) -> io::Result<u64> {
         let before = std::mem::replace(&mut self.clock.tsc, now);
-        if std::mem::take(&mut self.skipped) || now < before {
+        if self.skipped_from.take().is_some() || now < before {
             self.out.put(&Record::TscWrap { tsc: now })?;
             return Ok(0);
         }
@@ -330,17 +331,19 @@ impl BufferRepair<'_, '_, '_> {
         let _ = self.grammar.step(class);
         match *record {
             Record::NewCpuId { cpu, tsc } => {
-                if self.has_cpu && tsc < self.clock.tsc {
+                // A reader has not seen how records that are left out advanced the counter, past 2^64 at worst.
+                let before = self.skipped_from.take().unwrap_or(self.clock.tsc);
+                if self.has_cpu && tsc < before {
                     self.out.put(&Record::TscWrap { tsc })?;
                 }
                 self.clock.metadata(record);
-                (self.has_cpu, self.skipped) = (true, false);
+                self.has_cpu = true;
                 self.out.put(&Record::NewCpuId { cpu, tsc })
             }
             Record::TscWrap { tsc } => {
                 self.ensure_new_cpu(tsc)?;
                 self.clock.metadata(record);
-                self.skipped = false;
+                self.skipped_from = None;
                 self.out.put(record)
             }
             Record::Custom(event) => {
