@@ -69,12 +69,13 @@ pub fn repair(file: &SFrame, out: &mut File) -> io::Result<Repaired> {
     Ok(done)
 }
 
-/// Whether a file has a section that can be read where a section was replaced.
+/// Whether a file has a section that can be read where a section was replaced, at the same address: headers that are inside of the
+/// section have changed with it.
 fn is_readable(bytes: &[u8], replaced: &Section) -> bool {
     let opened =
         Source::from_bytes("", bytes.to_vec()).ok().and_then(|source| SFrame::open(Arc::new(source)).ok());
-    opened
-        .is_some_and(|file| file.sections().iter().any(|section| section.range.start == replaced.range.start))
+    let place = |section: &Section| (section.range.start, section.address);
+    opened.is_some_and(|file| file.sections().iter().any(|section| place(section) == place(replaced)))
 }
 
 /// Why a file cannot be repaired, and what to do.
