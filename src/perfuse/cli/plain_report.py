@@ -50,7 +50,8 @@ def run(files: Sequence[str], *, as_json: bool) -> int:
 
 def _report(console: Console, files: Sequence[str], *, as_json: bool) -> int:
     profile = open_profile(console, files, ProfileOptions(), meanwhile=lambda: import_report_modules(files))
-    if profile.has_samples:
+    # A saved profile has the joined tables.
+    if profile.has("callchains") and profile.saved_path is None:
         profile._fusion.join_ahead(is_needed=True)
         _import_modules(kind_named("profile"))
     options = {"--limit": 0 if as_json else TEXT_LIMIT, LIMIT_IS_DEFAULT: True}
