@@ -26,8 +26,12 @@ _IN_TEMPORARY = re.compile(rf"perfuse-[0-9a-f]{{{2 * _TOKEN_BYTES}}}{re.escape(_
 _LEAST_AGE_S = 10
 """A younger one may not be locked yet."""
 
+_NO_LOCK = -1
+_REMOVALS = 5
+"""Times that a directory is removed: threads of DuckDB may write another file to it meanwhile."""
+
 _locks: dict[Path, int] = {}
-"""Descriptors of the locks of this process, by path."""
+"""Descriptors of the locks of this process, by path; `_NO_LOCK` for one that is being made."""
 _searched: set[Path] = set()
 """Directories in which this process has looked for those of killed processes."""
 _owner = os.getpid()
@@ -39,8 +43,9 @@ _directory_lock = threading.Lock()
 def temporary_file(target: Path) -> Iterator[Path]:
     """A new file beside `target`, which becomes it by renaming; removed at the end if it is still there."""
     path = _new_path(target.parent, f".{target.name}.")
-    # Not to write: a file that somebody has open to write counts as one that still grows.
-    _lock(path, os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+    with _registered(path):
+        # Not to write: a file that somebody has open to write counts as one that still grows.
+        _lock(path, os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
     try:
         yield path
     finally:
@@ -71,20 +76,38 @@ def _new_directory(target: Path | None) -> Path:
         path = _new_path(Path(tempfile.gettempdir()), "perfuse-")
     else:
         path = _new_path(target.parent, f".{target.name}.")
-    path.mkdir(mode=0o700)
-    _lock(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+    with _registered(path):
+        path.mkdir(mode=0o700)
+        _lock(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
     return path
+
+
+@contextmanager
+def _registered(path: Path) -> Iterator[None]:
+    """Registers a path while it is made, so that a signal that arrives before it is locked leaves nothing."""
+    _locks[path] = _NO_LOCK
+    try:
+        yield
+    except FileExistsError:
+        del _locks[path]
+        raise
+    except BaseException:
+        remove(path)
+        raise
 
 
 def remove(path: Path) -> None:
     """Removes a temporary file or directory, and its lock."""
     if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
+        for _ in range(_REMOVALS):
+            shutil.rmtree(path, ignore_errors=True)
+            if not path.exists():
+                break
     else:
         with suppress(OSError):
             path.unlink(missing_ok=True)
     descriptor = _locks.pop(path, None)
-    if descriptor is not None:
+    if descriptor is not None and descriptor != _NO_LOCK:
         os.close(descriptor)
 
 

@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -155,3 +157,19 @@ def test_an_interrupted_command_leaves_none(folders: tuple[Path, Path], number: 
     assert b"Traceback" not in messages
     assert list(spilled.iterdir()) == []
     assert [path.name for path in outputs.iterdir()] == ["many.collapsed"]
+
+
+@pytest.mark.parametrize("made", [temporary.temporary_file, temporary.temporary_directory])
+def test_a_signal_before_the_lock_leaves_none(
+    made: Callable[[Path], AbstractContextManager[Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A handler raises at any instruction: here between the making and the lock."""
+
+    def interrupted(*_: object) -> None:
+        assert len(list(tmp_path.iterdir())) == 1
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(temporary, "_lock", interrupted)
+    with pytest.raises(KeyboardInterrupt), made(tmp_path / "out"):
+        pass
+    assert list(tmp_path.iterdir()) == []
