@@ -120,3 +120,17 @@ def small_profile() -> FakeProfile:
             event="cpu-clock",
         )
     return p
+
+
+def add_cache_miss(profile: FakeProfile) -> None:
+    """A sample of another event, which is no clock, with a weight of 100."""
+    profile.add(
+        "samples",
+        sample_id=9,
+        ts_ns=5003 * MS,
+        thread_id=0,
+        stack_id=1,
+        weight=100,
+        weight_unit="events",
+        event="cache-misses",
+    )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fake_profile import FakeProfile
 from perf_script import perf_script
-from small_profile import MS, small_profile
+from small_profile import add_cache_miss, small_profile
 
 import perfuse
 from perfuse.errors import ExportError, UsageError
@@ -48,16 +48,7 @@ def test_weights_in_milliseconds(small: FakeProfile) -> None:
 
 
 def test_another_event_is_another_track(small: FakeProfile) -> None:
-    small.add(
-        "samples",
-        sample_id=9,
-        ts_ns=5003 * MS,
-        thread_id=0,
-        stack_id=1,
-        weight=100,
-        weight_unit="events",
-        event="cache-misses",
-    )
+    add_cache_miss(small)
     threads = exported(small, weight="events")["threads"]
     assert [thread["name"] for thread in threads] == [
         "app (cache-misses)",
@@ -161,16 +152,7 @@ def check_agreement(profile: Any, profiler: Any, path: Path) -> None:
 
 def test_the_front_end_counts_milliseconds(small: FakeProfile, profiler: Any, tmp_path: Path) -> None:
     """Two events, weights in milliseconds, inlining, a stack without frames: the loader accepts them."""
-    small.add(
-        "samples",
-        sample_id=9,
-        ts_ns=5003 * MS,
-        thread_id=0,
-        stack_id=1,
-        weight=100,
-        weight_unit="events",
-        event="cache-misses",
-    )
+    add_cache_miss(small)
     small.sql("UPDATE samples SET weight = 2500000 WHERE stack_id = 3")
     export(small, tmp_path / "p.json", weight="events")
     profiler.load(tmp_path / "p.json")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from fake_profile import FakeProfile
 from perf_script import perf_script
-from small_profile import MS
+from small_profile import add_cache_miss
 from tools import need, output_of
 
 import perfuse
@@ -33,16 +33,7 @@ def test_small_profile(small: FakeProfile, golden: Any, tmp_path: Path) -> None:
 
 
 def test_another_event_is_another_value(small: FakeProfile, tmp_path: Path) -> None:
-    small.add(
-        "samples",
-        sample_id=9,
-        ts_ns=5003 * MS,
-        thread_id=0,
-        stack_id=1,
-        weight=100,
-        weight_unit="events",
-        event="cache-misses",
-    )
+    add_cache_miss(small)
     export(small, tmp_path / "p.pb")
     raw = pprof(tmp_path / "p.pb", "-symbolize=none", "-raw")
     assert "cpu-clock-samples/count cpu-clock/nanoseconds[dflt] cache-misses-samples/count cache-misses/count" in raw, (

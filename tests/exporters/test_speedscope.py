@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from fake_profile import FakeProfile
 from perf_script import perf_script
-from small_profile import MS
+from small_profile import MS, add_cache_miss
 from traced import NAMES, calls
 
 import perfuse
@@ -65,16 +65,7 @@ def test_small_profile(small: FakeProfile) -> None:
 
 
 def test_events_that_are_not_a_clock(small: FakeProfile) -> None:
-    small.add(
-        "samples",
-        sample_id=9,
-        ts_ns=5003 * MS,
-        thread_id=0,
-        stack_id=1,
-        weight=100,
-        weight_unit="events",
-        event="cache-misses",
-    )
+    add_cache_miss(small)
     assert exported(small)["profiles"][0]["weights"] == [1]
     by_events = exported(small, weight="events")["profiles"][0]
     assert (by_events["unit"], by_events["endValue"], by_events["weights"]) == ("none", 100, [100])

@@ -6,15 +6,13 @@ import glob
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from perfuse.capture.finding import Finding
-
-TIMEOUT_S = 10
+from perfuse.capture.versions import output_or_none
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,17 +125,8 @@ def _matching(pattern: str) -> list[Path]:
 
 def _version(command: list[str]) -> str | None:
     """The version that a program prints; None where it does not run (a version manager's shim, a broken install)."""
-    try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=TIMEOUT_S,
-            check=True,
-            stdin=subprocess.DEVNULL,
-        )
-    except (OSError, subprocess.SubprocessError):
+    text = output_or_none(tuple(command))
+    if text is None:
         return None
-    match = re.search(r"\d+(\.\d+)+", done.stdout + done.stderr)
+    match = re.search(r"\d+(\.\d+)+", text)
     return match[0] if match else "of unknown version"

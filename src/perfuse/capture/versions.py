@@ -11,9 +11,14 @@ from pathlib import Path
 TIMEOUT_S = 10
 
 
-@lru_cache(maxsize=64)
 def output_of(command: tuple[str, ...]) -> str:
     """What a command prints; empty where it fails."""
+    return output_or_none(command) or ""
+
+
+@lru_cache(maxsize=64)
+def output_or_none(command: tuple[str, ...]) -> str | None:
+    """What a command prints; None where it does not run or fails."""
     try:
         done = subprocess.run(
             command,
@@ -25,7 +30,7 @@ def output_of(command: tuple[str, ...]) -> str:
             stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.SubprocessError):
-        return ""
+        return None
     return done.stdout + done.stderr
 
 

@@ -11,9 +11,8 @@ from perfuse.reports.runtime.sections import (
     RuntimeRequest,
     SectionContext,
     as_plain,
-    backtrace_lines,
-    backtrace_text,
     more_rows_line,
+    site_lines,
 )
 from perfuse.reports.text import Role, Style
 from perfuse.reports.units import count_text, counted
@@ -49,9 +48,5 @@ def lines(data: Handles, request: RuntimeRequest, style: Style) -> Iterator[str]
     yield from section("Creation sites", style, f"{counted(len(data.sites), 'site')}; most handles left first")
     for one in shown:
         yield f"  {count_text(one.num_left)} left of {count_text(one.num_created)} {one.kind.replace('_', ' ')}"
-        if request.stacks:
-            yield from backtrace_lines(one.backtrace, request.frames, style)
-        else:
-            width = None if style.width is None else style.width - 6
-            yield style.paint("      " + backtrace_text(one.backtrace, width), Role.FAINT)
+        yield from site_lines(one.backtrace, request, style)
     yield from more_rows_line(len(data.sites) - len(shown), "handles", request, style)

@@ -13,11 +13,10 @@ from perfuse.reports.runtime.sections import (
     RuntimeRequest,
     SectionContext,
     as_plain,
-    backtrace_lines,
-    backtrace_text,
     more_rows_line,
+    site_lines,
 )
-from perfuse.reports.text import Role, Style
+from perfuse.reports.text import Style
 from perfuse.reports.units import count_text, counted, duration_text, hex_text
 
 UNKNOWN = "(unknown type)"
@@ -65,11 +64,7 @@ def lines(data: LockData, request: RuntimeRequest, style: Style) -> Iterator[str
     shown = found.by_site[: request.limit]
     for one in shown:
         yield f"  {duration_text(one.waits.sum)} in {counted(one.waits.count, 'wait')}"
-        if request.stacks:
-            yield from backtrace_lines(one.backtrace, request.frames, style)
-        else:
-            width = None if style.width is None else style.width - 6
-            yield style.paint("      " + backtrace_text(one.backtrace, width), Role.FAINT)
+        yield from site_lines(one.backtrace, request, style)
     yield from more_rows_line(len(found.by_site) - len(shown), "locks", request, style)
     yield from section("By thread", style)
     rows: list[list[Cell]] = [[*_figures(waits), name] for name, waits in data.by_thread[: request.limit]]

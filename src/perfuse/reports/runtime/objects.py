@@ -10,7 +10,7 @@ from perfuse.analysis.functions import Backtrace, stack_backtraces
 from perfuse.analysis.object_history import ObjectHistory, find_objects, histories_of, object_histories
 from perfuse.errors import UsageError
 from perfuse.reports.grid import Cell, Column, grid, section
-from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext, as_plain, backtrace_lines, backtrace_text
+from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext, as_plain, site_lines
 from perfuse.reports.text import Role, Style
 from perfuse.reports.units import bytes_text, counted, duration_text, hex_text
 
@@ -85,11 +85,8 @@ def lines(data: ObjectData, request: RuntimeRequest, style: Style) -> Iterator[s
             ]
             yield from grid(columns, [row], style, indent="    ")
             backtrace = data.backtraces[event.stack_id]
-            if backtrace and request.stacks:
-                yield from backtrace_lines(backtrace, request.frames, style, indent="        ")
-            elif backtrace:
-                width = None if style.width is None else style.width - 8
-                yield style.paint("        " + backtrace_text(backtrace, width), Role.FAINT)
+            if backtrace:
+                yield from site_lines(backtrace, request, style, indent="        ")
 
 
 def _thread(data: ObjectData, thread_id: int | None) -> str | None:

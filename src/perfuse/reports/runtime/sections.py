@@ -137,6 +137,17 @@ def cut_outermost(text: str, width: int) -> str:
     return cut(f"{ELLIPSIS}{ARROW}{shown}" if ARROW in text else shown, width)
 
 
+def site_lines(
+    backtrace: Sequence[str], request: RuntimeRequest, style: Style, indent: str = "      "
+) -> Iterator[str]:
+    """Where something happened: one line, or one for each function with `--stacks`."""
+    if request.stacks:
+        yield from backtrace_lines(backtrace, request.frames, style, indent)
+    else:
+        width = None if style.width is None else style.width - len(indent)
+        yield style.paint(indent + backtrace_text(backtrace, width), Role.FAINT)
+
+
 def backtrace_lines(
     backtrace: Sequence[str], frames: int | None, style: Style, indent: str = "      "
 ) -> Iterator[str]:
