@@ -10,6 +10,7 @@ from perfuse.exporters.contents import contents
 from perfuse.exporters.heap_sizes import BYTES, OBJECTS, allocated_so_far, snapshot_sizes
 from perfuse.exporters.queries import IS_SUM
 from perfuse.exporters.source import Progress, Source, TraceSource, no_times_error
+from perfuse.exporters.span import realtime_ns, utc_text
 
 _THREADS = f"""
     SELECT pid, coalesce(tid, thread_id), t.name::VARCHAR, p.name::VARCHAR, thread_id
@@ -35,7 +36,7 @@ def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = N
     """Writes calls, slices that are not calls, counters and instants as trace events, and samples as V8's CPU profiles.
 
     Heap snapshots are counters of their sizes; allocations, counters of what was allocated so far. Times are
-    microseconds after the first event; `otherData` has its time on the profile's clock.
+    microseconds after the first event; `otherData` has its time on the profile's clock, and its time of day if known.
 
     Args:
         profile: The profile.
@@ -57,10 +58,11 @@ def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = N
         raise no_times_error(profile, "there are neither calls nor samples to show")
     zero_ns = min(firsts)
     clock = _clock(profile) if trace is None else trace.clock
-    members = {
-        "displayTimeUnit": "ns",
-        "otherData": {"title": profile.title, "clock": clock or "unknown", "start_ns": zero_ns},
-    }
+    about = {"title": profile.title, "clock": clock or "unknown", "start_ns": zero_ns}
+    started_ns = realtime_ns(profile, zero_ns)
+    if started_ns is not None:
+        about["start_utc"] = utc_text(started_ns)
+    members = {"displayTimeUnit": "ns", "otherData": about}
     out.write(json.dumps(members)[:-1].encode() + b', "traceEvents": [\n')
     separator = b""
     if trace is not None:

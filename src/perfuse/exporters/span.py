@@ -1,6 +1,7 @@
 """Time of the first and the last event of a profile, for exporters that state how long the recording took."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from perfuse.exporters.source import EventSource, Source
 
@@ -67,3 +68,13 @@ def realtime_ns(profile: Source, ts_ns: int) -> int | None:
     """A time on the profile's clock in nanoseconds since 1970-01-01; None where no recording has the time of day."""
     ((offset_ns,),) = profile.sql("SELECT min(realtime_offset_ns) FROM clocks").fetchall()
     return None if offset_ns is None else int(ts_ns + offset_ns)
+
+
+def utc_text(realtime_ns: int) -> str:
+    """Nanoseconds since 1970-01-01 as a text of ISO 8601 with all nine digits.
+
+    >>> utc_text(1_795_226_852_446_346_338)
+    '2026-11-21T02:07:32.446346338Z'
+    """
+    seconds, fraction_ns = divmod(realtime_ns, 1_000_000_000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{fraction_ns:09}Z"
