@@ -262,7 +262,7 @@ def write_perfetto_stacks(
     *,
     samples: Any,
     allocations: Any,
-    snapshots: Sequence[tuple[int, int, int, int]],
+    counts: Sequence[tuple[int, int, str, bool, int]],
     end_ns: int,
     stacks: Any,
     frames: Any,

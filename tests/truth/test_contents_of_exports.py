@@ -20,7 +20,13 @@ from .kinds import Kind
 from .mono_walk import walk
 from .outside import call_log
 
-HEAP, ALLOCATED = "Heap snapshot: ", "Allocated so far: "
+OF_HEAP = {
+    "Heap snapshot: ": "heap_snapshots",
+    "Allocated so far: ": "allocations",
+    "GC handles: ": "handles",
+    "Objects moved so far": "moves",
+}
+"""Counters that are not the recording's, by how their names begin."""
 
 
 def chrome(path: Path) -> set[str]:
@@ -38,7 +44,7 @@ def chrome(path: Path) -> set[str]:
 
 
 def counter(name: str) -> str:
-    return "heap_snapshots" if name.startswith(HEAP) else "allocations" if name.startswith(ALLOCATED) else "counters"
+    return next((data for start, data in OF_HEAP.items() if name.startswith(start)), "counters")
 
 
 def perfetto(path: Path) -> set[str]:

@@ -1,7 +1,7 @@
 //! Samples written in formats of Protocol Buffers.
 
 use arrow_array::RecordBatch;
-use perfuse_writers::perfetto::{SampleForm, SnapshotSize, TraceClock};
+use perfuse_writers::perfetto::{Count, SampleForm, TraceClock};
 use perfuse_writers::stacks::Stacks;
 use perfuse_writers::{Error, Tracks, perfetto, pprof};
 use pyo3::prelude::*;
@@ -18,18 +18,21 @@ pub fn trace_clock((number, realtime_offset_ns): ClockOption) -> TraceClock {
     TraceClock { number, realtime_offset_ns }
 }
 
-/// Writes rows of samples, sums of allocations by stack, and sizes of heap snapshots `(pid, ts_ns, num_objects, size_bytes)` as
+/// `(pid, ts_ns, name, is_bytes, value)`; see [`Count`].
+type CountFields = (i32, i64, String, bool, i64);
+
+/// Writes rows of samples, sums of allocations by stack, and counters of heaps as
 /// Perfetto's packets. `threads` are the rows of threads that have samples, `perf_samples` are
 /// the packets of older releases; for `clock` see [`ClockOption`].
 #[pyfunction]
-#[pyo3(signature = (out, *, samples, allocations, snapshots, end_ns, stacks, frames, threads, perf_samples=false, clock=None, progress=None))]
+#[pyo3(signature = (out, *, samples, allocations, counts, end_ns, stacks, frames, threads, perf_samples=false, clock=None, progress=None))]
 #[allow(clippy::too_many_arguments, reason = "one argument per table or option")]
 pub fn write_perfetto_stacks(
     py: Python<'_>,
     out: Target,
     samples: &Bound<'_, PyAny>,
     allocations: &Bound<'_, PyAny>,
-    snapshots: Vec<(i32, i64, u64, u64)>,
+    counts: Vec<CountFields>,
     end_ns: i64,
     stacks: &Bound<'_, PyAny>,
     frames: &Bound<'_, PyAny>,
@@ -40,8 +43,8 @@ pub fn write_perfetto_stacks(
 ) -> PyResult<()> {
     let (rows, frames, stacks) = (batches(samples)?, batches(frames)?, batches(stacks)?);
     let (threads, allocations) = (batches(threads)?, batches(allocations)?);
-    let size = |(pid, ts_ns, num_objects, size_bytes)| SnapshotSize { pid, ts_ns, num_objects, size_bytes };
-    let snapshots: Vec<_> = snapshots.into_iter().map(size).collect();
+    let count = |(pid, ts_ns, name, is_bytes, value)| Count { pid, ts_ns, name, is_bytes, value };
+    let counts: Vec<_> = counts.into_iter().map(count).collect();
     let out = out.open()?;
     let mut waiting = WaitingPython::new(progress, Some(num_rows(&rows)));
     let written = call(py, || {
@@ -50,7 +53,7 @@ pub fn write_perfetto_stacks(
         let form = if perf_samples { SampleForm::Perf } else { SampleForm::Stack };
         let clock = clock.map(trace_clock);
         let samples = perfetto::Samples { rows: &rows, stacks: &stacks, tracks: &tracks, clock, form };
-        let heap = perfetto::Heap { allocations: &allocations, snapshots: &snapshots, end_ns };
+        let heap = perfetto::Heap { allocations: &allocations, counts: &counts, end_ns };
         perfetto::write_samples(&samples, &heap, out, &mut |done| waiting.go_on(done))
     })?;
     waiting.settle(written)

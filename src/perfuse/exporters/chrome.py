@@ -7,7 +7,7 @@ from typing import IO, Any
 
 from perfuse.exporters import cpu_profiles
 from perfuse.exporters.contents import contents
-from perfuse.exporters.heap_sizes import BYTES, OBJECTS, allocated_so_far, snapshot_sizes
+from perfuse.exporters.counts import Count, allocation_counts, heap_counts
 from perfuse.exporters.queries import IS_SUM
 from perfuse.exporters.source import Progress, Source, TraceSource, no_times_error
 from perfuse.exporters.span import realtime_ns, utc_text
@@ -28,7 +28,8 @@ CONTENTS = contents(
     exceptions="instants",
     counters="counters",
     heap_snapshots="counters of their sizes",
-    not_yet=("handles", "moves"),
+    handles="counters of those alive, by kind",
+    moves="counters of moves so far",
 )
 
 
@@ -48,8 +49,8 @@ def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = N
     """
     trace = profile.call_trace(progress)
     threads = profile.sql(_THREADS).fetchall() if profile.has_samples else []
-    counts = [(pid, ts_ns, name, value) for pid, ts_ns, name, value in _counts(profile)]
-    firsts = [ts_ns for _, ts_ns, _, _ in counts]
+    counts = [*heap_counts(profile), *allocation_counts(profile)]
+    firsts = [count.ts_ns for count in counts]
     if trace is not None and trace.first_ns is not None:
         firsts.append(trace.first_ns)
     if threads:
@@ -72,7 +73,7 @@ def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = N
     samples = cpu_profiles.events(profile, zero_ns) if threads else ()
     names = (event for *thread, key in threads if key not in named for event in _names(*thread))
     # Speedscope takes a trace for one of samples where its first event has a category.
-    for event in chain(samples, map(json.dumps, names), (_count(zero_ns, *count) for count in counts)):
+    for event in chain(samples, map(json.dumps, names), (_count(zero_ns, count) for count in counts)):
         out.write(separator + event.encode())
         separator = b",\n"
     out.write(b"\n]}\n")
@@ -85,19 +86,10 @@ def _names(pid: int, tid: int, name: str | None, process_name: str | None) -> It
             yield {"name": what, "ph": "M", "pid": pid, "tid": tid, "args": {"name": value}}
 
 
-def _counts(profile: TraceSource) -> Iterator[tuple[int, int, str, int]]:
-    """Values of counters of processes: pid, time, name, value."""
-    for one in snapshot_sizes(profile):
-        yield one.pid, one.ts_ns, BYTES, one.size_bytes
-        yield one.pid, one.ts_ns, OBJECTS, one.num_objects
-    for pid, ts_ns, size_bytes, num_objects in allocated_so_far(profile):
-        yield pid, ts_ns, "Allocated so far: bytes", size_bytes
-        yield pid, ts_ns, "Allocated so far: objects", num_objects
-
-
-def _count(zero_ns: int, pid: int, ts_ns: int, name: str, value: int) -> str:
-    unit = "bytes" if name.endswith("bytes") else "count"
-    return json.dumps({"name": name, "ph": "C", "pid": pid, "ts": (ts_ns - zero_ns) / 1000, "args": {unit: value}})
+def _count(zero_ns: int, count: Count) -> str:
+    unit = "bytes" if count.is_bytes else "count"
+    ts = (count.ts_ns - zero_ns) / 1000
+    return json.dumps({"name": count.name, "ph": "C", "pid": count.pid, "ts": ts, "args": {unit: count.value}})
 
 
 def _clock(profile: Source) -> str | None:

@@ -6,8 +6,8 @@ from typing import IO, Literal, Protocol
 from perfuse import _core
 from perfuse.errors import ExportWarning
 from perfuse.exporters.contents import contents
+from perfuse.exporters.counts import heap_counts, snapshot_sizes
 from perfuse.exporters.heap_dumps import HeapSource, selected_snapshots
-from perfuse.exporters.heap_sizes import SnapshotSize, snapshot_sizes
 from perfuse.exporters.queries import FRAME_ROWS, IS_SUM, STACK_ROWS
 from perfuse.exporters.source import Progress, Source, TraceSource, no_times_error
 from perfuse.exporters.span import realtime_ns, span_ns
@@ -50,7 +50,8 @@ CONTENTS = contents(
     exceptions="instants",
     counters="counters",
     heap_snapshots="heap graphs with objects, references and roots, and counters of their sizes",
-    not_yet=("handles", "moves"),
+    handles="counters of those alive, by kind",
+    moves="counters of moves so far",
 )
 
 
@@ -69,7 +70,7 @@ def write(
     """Writes calls, slices that are not calls, counters and instants as track events, and samples with their stacks.
 
     Allocations are a heap profile of their process, at the end of the recording; heap snapshots are heap graphs, and
-    counters of their sizes.
+    counters of their sizes; GC handles and moves of objects are counters.
 
     Args:
         profile: The profile.
@@ -84,19 +85,19 @@ def write(
     trace = profile.call_trace(progress)
     has_samples = bool(profile.has_samples and profile.sql(_THREADS).fetchall())
     has_allocations = profile.has("allocations") and bool(profile.sql(_ALLOCATIONS).fetchall())
-    snapshots = snapshot_sizes(profile)
-    if trace is None and not (has_samples or has_allocations or snapshots):
+    counts = list(heap_counts(profile))
+    if trace is None and not (has_samples or has_allocations or counts):
         raise no_times_error(profile, "there are neither calls nor samples to show")
     if trace is not None:
         trace.write_perfetto(out, _with_realtime(profile, CLOCKS.get(trace.clock or "")), progress)
-    if has_samples or has_allocations or snapshots:
+    if has_samples or has_allocations or counts:
         _, end_ns = span_ns(profile) or (0, 0)
         _core.write_perfetto_stacks(
             descriptor_of(out),
             samples=profile.sql(_SAMPLES),
             allocations=profile.sql(_ALLOCATIONS),
-            snapshots=snapshots,
-            end_ns=max([end_ns, *(one.ts_ns for one in snapshots)]),
+            counts=counts,
+            end_ns=max([end_ns, *(one.ts_ns for one in counts)]),
             stacks=profile.sql(STACK_ROWS),
             frames=profile.sql(FRAME_ROWS),
             threads=profile.sql(_THREADS),
@@ -104,14 +105,14 @@ def write(
             clock=_clock(profile),
             progress=progress,
         )
-    if snapshots:
-        _write_heap_graphs(profile, snapshots, max_objects, out, progress)
+    _write_heap_graphs(profile, max_objects, out, progress)
 
 
-def _write_heap_graphs(
-    profile: PerfettoSource, sizes: list[SnapshotSize], most: int, out: IO[bytes], progress: Progress | None
-) -> None:
+def _write_heap_graphs(profile: PerfettoSource, most: int, out: IO[bytes], progress: Progress | None) -> None:
     """Appends heap snapshots, the last ones first to be chosen."""
+    sizes = snapshot_sizes(profile)
+    if not sizes:
+        return
     # Both are the selected snapshots with objects; those of one time are in the order of their keys.
     each = list(zip(selected_snapshots(profile), sizes, strict=True))
     left, first = most, len(each)

@@ -1,4 +1,6 @@
-//! Allocations as a `ProfilePacket` for each process, and sizes of heap snapshots as counters.
+//! Allocations as a `ProfilePacket` for each process, and counters of its heap.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use arrow_array::{Array, Int32Array, RecordBatch, UInt32Array, UInt64Array};
 
@@ -10,7 +12,7 @@ use super::fields::{
     process_heap_samples, profile_packet, trace, trace_packet, track_descriptor, track_event,
 };
 use super::interning::PacketInterner;
-use super::tracks::{descriptor, process, process_track, snapshot_track};
+use super::tracks::{descriptor, heap_counter_track, process, process_track};
 use crate::protobuf::Encoder;
 use perfuse_engine::stacks::columns::column;
 
@@ -20,38 +22,40 @@ const SEQUENCE: u64 = 1 << 16;
 /// Name of the only frame of allocations without a stack.
 const NO_STACK: &str = "[no stack]";
 
-/// Size of a heap snapshot.
-#[derive(Clone, Copy, Debug)]
-pub struct SnapshotSize {
+/// Value of a counter of a process from a time on.
+#[derive(Clone, Debug)]
+pub struct Count {
     /// Process.
     pub pid: i32,
-    /// Time of the snapshot.
+    /// Time.
     pub ts_ns: i64,
-    /// Number of objects.
-    pub num_objects: u64,
-    /// Their size.
-    pub size_bytes: u64,
+    /// Name of the counter.
+    pub name: String,
+    /// Whether the value is in bytes; otherwise it is a number of things.
+    pub is_bytes: bool,
+    /// Value.
+    pub value: i64,
 }
 
-/// Allocations and heap snapshots to write.
+/// Allocations and counters to write.
 #[derive(Clone, Copy, Debug)]
 pub struct Heap<'a> {
     /// Columns `pid`, `stack_id`, `bytes` and `objects`, process by process.
     pub allocations: &'a [RecordBatch],
-    /// Heap snapshots in time order.
-    pub snapshots: &'a [SnapshotSize],
+    /// Values of counters; each counter's in time order.
+    pub counts: &'a [Count],
     /// Time of the end of the recording, which the allocations are shown at.
     pub end_ns: i64,
 }
 
-/// Writes allocations and heap snapshots. `clock` is Perfetto's number of the clock of their times.
+/// Writes allocations and counters. `clock` is Perfetto's number of the clock of their times.
 pub fn write_heap(
     heap: &Heap<'_>,
     stacks: &Stacks,
     clock: Option<TraceClock>,
     spool: &mut Spool,
 ) -> Result<(), Error> {
-    if heap.snapshots.is_empty() && heap.allocations.iter().all(|batch| batch.num_rows() == 0) {
+    if heap.counts.is_empty() && heap.allocations.iter().all(|batch| batch.num_rows() == 0) {
         return Ok(());
     }
     let interner = PacketInterner::new(stacks);
@@ -81,7 +85,7 @@ impl HeapWriter<'_> {
                 describe_sequence(packet, clock, heap.end_ns, |_| ());
             }
         });
-        self.snapshots(heap.snapshots);
+        self.counts(heap.counts);
         let mut process = None;
         let mut samples = Vec::new();
         for batch in heap.allocations {
@@ -158,36 +162,38 @@ impl HeapWriter<'_> {
         });
     }
 
-    /// Sizes of snapshots as two counters of their process.
-    fn snapshots(&mut self, snapshots: &[SnapshotSize]) {
-        let mut described = std::collections::BTreeSet::new();
-        for &SnapshotSize { pid, ts_ns, num_objects, size_bytes } in snapshots {
-            if described.insert(pid) {
-                self.packet(None, |packet| process(packet, pid, None));
-                for (is_bytes, name, unit) in [
-                    (true, "Heap snapshot: bytes", counter_descriptor::UNIT_SIZE_BYTES),
-                    (false, "Heap snapshot: objects", counter_descriptor::UNIT_COUNT),
-                ] {
-                    self.packet(None, |packet| {
-                        let track = snapshot_track(pid, is_bytes);
-                        descriptor(packet, track, Some(process_track(pid)), |track| {
-                            track.data(track_descriptor::NAME, name.as_bytes());
-                            track.message(track_descriptor::COUNTER, |counter| {
-                                counter.uint(counter_descriptor::UNIT, unit);
-                            });
+    fn counts(&mut self, counts: &[Count]) {
+        let mut processes = BTreeSet::new();
+        let mut counters = BTreeMap::new();
+        for Count { pid, ts_ns, name, is_bytes, value } in counts {
+            if processes.insert(*pid) {
+                self.packet(None, |packet| process(packet, *pid, None));
+            }
+            let next = counters.len();
+            let track = *counters.entry((*pid, name)).or_insert_with(|| {
+                let track = heap_counter_track(next);
+                self.packet(None, |packet| {
+                    descriptor(packet, track, Some(process_track(*pid)), |track| {
+                        track.data(track_descriptor::NAME, name.as_bytes());
+                        track.message(track_descriptor::COUNTER, |counter| {
+                            let unit = if *is_bytes {
+                                counter_descriptor::UNIT_SIZE_BYTES
+                            } else {
+                                counter_descriptor::UNIT_COUNT
+                            };
+                            counter.uint(counter_descriptor::UNIT, unit);
                         });
                     });
-                }
-            }
-            for (is_bytes, value) in [(true, size_bytes), (false, num_objects)] {
-                self.packet(Some(ts_ns), |packet| {
-                    packet.message(trace_packet::TRACK_EVENT, |event| {
-                        event.uint(track_event::TYPE, track_event::TYPE_COUNTER);
-                        event.uint(track_event::TRACK_UUID, snapshot_track(pid, is_bytes));
-                        event.uint(track_event::COUNTER_VALUE, value);
-                    });
                 });
-            }
+                track
+            });
+            self.packet(Some(*ts_ns), |packet| {
+                packet.message(trace_packet::TRACK_EVENT, |event| {
+                    event.uint(track_event::TYPE, track_event::TYPE_COUNTER);
+                    event.uint(track_event::TRACK_UUID, track);
+                    event.int(track_event::COUNTER_VALUE, *value);
+                });
+            });
         }
     }
 

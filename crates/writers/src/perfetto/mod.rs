@@ -20,7 +20,7 @@ use super::ordered::OrderedCalls;
 use super::{Error, Progress, Spool, Trace, drive};
 use calls::PerfettoCalls;
 pub use clock::TraceClock;
-pub use heap::{Heap, SnapshotSize};
+pub use heap::{Count, Heap};
 pub use heap_graph::{HeapGraph, write_heap_graph};
 use packets::Packets;
 use perfuse_engine::calls::Calls;

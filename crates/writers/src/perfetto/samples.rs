@@ -1,5 +1,5 @@
 //! Samples as `StackSample` or `PerfSample` packets: one packet sequence per event; stacks are interned at first use.
-//! Allocations and heap snapshots follow.
+//! Allocations and counters of heaps follow.
 
 use std::io::Write;
 
@@ -47,7 +47,7 @@ pub struct Samples<'a> {
     pub form: SampleForm,
 }
 
-/// Writes samples, event by event, then allocations and heap snapshots.
+/// Writes samples, event by event, then allocations and counters of heaps.
 ///
 /// # Errors
 /// [`Error`]

@@ -31,9 +31,9 @@ pub fn heap_track(pid: i32) -> u64 {
     1 << 36 | u64::from(pid.cast_unsigned())
 }
 
-/// The tracks of the sizes of a process's heap snapshots: their bytes, or their numbers of objects.
-pub fn snapshot_track(pid: i32, is_bytes: bool) -> u64 {
-    1 << 37 | u64::from(is_bytes) << 36 | u64::from(pid.cast_unsigned())
+/// The track of a counter of a process's heap, by its number.
+pub fn heap_counter_track(number: usize) -> u64 {
+    1 << 37 | number as u64
 }
 
 /// The track of a process.

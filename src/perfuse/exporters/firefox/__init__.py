@@ -36,7 +36,8 @@ CONTENTS = contents(
     exceptions="markers with stacks",
     counters="graphs",
     heap_snapshots="graphs of their sizes",
-    not_yet=("handles", "moves"),
+    handles="graphs of those alive, by kind",
+    moves="graphs of moves so far",
 )
 
 

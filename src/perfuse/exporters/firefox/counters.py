@@ -1,11 +1,11 @@
-"""`profile.counters`: graphs of counters, of the size of the heap, and of what heap snapshots contain."""
+"""`profile.counters`: graphs of counters, of the size of the heap, of heap snapshots, GC handles and moves."""
 
 import json
 from itertools import groupby
 from typing import Any
 
+from perfuse.exporters.counts import heap_counts
 from perfuse.exporters.firefox.markers import HEAP_SIZE
-from perfuse.exporters.heap_sizes import BYTES, OBJECTS, snapshot_sizes
 from perfuse.exporters.source import EventSource
 from perfuse.exporters.span import selected
 
@@ -44,12 +44,12 @@ def counters_json(profile: EventSource, start_ns: int, tracks: list[tuple[str, b
         """).fetchall()
     )
     counters = [_counter(pids.get(source), row, start_ns, tracks) for source, *row in rows]
-    for pid, sizes in groupby(sorted(snapshot_sizes(profile)), key=lambda one: one.pid):
-        times, num_objects, num_bytes = zip(
-            *((one.ts_ns, one.num_objects, one.size_bytes) for one in sizes), strict=True
+    by_counter = sorted(heap_counts(profile), key=lambda one: (one.pid, one.name, one.ts_ns))
+    for (pid, name), counts in groupby(by_counter, key=lambda one: (one.pid, one.name)):
+        ts_ns, values, are_bytes = zip(*((one.ts_ns, one.value, one.is_bytes) for one in counts), strict=True)
+        counters.append(
+            _counter(str(pid), [None, name, "bytes" if any(are_bytes) else None, ts_ns, values], start_ns, tracks)
         )
-        for name, unit, values in ((BYTES, "bytes", num_bytes), (OBJECTS, None, num_objects)):
-            counters.append(_counter(str(pid), [None, name, unit, times, values], start_ns, tracks))
     if not counters:
         return None
     return json.dumps(counters, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,130 @@
+"""What timelines show as counters: sizes of heap snapshots, and sums of allocations, GC handles and moves over time."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from perfuse.exporters.source import EventSource
+from perfuse.exporters.span import selected
+
+
+class Count(NamedTuple):
+    """The value of a counter of a process from a time on.
+
+    Attributes:
+        pid: The process.
+        ts_ns: The time, on the profile's clock.
+        name: Name of the counter.
+        is_bytes: Whether the value is in bytes; otherwise it is a number of things.
+        value: The value.
+    """
+
+    pid: int
+    ts_ns: int
+    name: str
+    is_bytes: bool
+    value: int
+
+
+class SnapshotSize(NamedTuple):
+    """A heap snapshot: its process, time, number of objects, and their size."""
+
+    pid: int
+    ts_ns: int
+    num_objects: int
+    size_bytes: int
+
+
+_PIDS = """
+    pids AS (
+        SELECT source_id, min(pid) AS pid
+        FROM instants JOIN threads USING (thread_id) JOIN processes USING (process_id) GROUP BY 1
+    )
+"""
+_PID = "coalesce(pid, (SELECT min(pid) FROM processes), 0)"
+"""The process of a recording's rows that belong to no thread."""
+_NUM_POINTS = 1000
+"""Times at most of a counter that is a sum over many rows."""
+
+
+def snapshot_sizes(profile: EventSource) -> list[SnapshotSize]:
+    """The heap snapshots in the selected time, in time order; those without objects are left out."""
+    if not profile.has("heap_snapshots"):
+        return []
+    rows = profile.sql(f"""
+        WITH {_PIDS}
+        SELECT snapshot_id, {_PID}, ts_ns
+        FROM heap_snapshots LEFT JOIN pids USING (source_id)
+        WHERE {_of_time(profile)} ORDER BY ts_ns, snapshot_id
+    """).fetchall()
+    sizes = profile.heap_sizes() if rows else {}
+    return [SnapshotSize(pid, ts_ns, *sizes[key]) for key, pid, ts_ns in rows if key in sizes]
+
+
+def heap_counts(profile: EventSource) -> Iterator[Count]:
+    """Sizes of heap snapshots, GC handles that are alive, and objects that were moved so far; each in time order."""
+    for pid, ts_ns, num_objects, size_bytes in snapshot_sizes(profile):
+        yield Count(pid, ts_ns, "Heap snapshot: bytes", True, size_bytes)
+        yield Count(pid, ts_ns, "Heap snapshot: objects", False, num_objects)
+    if profile.has("gc_handles"):
+        # A handle whose creation was not recorded was there before.
+        changes = """
+            SELECT source_id, kind::VARCHAR AS kind, coalesce(created_ns, -9223372036854775808) AS ts_ns, 1 AS change
+            FROM gc_handles
+            UNION ALL
+            SELECT source_id, kind::VARCHAR, destroyed_ns, -1 FROM gc_handles WHERE destroyed_ns IS NOT NULL
+        """
+        for pid, kind, ts_ns, alive in _sums_so_far(profile, changes):
+            yield Count(pid, ts_ns, f"GC handles: {kind.replace('_', ' ')}", False, alive)
+    if profile.has("object_moves"):
+        changes = "SELECT source_id, '' AS kind, ts_ns, 1 AS change FROM object_moves"
+        for pid, _, ts_ns, moved in _sums_so_far(profile, changes):
+            yield Count(pid, ts_ns, "Objects moved so far", False, moved)
+
+
+def _sums_so_far(profile: EventSource, changes: str) -> list[tuple[int, str, int, int]]:
+    """Sums of changes from the start of the recording, at no more than 1,000 selected times: `(pid, kind, ts_ns, sum)`.
+
+    `changes` selects columns `source_id`, `kind`, `ts_ns` and `change`.
+    """
+    return profile.sql(f"""
+        WITH {_PIDS},
+        summed AS (
+            SELECT {_PID} AS pid, kind, ts_ns, (sum(change) OVER until_now)::BIGINT AS so_far
+            FROM ({changes}) LEFT JOIN pids USING (source_id)
+            WINDOW until_now AS (PARTITION BY source_id, kind ORDER BY ts_ns RANGE UNBOUNDED PRECEDING)
+        ),
+        selected AS (SELECT * FROM summed WHERE {_of_time(profile)} AND ts_ns > -9223372036854775808),
+        span AS (SELECT min(ts_ns) AS first_ns, max(ts_ns) - min(ts_ns) + 1 AS length_ns FROM selected)
+        SELECT pid, kind, max(ts_ns) AS last_ns, arg_max(so_far, ts_ns)
+        FROM selected, span
+        GROUP BY pid, kind, (ts_ns - first_ns)::HUGEINT * {_NUM_POINTS} // length_ns
+        ORDER BY pid, kind, last_ns
+    """).fetchall()
+
+
+def allocation_counts(profile: EventSource) -> Iterator[Count]:
+    """What processes allocated so far, at no more than 1,000 times each."""
+    if not profile.has("allocations"):
+        return
+    rows = profile.sql(f"""
+        WITH selected AS (
+            SELECT pid, ts_ns, size_bytes
+            FROM allocations JOIN threads USING (thread_id) JOIN processes USING (process_id)
+            WHERE {selected(profile, "ts_ns")}
+        ),
+        span AS (SELECT min(ts_ns) AS first_ns, max(ts_ns) - min(ts_ns) + 1 AS length_ns FROM selected),
+        steps AS (
+            SELECT pid, max(ts_ns) AS ts_ns, sum(size_bytes) AS num_bytes, count(*) AS num_objects
+            FROM selected, span GROUP BY pid, (ts_ns - first_ns)::HUGEINT * {_NUM_POINTS} // length_ns
+        )
+        SELECT pid, ts_ns, (sum(num_bytes) OVER so_far)::BIGINT, (sum(num_objects) OVER so_far)::BIGINT
+        FROM steps WINDOW so_far AS (PARTITION BY pid ORDER BY ts_ns) ORDER BY pid, ts_ns
+    """).fetchall()
+    for pid, ts_ns, size_bytes, num_objects in rows:
+        yield Count(pid, ts_ns, "Allocated so far: bytes", True, size_bytes)
+        yield Count(pid, ts_ns, "Allocated so far: objects", False, num_objects)
+
+
+def _of_time(profile: EventSource) -> str:
+    return replace(profile.selection, thread=None).where() or "true"
