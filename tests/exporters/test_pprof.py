@@ -1,9 +1,16 @@
 """pprof's profiles, read by pprof itself."""
 
 import io
+import json
+import os
 import re
+import signal
+import socket
 import struct
 import subprocess
+import time
+import urllib.error
+import urllib.request
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -241,3 +248,38 @@ def test_lines_have_columns(small: FakeProfile, tmp_path: Path) -> None:
     raw = pprof(tmp_path / "p.pb", "-symbolize=none", "-raw")
     for position in ("app.js:8:3", "app.js:9:9", "lib.js:2:7", "app.c:4:0"):
         assert position in raw
+
+
+@pytest.mark.truth(
+    recording="perf_node", path="convert:pprof", source="perf script: periods; the server of go tool pprof"
+)
+def test_a_server_shows_all_of_it(node: tuple[Path, Path], tmp_path: Path) -> None:
+    """Its flame graph is drawn from stacks with values, as text in the page."""
+    need("go", "perf")
+    perfuse.fuse(*node).export(tmp_path / "p.pb")
+    periods = [int(text) for text in perf("script", "-F", "period", "-i", node[0]).split()]
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+    command = ["go", "tool", "pprof", "-symbolize=none", "-no_browser", f"-http={address}", tmp_path / "p.pb"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, process_group=0) as server:
+        try:
+            page = page_of(f"http://{address}/ui/flamegraph", server)
+        finally:
+            os.killpg(server.pid, signal.SIGTERM)
+    shown = json.JSONDecoder().raw_decode(page.rpartition("stackViewer(")[2])[0]
+    assert (shown["Type"], shown["Unit"]) == ("cpu-clock", "s")
+    assert shown["Total"] == sum(stack["Value"] for stack in shown["Stacks"]) == sum(periods)
+    assert len(shown["Stacks"]) <= len(periods)
+
+
+def page_of(url: str, server: "subprocess.Popen[bytes]") -> str:
+    """A page of a server, once it listens."""
+    while True:
+        assert server.poll() is None, "the server ended"
+        try:
+            with urllib.request.urlopen(url, timeout=60) as answer:
+                return str(answer.read(), "utf-8")
+        except urllib.error.URLError as error:
+            if not isinstance(error.reason, ConnectionRefusedError):
+                raise
+            time.sleep(0.1)
