@@ -2,22 +2,18 @@
 
 import html
 import json
-import re
 import sys
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from perfuse.analysis.annotation import Annotation, Listing
 from perfuse.analysis.source_files import SourceFiles
-from perfuse.exporters.html import joined_modules
 from perfuse.output_file import output_file
 from perfuse.reports.annotation import annotation_json, callee_text, code_text
+from perfuse.viewer import bundle
 
-MODULES = (("flame", "format"), ("annotate", "listing"), ("annotate", "page"))
-"""The viewer's modules by folder, each after the modules it imports."""
-STYLES = ("annotate.css", "listing.css")
+STYLES = ("annotate/annotate.css", "annotate/listing.css")
 
 
 def write_page(
@@ -66,14 +62,10 @@ def page(annotation: Annotation, listings: Sequence[Listing], sources: SourceFil
     numbers = [one.compilation.number for one in listings]
     opened = annotation.hottest.number if annotation.hottest.number in numbers else numbers[0]
     data = page_data(annotation, listings, sources, opened=opened)
-    folder = files("perfuse.viewer") / "annotate"
-    styles = ((folder / name).read_text(encoding="utf-8") for name in STYLES)
-    parts = {
-        "title": html.escape(annotation.function.name),
-        "style": "".join(styles),
-        "script": joined_modules(MODULES),
-        # No text can contain the end tag of the element.
-        "data": json.dumps(data, separators=(",", ":"), ensure_ascii=True).replace("<", "\\u003c"),
-    }
-    template = (folder / "annotate.html").read_text(encoding="utf-8")
-    return re.sub(r"\{\{(\w+)\}\}", lambda slot: parts[slot[1]], template)
+    name = annotation.function.name
+    # No text can contain the end tag of the element.
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=True).replace("<", "\\u003c")
+    parts = {"title": html.escape(name), "data": text}
+    return bundle.page(
+        f"{name} · machine code", "annotate/annotate.html", styles=STYLES, module="annotate/page", data=parts
+    )

@@ -5,26 +5,21 @@ from __future__ import annotations
 import base64
 import html
 import json
-import re
 import sys
 import zlib
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perfuse.errors import ExportError
-from perfuse.exporters.html import joined_modules
 from perfuse.output_file import output_file
 from perfuse.reports.diff import header_fields
 from perfuse.reports.names import function_text, where_text
+from perfuse.viewer import bundle
 
 if TYPE_CHECKING:
     from perfuse.analysis.diff import FunctionChange
     from perfuse.analysis.diff_tree import StackDifference
     from perfuse.reports.diff import DiffReport
-
-MODULES = (("flame", "format"), ("diff", "model"), ("diff", "painter"), ("diff", "main"))
-"""The viewer's modules by folder, each after the modules it imports."""
 
 
 def write_page(report: DiffReport, path: str) -> None:
@@ -48,17 +43,13 @@ def write_page(report: DiffReport, path: str) -> None:
 def page(report: DiffReport) -> str:
     """The page of a report whose stacks were compared."""
     assert report.stacks is not None
-    folder = files("perfuse.viewer") / "diff"
     text = json.dumps(_description(report, report.stacks), separators=(",", ":"), allow_nan=False)
-    parts = {
-        "title": html.escape(title(report)),
-        "style": (folder / "diff.css").read_text(encoding="utf-8"),
-        "script": joined_modules(MODULES),
-        # Base64 of deflated bytes: no name can contain the end tag of the element.
-        "difference": base64.b64encode(zlib.compress(text.encode(), 6)).decode("ascii"),
-    }
-    template = (folder / "diff.html").read_text(encoding="utf-8")
-    return re.sub(r"\{\{(\w+)\}\}", lambda slot: parts[slot[1]], template)
+    # Base64 of deflated bytes: no name can contain the end tag of the element.
+    difference = base64.b64encode(zlib.compress(text.encode(), 6)).decode("ascii")
+    data = {"title": html.escape(title(report)), "difference": difference}
+    return bundle.page(
+        f"{title(report)} · difference", "diff/diff.html", styles=("diff/diff.css",), module="diff/main", data=data
+    )
 
 
 def title(report: DiffReport) -> str:

@@ -3,12 +3,9 @@
 import base64
 import html
 import json
-import re
 import struct
 import zlib
-from collections.abc import Iterable
 from dataclasses import asdict
-from importlib.resources import files
 from typing import IO, Any
 
 from arro3.core import Table
@@ -22,30 +19,9 @@ from perfuse.exporters.palette import ORIGINS, SHADES
 from perfuse.reports.names import module_name
 from perfuse.reports.text import printable
 from perfuse.table import SUM_EVENTS
-
-MODULES = (
-    "format",
-    "symbols",
-    "palette",
-    "profile",
-    "view",
-    "search",
-    "layout",
-    "painter",
-    "table",
-    "tooltip",
-    "address",
-    "controls",
-    "keys",
-    "markup",
-    "app",
-    "main",
-)
-"""The viewer's modules, each after the modules it imports."""
+from perfuse.viewer import bundle
 
 _SYMBOL_COLUMNS = ("group_id", "name", "short_name", "module", "tier", "origin", "path", "line", "unnamed_because")
-_IMPORT = re.compile(r'^import .*? from "\.\.?/[\w/]+\.js";\n', re.MULTILINE | re.DOTALL)
-_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let)\b)", re.MULTILINE)
 
 
 CONTENTS = contents(
@@ -92,28 +68,12 @@ def write(
 
 def page(flame: FlameTree) -> str:
     """The page of a flame graph."""
-    folder = files("perfuse.viewer") / "flame"
-    parts = {
-        "title": html.escape(printable(flame.title)),
-        "style": (folder / "flame.css").read_text(encoding="utf-8"),
-        "script": script(),
-        # Base64 of deflated bytes: no name can contain the end tag of the element.
-        "profile": base64.b64encode(packed(flame)).decode("ascii"),
-    }
-    template = (folder / "flame.html").read_text(encoding="utf-8")
-    return re.sub(r"\{\{(\w+)\}\}", lambda slot: parts[slot[1]], template)
-
-
-def script() -> str:
-    """All modules of the viewer as one script: they import only each other, so their order replaces the imports."""
-    return joined_modules([("flame", module) for module in MODULES])
-
-
-def joined_modules(modules: Iterable[tuple[str, str]]) -> str:
-    """Modules of viewers, by folder and name, as one script; each follows the modules it imports."""
-    viewer = files("perfuse.viewer")
-    sources = ((viewer / folder / f"{module}.js").read_text(encoding="utf-8") for folder, module in modules)
-    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", source)) for source in sources)
+    title = printable(flame.title)
+    # Base64 of deflated bytes: no name can contain the end tag of the element.
+    data = {"title": html.escape(title), "profile": base64.b64encode(packed(flame)).decode("ascii")}
+    return bundle.page(
+        f"{title} · flame graph", "flame/flame.html", styles=("flame/flame.css",), module="flame/main", data=data
+    )
 
 
 def packed(flame: FlameTree) -> bytes:

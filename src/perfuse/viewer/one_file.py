@@ -4,14 +4,11 @@ Times are selected in steps: the call tree of each step is folded here, and the 
 """
 
 import base64
-import hashlib
 import html
-import re
 import struct
 import zlib
 from array import array
 from collections.abc import Mapping, Sequence
-from importlib.resources import files as resources
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +18,7 @@ from perfuse.analysis.flame import FlameTree
 from perfuse.errors import ExportError, UsageError
 from perfuse.reports.json_text import json_text
 from perfuse.reports.text import printable
-from perfuse.viewer.bundle import bundled
+from perfuse.viewer import bundle
 from perfuse.viewer.container import container
 from perfuse.viewer.parts import part_of
 
@@ -35,7 +32,7 @@ MOST_SLICES = 250_000
 MOST_BYTES = 24 << 20
 """Size of a file."""
 NUM_STEPS = 100
-STYLES = (("flame", "flame.css"), ("view", "view.css"), ("view", "panels.css"), ("annotate", "view.css"))
+STYLES = ("flame/flame.css", "view/view.css", "view/panels.css", "annotate/view.css")
 SLICE_COLUMNS = {"track": "u16", "depth": "u16", "index": "u32", "start": "f64", "duration": "f64", "symbol": "u32"}
 STEP_COLUMNS = {"node": "u32", "step": "u16", "samples": "u32", "weight": "f64"}
 LIMIT_HINT = "`perfuse view` shows it without a limit; --between A..B selects a part of the time"
@@ -77,27 +74,20 @@ def page(profile: "Profile", paths: Sequence[str], options: Sequence[str] = (), 
         raise UsageError("there is nothing with a weight to show", hint="perfuse report shows what was recorded")
     answers, slices = _answers(session)
     tree, steps = _trees(session)
-    folder = resources("perfuse.viewer")
-    style = "".join((folder / room / name).read_text(encoding="utf-8") for room, name in STYLES)
-    script = bundled("view", "main_file")
-    parts = {
-        "title": html.escape(printable(profile.title)),
-        "policy": f"script-src '{_hash(script)}'; style-src '{_hash(style)}'",
-        "style": style,
-        "script": script,
+    data = {
         "state": html.escape(state),
         "profile": _packed(tree),
         "answers": _packed(json_text(answers, indent=None).encode("utf-8", "backslashreplace")),
         "slices": _packed(_columns(SLICE_COLUMNS, slices)),
         "steps": _packed(_columns(STEP_COLUMNS, steps)),
     }
-    size = sum(map(len, parts.values()))
-    if size > MOST_BYTES:
+    title = f"{printable(profile.title)} · perfuse"
+    text = bundle.page(title, "view/file.html", styles=STYLES, module="view/main_file", data=data)
+    if len(text) > MOST_BYTES:
         raise TooLargeError(
-            f"the page would have {size / 1e6:.0f} MB, more than {MOST_BYTES / 1e6:.0f}", hint=LIMIT_HINT
+            f"the page would have {len(text) / 1e6:.0f} MB, more than {MOST_BYTES / 1e6:.0f}", hint=LIMIT_HINT
         )
-    template = (folder / "view" / "file.html").read_text(encoding="utf-8")
-    return re.sub(r"\{\{(\w+)\}\}", lambda slot: parts[slot[1]], template)
+    return text
 
 
 def _check_size(profile: "Profile") -> None:
@@ -113,12 +103,6 @@ def _check_size(profile: "Profile") -> None:
     if num_calls > MOST_SLICES or num_samples > MOST_SAMPLES:
         found = f"{num_calls:,} calls" if num_calls > MOST_SLICES else f"{num_samples:,} samples"
         raise TooLargeError(f"{found} are more than the {MOST_SLICES:,} of a page", hint=LIMIT_HINT)
-
-
-def _hash(text: str) -> str:
-    """What a Content-Security-Policy allows an element with this text by; the template adds the line breaks."""
-    digest = hashlib.sha256(f"\n{text}\n".encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 def _columns(kinds: Mapping[str, str], columns: Mapping[str, bytes]) -> bytes:

@@ -1,6 +1,6 @@
 // The page: controls, zoom, search, tooltip, table.
 
-import { countText, shareText, weightText } from "./format.js";
+import { countText, shareText, weightText } from "../flame/format.js";
 import { unpack } from "./model.js";
 import { ROW, boxes, colourOf, paint } from "./painter.js";
 

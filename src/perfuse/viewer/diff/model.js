@@ -1,6 +1,6 @@
 // The common call tree of both sides: numbers of nodes, and widths.
 
-import { visible } from "./format.js";
+import { visible } from "../flame/format.js";
 
 /** Unpacks base64 of deflated JSON. */
 export async function unpack(text) {
