@@ -123,7 +123,7 @@ impl Profile {
             dirs.shared = beside.chain([PathBuf::from("/tmp")]).collect();
             dirs.shared.dedup();
         }
-        PerfMaps::new(dirs, self.pids())
+        PerfMaps::new(dirs, self.pids(), self.describe_map_names())
     }
 }
 

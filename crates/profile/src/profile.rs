@@ -17,6 +17,7 @@ use perfuse_tables::{Identities, Offsets, clocks, sources};
 use perfuse_workers::in_background;
 
 use crate::address_columns::has_points;
+use crate::definitions::Definitions;
 use crate::naming_finding::NamingFinding;
 use crate::recordings::{PlacedRecording, ProfileInput, RecordingSet, place, table_request};
 use crate::saved_tables::SavedTables;
@@ -195,6 +196,11 @@ impl Profile {
         Ok(all)
     }
 
+    /// Lines of functions that each recording was given.
+    pub fn definitions(&self) -> impl Iterator<Item = Option<&Arc<Definitions>>> {
+        self.placed.iter().map(|placed| placed.definitions.as_ref())
+    }
+
     /// Starts the join in a thread where there are stacks to unwind, or where its result will be needed in any case; everything
     /// that needs it waits for it. Other samples are joined when a table needs them.
     pub fn start_join(self: &Arc<Self>, is_needed: bool) {
@@ -317,7 +323,7 @@ impl Profile {
 
     fn clocks(&self) -> RecordBatch {
         let mut table = clocks::Builder::new();
-        for PlacedRecording { recording, clock, placement } in &self.placed {
+        for PlacedRecording { recording, clock, placement, .. } in &self.placed {
             table.push(
                 placement.source_id,
                 placement.source_id,

@@ -6,6 +6,8 @@ use arrow_array::RecordBatch;
 use perfuse_formats::{Clock, Placement, Recording, TableRequest, table_of};
 use perfuse_tables::{Identities, Offsets, SnapshotSum};
 
+use crate::definitions::Definitions;
+
 /// A recording to be added to a profile.
 #[derive(Clone)]
 pub struct ProfileInput {
@@ -15,6 +17,8 @@ pub struct ProfileInput {
     pub clock: Clock,
     /// Process id on the recorded machine, where the file contains another one (pid namespaces).
     pub pid: Option<i32>,
+    /// Lines of its functions, where it was recorded with some.
+    pub definitions: Option<Arc<Definitions>>,
 }
 
 /// A recording of a profile.
@@ -22,12 +26,20 @@ pub(crate) struct PlacedRecording {
     pub(crate) recording: Arc<dyn Recording>,
     pub(crate) clock: Clock,
     pub(crate) placement: Placement,
+    /// Lines of its functions, and of those of perf maps beside it.
+    pub(crate) definitions: Option<Arc<Definitions>>,
 }
 
 impl PlacedRecording {
     /// All batches of a table.
     pub(crate) fn table(&self, name: &str, request: &TableRequest) -> Vec<RecordBatch> {
-        table_of(&self.recording, name, &self.placement, request).into_iter().flatten().collect()
+        let batches = table_of(&self.recording, name, &self.placement, request).into_iter().flatten();
+        match &self.definitions {
+            Some(definitions) if name == "functions" => {
+                batches.map(|batch| definitions.with_lines(batch)).collect()
+            }
+            _ => batches.collect(),
+        }
     }
 }
 
@@ -39,11 +51,11 @@ pub(crate) fn place(
 ) -> (Vec<PlacedRecording>, Offsets) {
     let mut next = Offsets::default();
     let mut placed = Vec::with_capacity(inputs.len());
-    for (ProfileInput { recording, clock, pid }, source_id) in inputs.into_iter().zip(0u32..) {
+    for (ProfileInput { recording, clock, pid, definitions }, source_id) in inputs.into_iter().zip(0u32..) {
         let identities = Arc::clone(identities);
         let placement = Placement { source_id, first: next, clock: clock.map, pid, identities };
         next = next.plus(recording.extent());
-        placed.push(PlacedRecording { recording, clock, placement });
+        placed.push(PlacedRecording { recording, clock, placement, definitions });
     }
     (placed, next)
 }

@@ -1,5 +1,6 @@
 //! Several recordings on one clock: `Placed` and `Profile`.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use perfuse_binaries::symbolize::Follow;
 use perfuse_binaries::xray_map::{Error, MapFile, ObjectMaps};
 use perfuse_engine::unwind::{FrameOrigin, Stop, UnwindTotals};
 use perfuse_formats::UnpackLimit;
-use perfuse_profile::{NamingFinding, ProfileInput, ProfileOptions};
+use perfuse_profile::{Definitions, NamingFinding, ProfileInput, ProfileOptions};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -20,6 +21,24 @@ use crate::errors::{io_error, lacking, table_error};
 use crate::inputs::{Inputs, ReadInputs};
 use crate::recording::PyRecording;
 
+/// Lines at which functions are defined, by file and name.
+#[pyclass(frozen, name = "Definitions", module = "perfuse._core")]
+pub struct PyDefinitions(pub Arc<Definitions>);
+
+#[pymethods]
+impl PyDefinitions {
+    #[new]
+    fn new(lines: HashMap<String, HashMap<String, u32>>) -> Self {
+        let files = lines.into_iter().map(|(file, of_file)| (file, of_file.into_iter().collect()));
+        Self(Arc::new(Definitions::new(files)))
+    }
+
+    /// The lines, by file and name.
+    fn lines(&self) -> HashMap<&str, HashMap<&str, u32>> {
+        self.0.files().map(|(file, lines)| (file, lines.collect())).collect()
+    }
+}
+
 /// A recording, its clock and its process, as an input of `Profile`.
 #[pyclass(frozen, name = "Placed", module = "perfuse._core")]
 pub struct PyPlaced(pub ProfileInput);
@@ -27,8 +46,16 @@ pub struct PyPlaced(pub ProfileInput);
 #[pymethods]
 impl PyPlaced {
     #[new]
-    fn new(recording: &PyRecording, clock: ClockRow, pid: Option<i32>) -> PyResult<Self> {
-        Ok(Self(ProfileInput { recording: Arc::clone(&recording.inner), clock: clock_of(&clock)?, pid }))
+    #[pyo3(signature = (recording, clock, pid, definitions=None))]
+    fn new(
+        recording: &PyRecording,
+        clock: ClockRow,
+        pid: Option<i32>,
+        definitions: Option<&PyDefinitions>,
+    ) -> PyResult<Self> {
+        let definitions = definitions.map(|definitions| Arc::clone(&definitions.0));
+        let recording = Arc::clone(&recording.inner);
+        Ok(Self(ProfileInput { recording, clock: clock_of(&clock)?, pid, definitions }))
     }
 }
 

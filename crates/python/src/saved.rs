@@ -18,7 +18,7 @@ use crate::clock::{ClockRow, clock_row};
 use crate::errors::{io_error, lacking, table_error};
 use crate::inputs::{Inputs, ReadInputs};
 use crate::output::Target;
-use crate::profile::{PyPlaced, PyProfile};
+use crate::profile::{PyDefinitions, PyPlaced, PyProfile};
 use crate::recording::PyRecording;
 
 const AGAIN: &str = "copy the file again, or make it again with `perfuse pack`";
@@ -137,10 +137,15 @@ pub fn saved_facts(py: Python<'_>, profile: &PyProfile) -> PyResult<FactsRow> {
     ))
 }
 
-/// Clock and process of each recording of a profile.
+/// Clock and process of each recording of a profile, and lines of its functions.
 #[pyfunction]
-pub fn placements(profile: &PyProfile) -> Vec<(ClockRow, Option<i32>)> {
-    profile.inner.placements().map(|(clock, pid)| (clock_row(*clock), pid)).collect()
+pub fn placements(profile: &PyProfile) -> Vec<(ClockRow, Option<i32>, Option<PyDefinitions>)> {
+    let placed = profile.inner.placements().zip(profile.inner.definitions());
+    placed
+        .map(|((clock, pid), definitions)| {
+            (clock_row(*clock), pid, definitions.map(|lines| PyDefinitions(Arc::clone(lines))))
+        })
+        .collect()
 }
 
 /// Writes a table as Parquet. Returns its number of rows.

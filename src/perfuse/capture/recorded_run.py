@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perfuse.capture.collecting import Before, Collector, RecordedProcess, describe, sampled_processes
+from perfuse.capture.definitions import DefinedLines, defined_lines
 from perfuse.capture.finding import Finding
 from perfuse.capture.mono_log import LOG
 from perfuse.capture.plan import Plan, make_plan
@@ -46,6 +47,7 @@ class RecordedRun:
         processes: The processes that were sampled, with their runtimes and dumps.
         findings: What limits the recording, with a cure each.
         error: Why the recording is not complete; None where it is.
+        changed_sources: Sources that were changed after the program started, whose functions have no lines.
     """
 
     directory: Path
@@ -57,6 +59,7 @@ class RecordedRun:
     processes: tuple[RecordedProcess, ...]
     findings: tuple[Finding, ...]
     error: str | None
+    changed_sources: tuple[str, ...] = ()
 
     def profile(self, **options: Any) -> Profile:
         """The recording as a profile; options are those of `perfuse.fuse`.
@@ -220,6 +223,7 @@ def _collected(plan: Plan, outcome: Outcome, before: Before) -> RecordedRun:
     """Brings the files together, and notes what they are."""
     directory = plan.directory
     processes: list[RecordedProcess] = []
+    defined = DefinedLines()
     error = outcome.error
     seen = outcome.watcher.processes
     collector = Collector(
@@ -234,12 +238,13 @@ def _collected(plan: Plan, outcome: Outcome, before: Before) -> RecordedRun:
         try:
             _ask_running(plan)
             processes = list(describe(sampled_processes(directory / "perf.data", outcome.pid), collector, seen))
+            defined = defined_lines(plan, outcome, collector.files)
         except (PerfuseError, OSError) as failed:
             error = error or f"the recording cannot be read: {failed}"
     else:
         error = error or _log_of(plan)
     shutil.rmtree(plan.runtime_directory, ignore_errors=True)
-    _write_note(plan, outcome, collector, processes, error)
+    _write_note(plan, outcome, collector, processes, defined, error)
     names = sorted(path for path in directory.iterdir() if path.name != NAME)
     return RecordedRun(
         directory=directory,
@@ -251,6 +256,7 @@ def _collected(plan: Plan, outcome: Outcome, before: Before) -> RecordedRun:
         processes=tuple(processes),
         findings=plan.findings,
         error=error,
+        changed_sources=defined.changed,
     )
 
 
@@ -293,6 +299,7 @@ def _write_note(
     outcome: Outcome,
     collector: Collector,
     processes: Sequence[RecordedProcess],
+    defined: DefinedLines,
     error: str | None,
 ) -> None:
     changed = {setting.name for setting in plan.settings}
@@ -317,6 +324,7 @@ def _write_note(
         "files": [asdict(file) for file in collector.files],
         "processes": [asdict(process) for process in processes],
         "findings": [asdict(finding) for finding in plan.findings],
+        **asdict(defined),
     }
     text = json.dumps(document, indent=2, ensure_ascii=True) + "\n"
     (plan.directory / NAME).write_text(text, encoding="ascii")

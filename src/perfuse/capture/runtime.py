@@ -80,6 +80,22 @@ class Workspace:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceDefinitions:
+    """How the lines of functions are found whose names state their files only.
+
+    Attributes:
+        names: A pattern of names in dumps and maps, with groups `name` and `path`.
+        producer: Producer of the dumps.
+        script: A program for the runtime's interpreter. Its standard input is JSON, sources by path, with a character for
+            each byte; its output is JSON, lines by name by path, of the names that one function of the source has.
+    """
+
+    names: str
+    producer: str
+    script: str
+
+
+@dataclass(frozen=True, slots=True)
 class Runtime:
     """A runtime.
 
@@ -96,6 +112,7 @@ class Runtime:
         while_running: What the dump of a process that continues to run lacks; empty where it lacks nothing.
         tool: How `perfuse doctor` finds it; None where it is not a program of its own.
         leftovers: Patterns of the names of files that it leaves beside its dump, with `{pid}` for its process.
+        definitions: How lines are found that it does not write; None where it writes them, or they cannot be found.
     """
 
     name: str
@@ -109,6 +126,7 @@ class Runtime:
     while_running: str = ""
     tool: Tool | None = None
     leftovers: tuple[str, ...] = ()
+    definitions: SourceDefinitions | None = None
 
     def runs(self, name: str) -> bool:
         """Whether a program of that base name is of this runtime."""

@@ -10,6 +10,7 @@ import contextlib
 import os
 import re
 import threading
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,8 @@ class WatchedProcess:
         pid: Its id.
         own_pid: Its id in its own pid namespace.
         uid: Its user.
+        started_at: When the first process of its program started that it was forked from, in seconds since 1970; its own start
+            where there is none. None where that was not seen.
         directory: Its current directory, when it was last seen.
         in_container: Whether it sees another file system.
         dumps: Open dumps of a process in a container, by their path there.
@@ -36,6 +39,7 @@ class WatchedProcess:
     pid: int
     own_pid: int
     uid: int
+    started_at: float | None = None
     directory: str | None = None
     in_container: bool = False
     dumps: dict[str, int] = field(default_factory=dict)
@@ -142,7 +146,29 @@ def _new(pid: int) -> WatchedProcess | None:
         return None
     fields = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
     numbers = fields.get("NSpid", str(pid)).split()
-    return WatchedProcess(pid, int(numbers[-1]), int(fields.get("Uid", "0").split()[0]))
+    return WatchedProcess(pid, int(numbers[-1]), int(fields.get("Uid", "0").split()[0]), _started_at(pid))
+
+
+def _started_at(pid: int) -> float | None:
+    """When a process started, or the first one of the same program that it was forked from."""
+    started_at: float | None = None
+    program = _program(pid)
+    while program is not None and _program(pid) == program:
+        try:
+            # The name, in parentheses, may contain anything.
+            fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
+            pid, started_at = int(fields[1]), time.time() - age_s
+        except (OSError, ValueError, IndexError):
+            break
+    return started_at
+
+
+def _program(pid: int) -> str | None:
+    try:
+        return os.readlink(f"/proc/{pid}/exe")  # noqa: PTH115 - of a process, not a path
+    except OSError:
+        return None
 
 
 def _file_system_of(process: str) -> tuple[str, str]:

@@ -26,6 +26,7 @@ TEXT_LIMIT = 10
 MOST_HZ = 100_000
 MOST_LABEL = 28
 MOST_PIDS = 5
+MOST_SOURCES = 5
 
 
 class Frequency(click.ParamType[Any]):
@@ -215,7 +216,7 @@ def _finish(console: Console, run: RecordedRun, *, no_report: bool, target: Path
         worst = exit_codes.UNREADABLE
     elif not no_report:
         worst = _print_report(console, run)
-    for line in _advice(run):
+    for line in (*_advice(run), *_changed_sources(run)):
         console.note(line)
     shown = _shown(run.directory)
     console.note(
@@ -235,6 +236,14 @@ def _advice(run: RecordedRun) -> Iterator[str]:
         pids = ", ".join(str(process.pid) for process in processes[:MOST_PIDS])
         more = f" and {len(processes) - MOST_PIDS} more" if len(processes) > MOST_PIDS else ""
         yield f"{'process' if len(processes) == 1 else 'processes'} {pids}{more} ({names}): {advice}"
+
+
+def _changed_sources(run: RecordedRun) -> Iterator[str]:
+    """Sources whose functions have no lines, because they are not those that ran."""
+    if run.changed_sources:
+        shown = ", ".join(run.changed_sources[:MOST_SOURCES])
+        more = f" and {len(run.changed_sources) - MOST_SOURCES} more" if len(run.changed_sources) > MOST_SOURCES else ""
+        yield f"functions of {shown}{more} have no lines: changed after the program started"
 
 
 def _print_report(console: Console, run: RecordedRun) -> int:

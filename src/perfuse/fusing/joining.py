@@ -21,6 +21,7 @@ from perfuse.fusing.matching import (
     open_announced_dumps,
     recorded_pid,
 )
+from perfuse.fusing.note import note_beside
 from perfuse.fusing.programs import Maps, find_maps
 from perfuse.memory import limit_memory
 from perfuse.profile import Join, Profile, Progress
@@ -253,7 +254,8 @@ def _is_on_another_clock(recording: Recording, clock: Clock, samplings: Sequence
 
 
 def _placed(recording: Recording, pid: int | None, clock: Clock) -> _core.Placed:
-    return _core.Placed(recording._core, clock, pid)
+    note = note_beside(recording.path)
+    return _core.Placed(recording._core, clock, pid, None if note is None else note.definitions)
 
 
 def _join(m: Match, clock: Clock) -> Join:

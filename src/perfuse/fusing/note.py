@@ -1,7 +1,7 @@
 """`record.json`: what `perfuse record` notes of a run beside its files.
 
 perf stores neither the program's command line where it is attached to a process, nor which process wrote a collected
-dump: two containers may both have written `jit-1.dump`.
+dump: two containers may both have written `jit-1.dump`. CPython names functions without lines, which sources had at the time.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from perfuse import _core
 from perfuse.value_class import value_class
 
 NAME = "record.json"
-MOST_BYTES = 4 << 20
+MOST_BYTES = 32 << 20
 VERSION = 1
 
 
@@ -27,11 +28,13 @@ class Note:
         command: The program with its arguments; empty where running processes were recorded.
         title: What was recorded.
         pids: The process that wrote a file, by the file's name.
+        definitions: Lines of functions in the dumps and maps; None where none are noted.
     """
 
     command: tuple[str, ...]
     title: str | None
     pids: Mapping[str, int]
+    definitions: _core.Definitions | None
 
 
 def note_beside(path: str) -> Note | None:
@@ -63,4 +66,19 @@ def _read(path: str, _mtime_ns: int) -> Note | None:
             for one in (files if isinstance(files, list) else [])
             if isinstance(one, dict) and isinstance(one.get("name"), str) and type(one.get("pid")) is int
         },
+        read_definitions(document.get("lines")),
     )
+
+
+def read_definitions(lines: Any) -> _core.Definitions | None:
+    """Lines of functions by file and name; None where there are none.
+
+    Raises:
+        ValueError: A part of it is not of that form.
+    """
+    if not lines:
+        return None
+    try:
+        return _core.Definitions(lines)
+    except (TypeError, OverflowError) as error:
+        raise ValueError("not lines of functions") from error

@@ -67,7 +67,7 @@ struct NativeKeys<'a> {
     first: Offsets,
     functions: functions::Builder,
     modules: modules::Builder,
-    function_ids: HashMap<(u32, &'a str, &'a str), u32>,
+    function_ids: HashMap<(u32, &'a str, &'a str, Option<u32>), u32>,
     module_ids: HashMap<u32, u32>,
 }
 
@@ -84,16 +84,17 @@ impl<'a> NativeKeys<'a> {
     }
 
     fn function(&mut self, native: &'a FrameFunction, is_kernel: bool) -> Option<u32> {
-        let FrameFunction::Native { module, linkage_name, name, symbol_address } = native else {
+        let FrameFunction::Native { module, linkage_name, name, symbol_address, path, line } = native else {
             return None;
         };
-        let key = (*module, &**linkage_name, &**name);
+        let key = (*module, &**linkage_name, &**name, *line);
         if let Some(known) = self.function_ids.get(&key) {
             return Some(*known);
         }
         let module_id = self.module(*module, is_kernel);
         let id = self.first.function.wrapping_add(self.functions.len() as u32);
-        self.functions.push(id, *symbol_address, name, linkage_name, Some(module_id), None, None, None);
+        let path = path.as_deref();
+        self.functions.push(id, *symbol_address, name, linkage_name, Some(module_id), path, *line, None);
         self.function_ids.insert(key, id);
         Some(id)
     }

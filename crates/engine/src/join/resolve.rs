@@ -1,7 +1,7 @@
 //! Step 3 of the join: names, lines and inlined calls of each location.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
@@ -55,6 +55,10 @@ pub enum FrameFunction {
         name: String,
         /// Address of the symbol in the file's own layout.
         symbol_address: Option<u64>,
+        /// Source file that declares it, where its name states that.
+        path: Option<String>,
+        /// Line at which it starts.
+        line: Option<u32>,
     },
     /// No function is known, for this reason.
     Unnamed(String),
@@ -79,7 +83,6 @@ pub struct Resolution {
 }
 
 /// Sources of names for native code.
-#[derive(Debug)]
 pub struct NativeNames<'a> {
     /// Names for mapped files and the kernel.
     pub symbolizer: &'a Symbolizer,
@@ -198,7 +201,14 @@ fn native_frames(module: u32, resolved: Resolved, is_return: bool) -> Vec<Resolv
         // The symbol is the outermost function's; inlined functions have none.
         let symbol_address = symbol_address.filter(|_| depth == 0);
         ResolvedFrame {
-            function: FrameFunction::Native { module, linkage_name, name: name.to_string(), symbol_address },
+            function: FrameFunction::Native {
+                module,
+                linkage_name,
+                name: name.to_string(),
+                symbol_address,
+                path: None,
+                line: None,
+            },
             position: SourcePosition { path: path.map(|path| path.to_string()), line, column },
             relative_address,
         }
@@ -220,6 +230,8 @@ fn deferred_frame() -> ResolvedFrame {
         linkage_name: DEFERRED.to_owned(),
         name: DEFERRED.to_owned(),
         symbol_address: None,
+        path: None,
+        line: None,
     };
     ResolvedFrame { function, position: SourcePosition::default(), relative_address: None }
 }
@@ -231,11 +243,13 @@ fn unmapped_frame(location: &Location, perf_maps: &PerfMaps) -> ResolvedFrame {
         _ => perf_maps.find(location.process_id, call_address(location)),
     };
     let function = match (name, location.region) {
-        (Some(name), _) => FrameFunction::Native {
+        (Some(MapFunction { linkage_name, name, path, line }), _) => FrameFunction::Native {
             module: NO_MODULE,
-            linkage_name: name.clone(),
+            linkage_name,
             name,
             symbol_address: None,
+            path,
+            line,
         },
         (None, Region::Kernel) => FrameFunction::Unnamed("no kernel mapping was recorded here".to_owned()),
         (None, Region::Anonymous { code_at_other_times: true, .. }) => {
@@ -250,13 +264,35 @@ fn unmapped_frame(location: &Location, perf_maps: &PerfMaps) -> ResolvedFrame {
 }
 
 /// `perf-PID.map` files, which runtimes without a dump write (`node --perf-basic-prof`); opened when first needed.
-#[derive(Debug)]
 pub struct PerfMaps {
     dirs: PerfMapDirs,
     pids: FxHashMap<u32, i32>,
-    open: Mutex<FxHashMap<u32, Option<PerfMap>>>,
+    describe: Box<DescribeName>,
+    open: Mutex<FxHashMap<u32, Option<OpenMap>>>,
     foreign: Mutex<Vec<PathBuf>>,
 }
+
+/// A map, and the directory in which it was found.
+struct OpenMap {
+    dir: PathBuf,
+    map: PerfMap,
+}
+
+/// A function of a perf map.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MapFunction {
+    /// Name as the runtime wrote it.
+    pub linkage_name: String,
+    /// Name to display.
+    pub name: String,
+    /// Source file that declares it, where its name states that.
+    pub path: Option<String>,
+    /// Line at which it starts, where that is known.
+    pub line: Option<u32>,
+}
+
+/// What the name of a function in a map states, and what is known of it besides; the first argument is the directory of the map.
+pub type DescribeName = dyn Fn(&Path, &str) -> MapFunction + Send + Sync;
 
 /// Where perf maps are searched, in this order.
 #[derive(Clone, Debug, Default)]
@@ -270,9 +306,13 @@ pub struct PerfMapDirs {
 impl PerfMaps {
     /// Searches these directories in order; `pids` are `(process key, pid)`.
     #[must_use]
-    pub fn new(dirs: PerfMapDirs, pids: impl IntoIterator<Item = (u32, i32)>) -> Self {
+    pub fn new(
+        dirs: PerfMapDirs,
+        pids: impl IntoIterator<Item = (u32, i32)>,
+        describe: Box<DescribeName>,
+    ) -> Self {
         let pids = pids.into_iter().collect();
-        Self { dirs, pids, open: Mutex::default(), foreign: Mutex::default() }
+        Self { dirs, pids, describe, open: Mutex::default(), foreign: Mutex::default() }
     }
 
     /// Maps that were not read, because they belong to another user.
@@ -283,17 +323,20 @@ impl PerfMaps {
         foreign
     }
 
-    /// Name of an address in a process's map.
+    /// Function at an address in a process's map.
     #[must_use]
-    pub fn find(&self, process_id: u32, address: u64) -> Option<String> {
+    pub fn find(&self, process_id: u32, address: u64) -> Option<MapFunction> {
         let pid = self.pids.get(&process_id)?;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let map = open.entry(process_id).or_insert_with(|| {
             let file = format!("perf-{pid}.map");
-            let named = self.dirs.named.iter().find_map(|dir| PerfMap::open(&dir.join(&file)).ok());
-            named.or_else(|| self.dirs.shared.iter().find_map(|dir| self.open_own(dir.join(&file))))
+            let found = |dir: &PathBuf, map| OpenMap { dir: dir.clone(), map };
+            let named = |dir| Some(found(dir, PerfMap::open(&dir.join(&file)).ok()?));
+            let shared = |dir| Some(found(dir, self.open_own(dir.join(&file))?));
+            self.dirs.named.iter().find_map(named).or_else(|| self.dirs.shared.iter().find_map(shared))
         });
-        Some(map.as_ref()?.find(address)?.name.into_owned())
+        let OpenMap { dir, map } = map.as_ref()?;
+        Some((self.describe)(dir, &map.find(address)?.name))
     }
 
     fn open_own(&self, path: PathBuf) -> Option<PerfMap> {

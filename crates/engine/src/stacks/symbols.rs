@@ -62,6 +62,7 @@ impl CallSymbols {
             groups: FxHashMap::default(),
             symbols: Vec::new(),
         };
+        let jit = build.texts.id("jit");
         let mut of_frame = Vec::with_capacity(kinds.len().saturating_add(1));
         for (row, &kind) in kinds.iter().enumerate() {
             let at = |column: &[u32]| column.get(row).copied().unwrap_or(NONE);
@@ -79,6 +80,9 @@ impl CallSymbols {
                     let line = (at(&paths), at(&lines));
                     if by_line && line.0 != NONE {
                         (declared.path, declared.line, declared.column) = (line.0, line.1, NONE);
+                    } else if by_line && kind == jit {
+                        // Where it was in its code is not known; at its declaration it was not.
+                        (declared.line, declared.column) = (NONE, NONE);
                     }
                     if declared.module == NONE {
                         declared.module = mapping;

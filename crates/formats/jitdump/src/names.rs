@@ -96,8 +96,9 @@ fn v8_path_start(rest: &str) -> Option<usize> {
     before_known_start.or_else(|| spaces().next_back())
 }
 
-/// `py::qualname:file`
-fn cpython(raw: &str) -> Option<ParsedName<'_>> {
+/// CPython's `py::qualname:file`, which it also writes into perf maps; `None` for another name.
+#[must_use]
+pub fn cpython(raw: &str) -> Option<ParsedName<'_>> {
     let rest = raw.strip_prefix("py::")?;
     let (function, path) = match rest.find(":<").or_else(|| rest.find(":/")).or_else(|| rest.rfind(':')) {
         Some(at) => (rest.get(..at)?, rest.get(at.saturating_add(1)..)),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from perfuse.capture.finding import Finding
 from perfuse.capture.installed import Tool, at_least
-from perfuse.capture.runtime import Preparation, Runtime, Setting, Stacks, Workspace
+from perfuse.capture.runtime import Preparation, Runtime, Setting, SourceDefinitions, Stacks, Workspace
 from perfuse.capture.versions import output_of, text_of
 
 FIRST_WITH_MAP = (3, 12)
@@ -19,6 +19,30 @@ _QUESTION = (
 )
 _DUMP = Setting("PYTHON_PERF_JIT_SUPPORT", "1", None, "CPython 3.13+ writes /tmp/jit-PID.dump")
 _MAP = Setting("PYTHONPERFSUPPORT", "1", None, "CPython 3.12+ writes /tmp/perf-PID.map")
+_LINES = """
+import json, sys, warnings
+
+def lines(source):
+    found = {}
+    # What is left out with -O may define a name again.
+    for optimize in (0, 1) if b"__debug__" in source else (0,):
+        codes = [compile(source, "<source>", "exec", dont_inherit=True, optimize=optimize)]
+        for code in codes:
+            found.setdefault(code.co_qualname, set()).add(code.co_firstlineno)
+            codes += [one for one in code.co_consts if isinstance(one, type(code))]
+    unnamed = ("<lambda>", "<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>")
+    return {name: min(at) for name, at in found.items() if len(at) == 1 and not name.endswith(unnamed)}
+
+warnings.simplefilter("ignore")
+answer = {}
+for path, source in json.load(sys.stdin).items():
+    try:
+        answer[path] = lines(source.encode("latin-1"))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        pass
+json.dump(answer, sys.stdout)
+"""
+"""Functions and their first lines: those of their code, which are those of the first decorator where there are some."""
 ADVICE = "names of Python functions need 3.12 or newer; `py-spy record` reads older ones"
 
 
@@ -84,4 +108,5 @@ RUNTIME = Runtime(
         at_least(3, 13, "-X perf_jit"),
         directories=("$PYENV_ROOT/versions/*/bin", "~/.pyenv/versions/*/bin", "~/.local/share/uv/python/*/bin"),
     ),
+    definitions=SourceDefinitions(r"py::(?P<name>.+?):(?P<path>/.+)", "CPython", _LINES),
 )
