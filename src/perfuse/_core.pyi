@@ -9,6 +9,7 @@ __all__ = [
     "CallStatistics",
     "CallTrace",
     "CallTree",
+    "Definitions",
     "HeapSnapshot",
     "Images",
     "InstrumentationMap",

@@ -37,6 +37,7 @@ class Input:
         code: Numbers of the code objects whose machine code the copy has; None for all.
         clock: Its clock, as in table `clocks`.
         pid: Its process on the recorded machine, where the file has another one.
+        definitions: Number of the lines of its functions, where they were not in it; None for none.
     """
 
     path: str
@@ -48,6 +49,7 @@ class Input:
     code: list[int] | None
     clock: Clock
     pid: int | None
+    definitions: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,9 @@ def _table(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _input(row: Mapping[str, Any]) -> Input:
-    known = _known(Input, row)
+    known = _known(Input, {"definitions": None, **row})
+    if known["definitions"] is not None:
+        _number(known["definitions"])
     code = known["code"]
     known["code"] = None if code is None else [_number(one) for one in code]
     known["clock"] = Clock(**{name: row["clock"][name] for name in Clock._fields})

@@ -79,10 +79,23 @@ class SavedContents:
                 joined: Any = None if manifest.joined_rows is None else list(manifest.joined_rows)
                 inputs = zip(self.cores, manifest.inputs, strict=True)
                 with self._readable():
-                    placed = [_core.Placed(core, one.clock, one.pid) for core, one in inputs]
+                    lines = self._definitions()
+                    placed = [
+                        _core.Placed(core, one.clock, one.pid, of_input)
+                        for (core, one), of_input in zip(inputs, lines, strict=True)
+                    ]
                     facts = (joined, list(manifest.named_rows))
                     self._fusion = _core.saved_profile(self.core, placed, facts, manifest.partial)
             return self._fusion
+
+    def _definitions(self) -> "Sequence[_core.Definitions | None]":
+        """Lines of functions that recordings were given."""
+        numbers = [one.definitions for one in self.manifest.inputs]
+        if all(number is None for number in numbers):
+            return [None] * len(numbers)
+        from perfuse.archive.definitions import MEMBER, read_definitions
+
+        return read_definitions(_core.saved_member(self.core, MEMBER), numbers)
 
     def table(self, name: str) -> "ArrowStream":
         """A table as it was saved; nothing else of the file is read.

@@ -5,7 +5,6 @@ stack; a saved profile answers from that.
 """
 
 import json
-import lzma
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,16 +15,13 @@ from perfuse.analysis.instructions import decode
 from perfuse.analysis.sampled import events
 from perfuse.archive.contents import CodeChoice, NotSavedError, SourceChoice, SymbolFrames
 from perfuse.archive.source import WholeProfile
+from perfuse.archive.xz import packed, unpacked
 from perfuse.elf_machine import E_MACHINES, e_machine
 from perfuse.errors import UnreadableInput
 from perfuse.table import Columns
 
 FACTS = "resolved/code.json.xz"
 BYTES = "resolved/code.bin.xz"
-MAX_BYTES = 1 << 30
-"""Most bytes that one of these may become."""
-MAX_MEMORY = 256 << 20
-"""Most memory that unpacking may take besides."""
 
 Target = tuple[int | None, str | None, int, str | None]
 
@@ -210,7 +206,7 @@ def record(profile: WholeProfile, sampled: Sequence[int], code: CodeChoice, sour
     if not (modules or targets or facts["sources"]):
         return {}
     text = json.dumps(facts, ensure_ascii=False, separators=(",", ":")).encode()
-    return {FACTS: lzma.compress(text, preset=6), BYTES: lzma.compress(recorder.code, preset=6)}
+    return {FACTS: packed(text), BYTES: packed(recorder.code)}
 
 
 @dataclass(frozen=True)
@@ -261,8 +257,8 @@ class ResolvedCode:
         if not members:
             return
         try:
-            self._read(json.loads(_unpacked(members[FACTS])), _unpacked(members[BYTES]))
-        except (KeyError, IndexError, TypeError, ValueError, RecursionError, lzma.LZMAError) as error:
+            self._read(json.loads(unpacked(members[FACTS])), unpacked(members[BYTES]))
+        except (KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
             raise UnreadableInput(
                 f"{path}: the saved machine code cannot be read: {error}",
                 path=path,
@@ -308,11 +304,3 @@ class ResolvedCode:
         answers = self._targets.get((process_id, address), [])
         at = bisect_right(answers, at_ns, key=lambda one: one[0]) - 1
         return answers[max(at, 0)][1] if answers else None
-
-
-def _unpacked(packed: bytes) -> bytes:
-    unpacker = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=MAX_MEMORY)
-    data = unpacker.decompress(packed, MAX_BYTES)
-    if not unpacker.eof:
-        raise ValueError("it is cut, or larger than 1 GiB")
-    return data

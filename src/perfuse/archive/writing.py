@@ -12,6 +12,7 @@ from zipfile import ZIP_STORED, LargeZipFile, ZipFile, ZipInfo
 
 from perfuse import __version__, _core
 from perfuse.archive.contents import CodeChoice, LineChoice, SourceChoice
+from perfuse.archive.definitions import MEMBER, DefinitionWriter
 from perfuse.archive.manifest import MANIFEST, TABLES_VERSION, Input, Manifest
 from perfuse.archive.resolved_code import record
 from perfuse.archive.source import WholeProfile
@@ -123,10 +124,15 @@ def _save(
         joined_rows, named_rows = _core.saved_facts(profile._fusion)
         sampled = sorted({one for one in Columns(profile.tables["frames"])["code_object_id"] if one is not None})
         progress("recordings", 0.4)
+        definitions = DefinitionWriter()
         inputs = [
-            _save_input(archive, profile, number, one, sampled, code, options)
+            _save_input(archive, profile, number, one, sampled, code, options, definitions)
             for number, one in enumerate(profile.recordings)
         ]
+        defined = definitions.member()
+        if defined is not None:
+            with _member(archive, MEMBER) as out:
+                out.write(defined)
         for name, data in record(profile, sampled, code, options.sources).items():
             with _member(archive, name) as out:
                 out.write(data)
@@ -171,6 +177,7 @@ def _save_input(
     sampled: list[int],
     code: CodeChoice,
     options: Options,
+    definitions: DefinitionWriter,
 ) -> Input:
     """Saves the copy of a recording, without what is not requested."""
     kept: list[int] | None = None
@@ -183,7 +190,7 @@ def _save_input(
     with _member(archive, name) as out:
         selection = None if options.inputs else (kept is None, kept or [])
         _core.write_copy_of(recording._core, cast(IO[bytes], out), selection)
-    clock, pid = _core.placements(profile._fusion)[number]
+    clock, pid, lines = _core.placements(profile._fusion)[number]
     return Input(
         path=recording.path,
         format=recording.format,
@@ -194,6 +201,8 @@ def _save_input(
         code=kept,
         clock=Clock(*clock),
         pid=pid,
+        # What a perf map names is in the saved tables.
+        definitions=definitions.add(lines) if recording.role == "code_dump" else None,
     )
 
 

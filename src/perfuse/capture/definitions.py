@@ -1,7 +1,7 @@
 """Lines of functions that a runtime names with their files only: where the sources define them.
 
-A line is stated only where it is certain: the source is the one that ran, since it was not changed from before the program
-started until it was read, and one function of it has the name.
+A line is stated only where it is certain: the source is the one that ran, as it was not changed since the program
+started, and one function of it has the name.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ MOST_SOURCE_BYTES = 64 << 20
 MOST_SECONDS = 60
 MOST_FUNCTIONS = 150_000
 CHANGED = "changed after the program started"
+UNKNOWN = "of a process that sees other files, or of which it is not known when it started"
 
 
 @dataclass(slots=True)
@@ -72,23 +73,20 @@ def _add_lines(
 ) -> None:
     named: dict[str, set[str]] = {}
     started: dict[str, float] = {}
-    elsewhere: set[str] = set()
     for file in files:
         names = _names_in(plan.directory / file.name, file.kind, definitions)
         since = _started_at(plan, outcome, file.pid)
         for path, functions in names.items():
+            named.setdefault(path, set()).update(functions)
             if since is None:
-                elsewhere.add(path)
+                # A process in a container has its own file at a path that others have as well.
+                found.without[path] = UNKNOWN
             else:
-                named.setdefault(path, set()).update(functions)
                 started[path] = min(since, started.get(path, since))
     sources: dict[str, bytes] = {}
     num_bytes = num_functions = 0
-    for path, functions in sorted(named.items()):
-        if path in elsewhere:
-            # A process in a container has its own file at that path.
-            continue
-        num_functions += len(functions)
+    for path in sorted(named.keys() - found.without.keys()):
+        num_functions += len(named[path])
         if num_bytes > MOST_SOURCE_BYTES or num_functions > MOST_FUNCTIONS:
             found.without[path] = "too many sources"
             continue
@@ -100,13 +98,10 @@ def _add_lines(
             found.without[path] = source
     lines = _ask(interpreter, definitions.script, sources) if sources else {}
     for path in sources:
-        of_file = lines.get(path)
-        if of_file is None:
+        if path in lines:
+            found.lines[path] = {name: lines[path][name] for name in sorted(named[path] & lines[path].keys())}
+        else:
             found.without[path] = "cannot be compiled"
-            continue
-        own = {name: of_file[name] for name in sorted(named[path]) if name in of_file}
-        if own:
-            found.lines[path] = own
 
 
 def _names_in(path: Path, kind: str, definitions: SourceDefinitions) -> dict[str, set[str]]:
@@ -135,7 +130,7 @@ def _texts(path: Path, kind: str, definitions: SourceDefinitions) -> Iterable[st
 
 
 def _started_at(plan: Plan, outcome: Outcome, pid: int) -> float | None:
-    """When a process started to read its sources; None where they are not files of this file system, or it is not known."""
+    """When a process started to read its sources; None where that is not known, or it sees another file system."""
     seen = outcome.watcher.processes.get(pid)
     if seen is not None and seen.in_container:
         return None
@@ -176,7 +171,7 @@ def _unchanged_since(path: str, started_at: float) -> bytes | str:
 
 
 def _ask(interpreter: str, script: str, sources: Mapping[str, bytes]) -> dict[str, dict[str, int]]:
-    """The functions of sources and their lines, by a script that the interpreter runs; files that it cannot read are left out."""
+    """The lines of the functions of sources, as the script prints them; a source that it cannot read is left out."""
     question = json.dumps({path: source.decode("latin-1") for path, source in sources.items()})
     try:
         done = subprocess.run(

@@ -324,7 +324,8 @@ def _write_note(
         "files": [asdict(file) for file in collector.files],
         "processes": [asdict(process) for process in processes],
         "findings": [asdict(finding) for finding in plan.findings],
-        **asdict(defined),
+        "lines": defined.lines,
+        "without_lines": defined.without,
     }
     text = json.dumps(document, indent=2, ensure_ascii=True) + "\n"
     (plan.directory / NAME).write_text(text, encoding="ascii")

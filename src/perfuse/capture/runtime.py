@@ -86,8 +86,8 @@ class SourceDefinitions:
     Attributes:
         names: A pattern of names in dumps and maps, with groups `name` and `path`.
         producer: Producer of the dumps.
-        script: A program for the runtime's interpreter. Its standard input is JSON, sources by path, with a character for
-            each byte; its output is JSON, lines by name by path, of the names that one function of the source has.
+        script: A program for the runtime's interpreter. Its standard input is JSON: sources by path, with a character
+            for each byte. Its output is JSON: lines by path and name, of names that one function of the source has.
     """
 
     names: str

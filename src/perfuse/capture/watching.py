@@ -28,8 +28,8 @@ class WatchedProcess:
         pid: Its id.
         own_pid: Its id in its own pid namespace.
         uid: Its user.
-        started_at: When the first process of its program started that it was forked from, in seconds since 1970; its own start
-            where there is none. None where that was not seen.
+        started_at: When it started, or the first process of the same program that it was forked from, in seconds since
+            1970; None where that was not seen.
         directory: Its current directory, when it was last seen.
         in_container: Whether it sees another file system.
         dumps: Open dumps of a process in a container, by their path there.

@@ -1,7 +1,7 @@
 """`record.json`: what `perfuse record` notes of a run beside its files.
 
 perf stores neither the program's command line where it is attached to a process, nor which process wrote a collected
-dump: two containers may both have written `jit-1.dump`. CPython names functions without lines, which sources had at the time.
+dump: two containers may both have written `jit-1.dump`. CPython names functions without lines: the sources have them.
 """
 
 from __future__ import annotations
