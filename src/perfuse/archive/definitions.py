@@ -8,6 +8,8 @@ from perfuse import _core
 from perfuse.archive.xz import packed, unpacked
 
 MEMBER = "resolved/definitions.json.xz"
+MAX_BYTES = 256 << 20
+"""Most bytes that it may become."""
 
 
 class DefinitionWriter:
@@ -40,7 +42,7 @@ def read_definitions(member: bytes, numbers: Sequence[int | None]) -> list[_core
         OverflowError: It contains a line that cannot be.
     """
     try:
-        found: Any = json.loads(unpacked(member))
+        found: Any = json.loads(unpacked(member, MAX_BYTES))
     except RecursionError as error:
         raise ValueError("the definitions of functions are nested too deeply") from error
     if not isinstance(found, list):

@@ -22,6 +22,8 @@ from perfuse.table import Columns
 
 FACTS = "resolved/code.json.xz"
 BYTES = "resolved/code.bin.xz"
+MAX_BYTES = 1 << 30
+"""Most bytes that one of these may become."""
 
 Target = tuple[int | None, str | None, int, str | None]
 
@@ -257,7 +259,8 @@ class ResolvedCode:
         if not members:
             return
         try:
-            self._read(json.loads(unpacked(members[FACTS])), unpacked(members[BYTES]))
+            facts, code = (unpacked(members[name], MAX_BYTES) for name in (FACTS, BYTES))
+            self._read(json.loads(facts), code)
         except (KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
             raise UnreadableInput(
                 f"{path}: the saved machine code cannot be read: {error}",

@@ -2,10 +2,8 @@
 
 import lzma
 
-MAX_BYTES = 1 << 30
-"""Most bytes that one of these may become."""
 MAX_MEMORY = 256 << 20
-"""Most memory that unpacking may take besides."""
+"""Most memory that unpacking may take besides the content."""
 
 
 def packed(data: bytes) -> bytes:
@@ -13,17 +11,17 @@ def packed(data: bytes) -> bytes:
     return lzma.compress(data, preset=6)
 
 
-def unpacked(data: bytes) -> bytes:
+def unpacked(data: bytes, most_bytes: int) -> bytes:
     """The content of a member.
 
     Raises:
-        ValueError: It is cut or damaged, or too large.
+        ValueError: It is cut or damaged, or larger than allowed.
     """
     unpacker = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=MAX_MEMORY)
     try:
-        content = unpacker.decompress(data, MAX_BYTES)
+        content = unpacker.decompress(data, most_bytes)
     except lzma.LZMAError as error:
         raise ValueError(str(error)) from error
     if not unpacker.eof:
-        raise ValueError("it is cut, or larger than 1 GiB")
+        raise ValueError(f"it is cut, or larger than {most_bytes >> 20} MiB")
     return content
