@@ -110,6 +110,11 @@ class Weights:
         """Number of functions, addresses without a name grouped by module and reason."""
         return self._tree.num_functions()
 
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Kinds of code on the stacks."""
+        return frozenset(Columns(self._tree.symbols())["kind"])
+
     def groups(self, by: Dimension) -> list[GroupWeight]:
         """Weight by module, tier, thread (`name tid`) or process (`name pid`), the heaviest first."""
         if by in {"module", "tier"}:

@@ -49,6 +49,7 @@ class ProfileReport:
     tiers: list[GroupWeight]
     unnamed: list[UnnamedFrames]
     diagnostics: list[DiagnosticCount]
+    top_jit_only: list[FunctionWeight] | None = None
     machine: MachineReport | None = None
     group: EventGroup | None = None
     limit: int = 0
@@ -66,10 +67,12 @@ class ProfileReport:
             {"name": one.name, "samples": one.num_samples, "weight": one.weight, "unit": one.unit}
             for one in self.events
         ]
-        own = {name: value for name, value in _as_plain(self).items() if name not in ("machine", "group", "limit")}
+        left_out = ("top_jit_only", "machine", "group", "limit")
+        own = {name: value for name, value in _as_plain(self).items() if name not in left_out}
+        jit_only = {"top_jit_only": list(map(_function_json, self.top_jit_only))} if self.top_jit_only else {}
         machine = self.machine.as_json(self.limit) if self.machine else {}
         group = {"group": _group_of_events_json(self.group, self.limit)} if self.group else {}
-        return {"kind": "samples", **own, "events": events, **functions, **groups, **machine, **group}
+        return {"kind": "samples", **own, "events": events, **functions, **jit_only, **groups, **machine, **group}
 
 
 def build(profile: Profile, options: Options) -> Report:
@@ -139,10 +142,28 @@ def profile_report(
         tiers=weights.groups("tier"),
         unnamed=weights.unnamed(),
         diagnostics=diagnostic_counts(profile),
+        top_jit_only=_top_jit_only(profile, weights, limit),
         machine=machine_report(profile),
         group=event_group(profile, weights.event.name) if group else None,
         limit=limit,
     )
+
+
+def _top_jit_only(profile: Profile, weights: Weights, limit: int) -> list[FunctionWeight] | None:
+    """Functions of JIT code with the native code that they call, where only that was sampled; None elsewhere.
+
+    CPython's code for perf is such: it calls the interpreter, which has all of the time.
+    """
+    own = sum(one.self_weight for one in weights.groups("tier") if one.kind == "jit")
+    if own > MOST_OF_TRAMPOLINES * weights.event.weight or "jit" not in weights.kinds:
+        return None
+    try:
+        found = Weights(profile.jit_only(), SampleFilter(event=weights.event.name))
+    except UsageError:
+        return None
+    if found.event.weight < LEAST_OF_CALLERS * weights.event.weight:
+        return None
+    return [one for one in found.functions(limit or None) if one.self_weight]
 
 
 def _as_plain(report: ProfileReport) -> dict[str, Any]:
@@ -165,6 +186,10 @@ def _group_of_events_json(group: EventGroup, limit: int) -> dict[str, Any]:
     return {"ratios": defined, "total": row(group.total), "functions": functions}
 
 
+MOST_OF_TRAMPOLINES = 0.01
+"""Most of the samples that are in the code of functions which are trampolines to others."""
+LEAST_OF_CALLERS = 0.1
+"""Least of the samples that such functions are on the stack of, where they are listed."""
 BAR_COLUMNS = 12
 NARROW_BAR_COLUMNS = 6
 SHARES_SHOWN = 8
@@ -238,6 +263,9 @@ def sample_lines(report: ProfileReport, style: Style, *, brief: bool = False) ->
     for order, functions in (("self", report.top_self), ("total", report.top_total)):
         yield from section(f"Top functions by {order}", style)
         yield from _function_table(functions, whole, order, style)
+    if report.top_jit_only:
+        yield from section("Top functions of JIT code", style, "self with the native code that they call (--jit-only)")
+        yield from _function_table(report.top_jit_only, whole, "self", style)
     groups = (("By process", report.processes), ("By thread", report.threads), ("By module", report.modules))
     for title, shares in (*groups, *([] if brief else [("By tier", report.tiers)])):
         # The header already states a single process or thread.
