@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -77,3 +78,24 @@ def names_in(directory: Path) -> set[str]:
     """The names in a directory, and those of recordings in /tmp."""
     own = {path.name for path in directory.iterdir()}
     return own | {path.name for pattern in ("perf*.map", "jit-*") for path in Path("/tmp").glob(pattern)}
+
+
+def pythons() -> dict[tuple[int, int], str]:
+    """CPythons of PATH and of pyenv, by version.
+
+    Debian has one that is too old for names, and package indexes have none: the tests that need another one are of
+    machines that have it. `test_plan.py` covers the others.
+    """
+    found: dict[tuple[int, int], str] = {}
+    folders = [*Path("~/.pyenv/versions").expanduser().glob("*/bin"), *map(Path, os.environ["PATH"].split(os.pathsep))]
+    for folder in reversed(folders):
+        for path in folder.glob("python3.[0-9]*"):
+            number = re.fullmatch(r"python3\.(\d+)", path.name)
+            if number is None or (3, int(number[1])) in found:
+                continue
+            if subprocess.run([path, "-c", ""], capture_output=True, check=False).returncode == 0:
+                found[3, int(number[1])] = str(path)
+    return found
+
+
+PYTHONS = pythons()

@@ -17,7 +17,7 @@ from perfuse import sframe
 from truth.producers import PROGRAMS as TRUTH_PROGRAMS
 from truth.producers import give_up, need
 
-from .recorded import HOT, PROGRAMS, WARM, Run, names_in, record
+from .recorded import HOT, PROGRAMS, PYTHONS, WARM, Run, names_in, record
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 OF_A_PROCESS = re.compile(r"(?:jit|perf|perfinfo)-\d")
@@ -90,25 +90,6 @@ def test_deno(tmp_path: Path) -> None:
     assert_line(run, "hot.js", f"function {HOT}")
 
 
-def pythons() -> dict[tuple[int, int], str]:
-    """CPythons of PATH and of pyenv, by version.
-
-    Debian has one that is too old for names, and package indexes have none: the tests that need another one are of
-    machines that have it. `test_plan.py` covers the others.
-    """
-    found: dict[tuple[int, int], str] = {}
-    folders = [*Path("~/.pyenv/versions").expanduser().glob("*/bin"), *map(Path, os.environ["PATH"].split(os.pathsep))]
-    for folder in reversed(folders):
-        for path in folder.glob("python3.[0-9]*"):
-            number = re.fullmatch(r"python3\.(\d+)", path.name)
-            if number is None or (3, int(number[1])) in found:
-                continue
-            if subprocess.run([path, "-c", ""], capture_output=True, check=False).returncode == 0:
-                found[3, int(number[1])] = str(path)
-    return found
-
-
-PYTHONS = pythons()
 WITH_DUMP = [path for version, path in sorted(PYTHONS.items()) if version >= (3, 13)]
 WITH_MAP = [path for version, path in PYTHONS.items() if version == (3, 12)]
 WITHOUT = [path for version, path in PYTHONS.items() if (3, 8) <= version < (3, 12)][:1]
@@ -123,6 +104,7 @@ if WITH_DUMP:
         run = record([python, *options, PROGRAMS / "hot.py"], tmp_path)
         assert_hot(run)
         assert_clean(before, tmp_path)
+        assert_line(run, "hot.py", f"def {HOT}")
         assert [file["kind"] for file in run.note["files"]] == ["dump"]
 
 
@@ -135,6 +117,7 @@ if WITH_MAP:
         run = record([python, PROGRAMS / "hot.py"], tmp_path)
         assert_hot(run)
         assert_clean(before, tmp_path)
+        assert_line(run, "hot.py", f"def {HOT}")
         assert [file["kind"] for file in run.note["files"]] == ["map"]
 
 

@@ -300,11 +300,13 @@ def describe(
     for process in processes:
         runtime = runtime_that_maps(process.mapped)
         collector.collect(process, runtime)
-        files = [file.name for file in collector.files if file.pid == process.pid]
+        own = [file for file in collector.files if file.pid == process.pid]
+        files = [file.name for file in own]
+        has_dump = any(file.kind == "dump" for file in own)
         advice = collector.lost.get(process.pid)
         if advice is None and runtime is not None and not files and runtime.advice:
             advice = f"{runtime.title} wrote no names: {runtime.advice}"
-        if advice is None and runtime is not None and runtime.while_running and files and not collector.may_remove:
+        if advice is None and runtime is not None and runtime.while_running and has_dump and not collector.may_remove:
             advice = runtime.while_running
         watched = seen.get(process.pid)
         yield RecordedProcess(

@@ -99,6 +99,7 @@ RUNTIME = Runtime(
     is_quiet=True,
     writes="dump",
     advice=ADVICE,
+    while_running="CPython keeps up to 4 KiB of its dump in memory: copy it again when the process has ended",
     tool=Tool(
         "python",
         ("python3.15", "python3.14", "python3.13", "python3"),
