@@ -69,6 +69,13 @@ def test_a_process_that_was_not_recorded_is_not_used(directory: Path) -> None:
         "[" * 100_000,
         "\udcff",
         '{"version": 1e400}',
+        '{"version": 1, "title": "x", "lines": 3}',
+        '{"version": 1, "title": "x", "lines": [["/a.py", "f", 1]]}',
+        '{"version": 1, "title": "x", "lines": {"/a.py": 7}}',
+        '{"version": 1, "title": "x", "lines": {"/a.py": {"f": -1}}}',
+        '{"version": 1, "title": "x", "lines": {"/a.py": {"f": 4294967296}}}',
+        '{"version": 1, "title": "x", "lines": {"/a.py": {"f": 1.5}}}',
+        '{"version": 1, "title": "x", "lines": {"/a.py": {"f": "1"}}}',
     ],
 )
 def test_damaged_notes_are_as_none(directory: Path, text: str) -> None:

@@ -29,7 +29,12 @@ pub(crate) fn opened(bytes: &[u8]) {
         let Ok(source) = Source::from_bytes(&member.name, packed.to_vec()) else { continue };
         let Ok(recording) = registry::open(Arc::new(source)) else { continue };
         if !recording.as_any().is::<SavedProfile>() {
-            inputs.push(ProfileInput { clock: recording.clock(Rate::Auto), recording, pid: None, definitions: None });
+            inputs.push(ProfileInput {
+                clock: recording.clock(Rate::Auto),
+                recording,
+                pid: None,
+                definitions: None,
+            });
         }
     }
     let mut joined = JoinedRows::default();

@@ -35,9 +35,9 @@ impl Definitions {
 
     /// The files, each with its names and lines.
     pub fn files(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = (&str, u32)>)> {
-        self.by_file.iter().map(|(file, lines)| {
-            (file.as_str(), lines.iter().map(|(name, &line)| (name.as_str(), line)))
-        })
+        self.by_file
+            .iter()
+            .map(|(file, lines)| (file.as_str(), lines.iter().map(|(name, &line)| (name.as_str(), line))))
     }
 
     /// A batch of table `functions` with lines where it has a file and no line.

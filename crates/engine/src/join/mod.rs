@@ -17,6 +17,6 @@ pub use emit::{JoinedTables, NO_FRAME, emit};
 pub use lines::{CodeLines, SourcePosition};
 pub use locate::{AddressColumn, LocatedSamples, Location, NONE, locate};
 pub use resolve::{
-    CodeFunctions, DEFERRED, DescribeName, FrameFunction, MapFunction, NO_MODULE, NativeNames, PerfMapDirs, PerfMaps, Resolution,
-    ResolvedFrame, resolve,
+    CodeFunctions, DEFERRED, DescribeName, FrameFunction, MapFunction, NO_MODULE, NativeNames, PerfMapDirs,
+    PerfMaps, Resolution, ResolvedFrame, resolve,
 };

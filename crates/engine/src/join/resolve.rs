@@ -243,14 +243,9 @@ fn unmapped_frame(location: &Location, perf_maps: &PerfMaps) -> ResolvedFrame {
         _ => perf_maps.find(location.process_id, call_address(location)),
     };
     let function = match (name, location.region) {
-        (Some(MapFunction { linkage_name, name, path, line }), _) => FrameFunction::Native {
-            module: NO_MODULE,
-            linkage_name,
-            name,
-            symbol_address: None,
-            path,
-            line,
-        },
+        (Some(MapFunction { linkage_name, name, path, line }), _) => {
+            FrameFunction::Native { module: NO_MODULE, linkage_name, name, symbol_address: None, path, line }
+        }
         (None, Region::Kernel) => FrameFunction::Unnamed("no kernel mapping was recorded here".to_owned()),
         (None, Region::Anonymous { code_at_other_times: true, .. }) => {
             FrameFunction::Unnamed("a dump has code at this address, but not at that time".to_owned())
