@@ -90,6 +90,13 @@ def test_what_is_not_a_regular_file_is_not_read(directory: Path) -> None:
     assert note_beside(str(directory / DUMP)) is None
 
 
+def test_a_link_is_not_followed(directory: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    write(elsewhere, title="another")
+    (directory / NAME).symlink_to(elsewhere / NAME)
+    assert note_beside(str(directory / DUMP)) is None
+
+
 def test_a_large_file_is_not_read(directory: Path) -> None:
     with (directory / NAME).open("wb") as file:
         file.truncate(1 << 40)

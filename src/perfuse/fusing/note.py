@@ -41,7 +41,7 @@ def note_beside(path: str) -> Note | None:
     """The note in a recording's directory; None where there is none, or it is not readable."""
     note = Path(path).parent / NAME
     try:
-        status = note.stat()
+        status = note.lstat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
             return None
         return _read(str(note), status.st_mtime_ns)
