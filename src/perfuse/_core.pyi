@@ -9,7 +9,7 @@ __all__ = [
     "CallStatistics",
     "CallTrace",
     "CallTree",
-    "Definitions",
+    "DefinedLines",
     "HeapSnapshot",
     "Images",
     "InstrumentationMap",
@@ -355,11 +355,11 @@ class RecordIterator:
 @final
 class Placed:
     def __new__(
-        cls, recording: Recording, clock: _ClockRow, pid: int | None, definitions: Definitions | None = None
+        cls, recording: Recording, clock: _ClockRow, pid: int | None, definitions: DefinedLines | None = None
     ) -> Self: ...
 
 @final
-class Definitions:
+class DefinedLines:
     def __new__(cls, lines: Mapping[str, Mapping[str, int]]) -> Self: ...
     def lines(self) -> dict[str, dict[str, int]]: ...
 
@@ -400,7 +400,7 @@ def saved_profile(
     saved: Recording, placed: Sequence[Placed], facts: _SavedFacts, partial: Sequence[str]
 ) -> Profile: ...
 def saved_facts(profile: Profile) -> _SavedFacts: ...
-def placements(profile: Profile) -> list[tuple[_ClockRow, int | None, Definitions | None]]: ...
+def placements(profile: Profile) -> list[tuple[_ClockRow, int | None, DefinedLines | None]]: ...
 def write_table(out: int | IO[bytes], table: str, stream: Any) -> int: ...
 def write_copy_of(
     recording: Recording, out: int | IO[bytes], code: tuple[bool, Sequence[int]] | None = None

@@ -1,6 +1,6 @@
 //! Lines of functions that recordings name with their files only.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::builder::UInt32Builder;
@@ -11,15 +11,13 @@ use perfuse_formats::jitdump::names::{self, ParsedName};
 use perfuse_tables::access::{nullable, numbers, text};
 use rustc_hash::FxHashMap;
 
-use crate::profile::Profile;
-
 /// Lines at which functions are defined, by file and name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Definitions {
+pub struct DefinedLines {
     by_file: FxHashMap<String, FxHashMap<String, u32>>,
 }
 
-impl Definitions {
+impl DefinedLines {
     /// Of `(name, line)` by file; lines count from 1.
     #[must_use]
     pub fn new(files: impl IntoIterator<Item = (String, Vec<(String, u32)>)>) -> Self {
@@ -61,20 +59,13 @@ impl Definitions {
     }
 }
 
-impl Profile {
-    /// What names of functions in perf maps state. Those of CPython are taken apart as in its dumps; in those of other runtimes
-    /// stays what no column has, such as a tier. Lines are those of recordings in the directory of the map.
-    pub(crate) fn describe_map_names(&self) -> Box<DescribeName> {
-        let with_definitions = self.placed.iter().filter_map(|placed| {
-            let directory = Path::new(&placed.recording.source().path).parent()?;
-            Some((directory.to_path_buf(), Arc::clone(placed.definitions.as_ref()?)))
-        });
-        let by_directory: FxHashMap<PathBuf, Arc<Definitions>> = with_definitions.collect();
-        Box::new(move |directory, raw| describe(raw, by_directory.get(directory).map(|found| &**found)))
-    }
+/// What names of functions in perf maps state. Those of CPython are taken apart as in its dumps; in those of other runtimes
+/// stays what no column has, such as a tier. Lines are those of recordings in the directory of the map.
+pub(crate) fn describe_map_names(by_directory: FxHashMap<PathBuf, Arc<DefinedLines>>) -> Box<DescribeName> {
+    Box::new(move |directory, raw| describe(raw, by_directory.get(directory).map(|found| &**found)))
 }
 
-fn describe(raw: &str, definitions: Option<&Definitions>) -> MapFunction {
+fn describe(raw: &str, definitions: Option<&DefinedLines>) -> MapFunction {
     let linkage_name = raw.to_owned();
     let Some(ParsedName { function, path, .. }) = names::cpython(raw) else {
         return MapFunction { name: linkage_name.clone(), linkage_name, path: None, line: None };
@@ -89,12 +80,12 @@ mod tests {
     use perfuse_tables::access::{nullable, numbers};
     use perfuse_tables::functions;
 
-    use super::{Definitions, describe};
+    use super::{DefinedLines, describe};
 
     #[test]
     fn only_functions_of_a_file_without_a_line_get_one() {
         let lines = [("f", 7), ("g", 8), ("nothing", 0)].map(|(name, line)| (name.to_owned(), line));
-        let definitions = Definitions::new([("/a.py".to_owned(), lines.to_vec())]);
+        let definitions = DefinedLines::new([("/a.py".to_owned(), lines.to_vec())]);
         let mut table = functions::Builder::new();
         for (id, name, path, line) in [
             (0, "f", Some("/a.py"), None),
@@ -115,7 +106,7 @@ mod tests {
 
     #[test]
     fn names_of_cpython_in_maps_are_taken_apart_and_others_stay() {
-        let definitions = Definitions::new([("/a.py".to_owned(), vec![("C.f".to_owned(), 7)])]);
+        let definitions = DefinedLines::new([("/a.py".to_owned(), vec![("C.f".to_owned(), 7)])]);
         let parts = |raw: &str, definitions| {
             let found = describe(raw, definitions);
             assert_eq!(found.linkage_name, raw);

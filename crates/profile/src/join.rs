@@ -20,6 +20,7 @@ use perfuse_tables::access::ColumnError;
 use perfuse_tables::{CodeUnwinding, FrameRecovery, UserStack};
 
 use crate::address_columns::{POINTS, frame_columns, with_column};
+use crate::definitions::describe_map_names;
 use crate::naming_finding::NamingFinding;
 use crate::prefetch::Prefetch;
 use crate::profile::Profile;
@@ -123,7 +124,10 @@ impl Profile {
             dirs.shared = beside.chain([PathBuf::from("/tmp")]).collect();
             dirs.shared.dedup();
         }
-        PerfMaps::new(dirs, self.pids(), self.describe_map_names())
+        let with_definitions = self.placed.iter().filter_map(|placed| {
+            Some((parent(&placed.recording)?, Arc::clone(placed.definitions.as_ref()?)))
+        });
+        PerfMaps::new(dirs, self.pids(), describe_map_names(with_definitions.collect()))
     }
 }
 

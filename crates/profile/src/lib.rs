@@ -45,7 +45,7 @@ mod trace;
 pub use allocations::{AllocationGrouping, AllocationQuery};
 pub use cached_batches::CachedBatches;
 pub use calls::CallCosts;
-pub use definitions::Definitions;
+pub use definitions::DefinedLines;
 pub use diagnostics::{DiagnosticRow, diagnostics_batch};
 pub use heap::{HeapSnapshot, SnapshotSums};
 pub use inputs::{Inputs, Unreadable, take_unreadable};

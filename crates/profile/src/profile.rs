@@ -17,7 +17,7 @@ use perfuse_tables::{Identities, Offsets, clocks, sources};
 use perfuse_workers::in_background;
 
 use crate::address_columns::has_points;
-use crate::definitions::Definitions;
+use crate::definitions::DefinedLines;
 use crate::naming_finding::NamingFinding;
 use crate::recordings::{PlacedRecording, ProfileInput, RecordingSet, place, table_request};
 use crate::saved_tables::SavedTables;
@@ -197,7 +197,7 @@ impl Profile {
     }
 
     /// Lines of functions that each recording was given.
-    pub fn definitions(&self) -> impl Iterator<Item = Option<&Arc<Definitions>>> {
+    pub fn definitions(&self) -> impl Iterator<Item = Option<&Arc<DefinedLines>>> {
         self.placed.iter().map(|placed| placed.definitions.as_ref())
     }
 

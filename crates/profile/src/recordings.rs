@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use perfuse_formats::{Clock, Placement, Recording, TableRequest, table_of};
 use perfuse_tables::{Identities, Offsets, SnapshotSum};
 
-use crate::definitions::Definitions;
+use crate::definitions::DefinedLines;
 
 /// A recording to be added to a profile.
 #[derive(Clone)]
@@ -18,7 +18,7 @@ pub struct ProfileInput {
     /// Process id on the recorded machine, where the file contains another one (pid namespaces).
     pub pid: Option<i32>,
     /// Lines of its functions, where it was recorded with some.
-    pub definitions: Option<Arc<Definitions>>,
+    pub definitions: Option<Arc<DefinedLines>>,
 }
 
 /// A recording of a profile.
@@ -27,7 +27,7 @@ pub(crate) struct PlacedRecording {
     pub(crate) clock: Clock,
     pub(crate) placement: Placement,
     /// Lines of its functions, and of those of perf maps beside it.
-    pub(crate) definitions: Option<Arc<Definitions>>,
+    pub(crate) definitions: Option<Arc<DefinedLines>>,
 }
 
 impl PlacedRecording {

@@ -91,7 +91,7 @@ mod _core {
     #[pymodule_export]
     use super::permutation::largest_statistics;
     #[pymodule_export]
-    use super::profile::{PyDefinitions, PyPlaced, PyProfile};
+    use super::profile::{PyDefinedLines, PyPlaced, PyProfile};
     #[pymodule_export]
     use super::profile_output::{write_perfetto_stacks, write_pprof};
     #[pymodule_export]

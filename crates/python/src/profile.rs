@@ -9,7 +9,7 @@ use perfuse_binaries::symbolize::Follow;
 use perfuse_binaries::xray_map::{Error, MapFile, ObjectMaps};
 use perfuse_engine::unwind::{FrameOrigin, Stop, UnwindTotals};
 use perfuse_formats::UnpackLimit;
-use perfuse_profile::{Definitions, NamingFinding, ProfileInput, ProfileOptions};
+use perfuse_profile::{DefinedLines, NamingFinding, ProfileInput, ProfileOptions};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -22,15 +22,15 @@ use crate::inputs::{Inputs, ReadInputs};
 use crate::recording::PyRecording;
 
 /// Lines at which functions are defined, by file and name.
-#[pyclass(frozen, name = "Definitions", module = "perfuse._core")]
-pub struct PyDefinitions(pub Arc<Definitions>);
+#[pyclass(frozen, name = "DefinedLines", module = "perfuse._core")]
+pub struct PyDefinedLines(pub Arc<DefinedLines>);
 
 #[pymethods]
-impl PyDefinitions {
+impl PyDefinedLines {
     #[new]
     fn new(lines: HashMap<String, HashMap<String, u32>>) -> Self {
         let files = lines.into_iter().map(|(file, of_file)| (file, of_file.into_iter().collect()));
-        Self(Arc::new(Definitions::new(files)))
+        Self(Arc::new(DefinedLines::new(files)))
     }
 
     /// The lines, by file and name.
@@ -51,7 +51,7 @@ impl PyPlaced {
         recording: &PyRecording,
         clock: ClockRow,
         pid: Option<i32>,
-        definitions: Option<&PyDefinitions>,
+        definitions: Option<&PyDefinedLines>,
     ) -> PyResult<Self> {
         let definitions = definitions.map(|definitions| Arc::clone(&definitions.0));
         let recording = Arc::clone(&recording.inner);

@@ -18,7 +18,7 @@ use crate::clock::{ClockRow, clock_row};
 use crate::errors::{io_error, lacking, table_error};
 use crate::inputs::{Inputs, ReadInputs};
 use crate::output::Target;
-use crate::profile::{PyDefinitions, PyPlaced, PyProfile};
+use crate::profile::{PyDefinedLines, PyPlaced, PyProfile};
 use crate::recording::PyRecording;
 
 const AGAIN: &str = "copy the file again, or make it again with `perfuse pack`";
@@ -139,11 +139,11 @@ pub fn saved_facts(py: Python<'_>, profile: &PyProfile) -> PyResult<FactsRow> {
 
 /// Clock and process of each recording of a profile, and lines of its functions.
 #[pyfunction]
-pub fn placements(profile: &PyProfile) -> Vec<(ClockRow, Option<i32>, Option<PyDefinitions>)> {
+pub fn placements(profile: &PyProfile) -> Vec<(ClockRow, Option<i32>, Option<PyDefinedLines>)> {
     let placed = profile.inner.placements().zip(profile.inner.definitions());
     placed
         .map(|((clock, pid), definitions)| {
-            (clock_row(*clock), pid, definitions.map(|lines| PyDefinitions(Arc::clone(lines))))
+            (clock_row(*clock), pid, definitions.map(|lines| PyDefinedLines(Arc::clone(lines))))
         })
         .collect()
 }

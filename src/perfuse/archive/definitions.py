@@ -18,7 +18,7 @@ class DefinitionWriter:
     def __init__(self) -> None:
         self._found: list[dict[str, dict[str, int]]] = []
 
-    def add(self, definitions: _core.Definitions | None) -> int | None:
+    def add(self, definitions: _core.DefinedLines | None) -> int | None:
         """The number of the lines of a dump; None where it has none."""
         if definitions is None:
             return None
@@ -33,7 +33,7 @@ class DefinitionWriter:
         return packed(text.encode("ascii")) if self._found else None
 
 
-def read_definitions(member: bytes, numbers: Sequence[int | None]) -> list[_core.Definitions | None]:
+def read_definitions(member: bytes, numbers: Sequence[int | None]) -> list[_core.DefinedLines | None]:
     """The lines of each recording, by their numbers in the member.
 
     Raises:
@@ -49,5 +49,5 @@ def read_definitions(member: bytes, numbers: Sequence[int | None]) -> list[_core
         raise TypeError("the definitions of functions are not a list")
     if any(number is not None and number >= len(found) for number in numbers):
         raise ValueError("the definitions of a recording are missing")
-    read = [_core.Definitions(lines) for lines in found]
+    read = [_core.DefinedLines(lines) for lines in found]
     return [None if number is None else read[number] for number in numbers]

@@ -88,7 +88,7 @@ class SavedContents:
                     self._fusion = _core.saved_profile(self.core, placed, facts, manifest.partial)
             return self._fusion
 
-    def _definitions(self) -> "Sequence[_core.Definitions | None]":
+    def _definitions(self) -> "Sequence[_core.DefinedLines | None]":
         """Lines of functions that recordings were given."""
         numbers = [one.definitions for one in self.manifest.inputs]
         if all(number is None for number in numbers):

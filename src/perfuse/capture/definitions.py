@@ -35,7 +35,7 @@ UNKNOWN = "of a process that sees other files, or of which it is not known when 
 
 
 @dataclass(slots=True)
-class DefinedLines:
+class NotedLines:
     """Where functions are defined.
 
     Attributes:
@@ -52,9 +52,9 @@ class DefinedLines:
         return tuple(path for path, reason in self.without.items() if reason == CHANGED)
 
 
-def defined_lines(plan: Plan, outcome: Outcome, files: Sequence[CollectedFile]) -> DefinedLines:
+def defined_lines(plan: Plan, outcome: Outcome, files: Sequence[CollectedFile]) -> NotedLines:
     """Lines of the functions that the collected files of a run name."""
-    found = DefinedLines()
+    found = NotedLines()
     for runtime in RUNTIMES:
         if runtime.definitions is not None:
             executables = [executable for one, executable in plan.runtimes if one is runtime and executable is not None]
@@ -64,7 +64,7 @@ def defined_lines(plan: Plan, outcome: Outcome, files: Sequence[CollectedFile]) 
 
 
 def _add_lines(
-    found: DefinedLines,
+    found: NotedLines,
     definitions: SourceDefinitions,
     interpreter: str,
     plan: Plan,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perfuse.capture.collecting import Before, Collector, RecordedProcess, describe, sampled_processes
-from perfuse.capture.definitions import DefinedLines, defined_lines
+from perfuse.capture.definitions import NotedLines, defined_lines
 from perfuse.capture.finding import Finding
 from perfuse.capture.mono_log import LOG
 from perfuse.capture.plan import Plan, make_plan
@@ -223,7 +223,7 @@ def _collected(plan: Plan, outcome: Outcome, before: Before) -> RecordedRun:
     """Brings the files together, and notes what they are."""
     directory = plan.directory
     processes: list[RecordedProcess] = []
-    defined = DefinedLines()
+    defined = NotedLines()
     error = outcome.error
     seen = outcome.watcher.processes
     collector = Collector(
@@ -299,7 +299,7 @@ def _write_note(
     outcome: Outcome,
     collector: Collector,
     processes: Sequence[RecordedProcess],
-    defined: DefinedLines,
+    defined: NotedLines,
     error: str | None,
 ) -> None:
     changed = {setting.name for setting in plan.settings}

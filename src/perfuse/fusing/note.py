@@ -34,7 +34,7 @@ class Note:
     command: tuple[str, ...]
     title: str | None
     pids: Mapping[str, int]
-    definitions: _core.Definitions | None
+    definitions: _core.DefinedLines | None
 
 
 def note_beside(path: str) -> Note | None:
@@ -70,7 +70,7 @@ def _read(path: str, _mtime_ns: int) -> Note | None:
     )
 
 
-def read_definitions(lines: Any) -> _core.Definitions | None:
+def read_definitions(lines: Any) -> _core.DefinedLines | None:
     """Lines of functions by file and name; None where there are none.
 
     Raises:
@@ -79,6 +79,6 @@ def read_definitions(lines: Any) -> _core.Definitions | None:
     if not lines:
         return None
     try:
-        return _core.Definitions(lines)
+        return _core.DefinedLines(lines)
     except (TypeError, OverflowError) as error:
         raise ValueError("not lines of functions") from error
