@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import perfuse
+from perfuse.capture.definitions import _unchanged_since
 
 from .recorded import PROGRAMS, PYTHONS, Run, record
 
@@ -192,6 +193,27 @@ if RECENT:
             rows = dict(profile.sql(sql, {"path": str(path)}).fetchall())
         assert (rows["inner_hot"], rows["outer_warm"]) == (9, 16)
         assert rows.get("idle", 1) == 1
+
+
+@pytest.mark.parametrize("name", ["directory", "fifo", "absent", "nul\0", "directory/\udcff"])
+def test_names_of_what_is_not_a_file(tmp_path: Path, name: str) -> None:
+    """A process names any path in its dump or map."""
+    (tmp_path / "directory").mkdir()
+    os.mkfifo(tmp_path / "fifo")
+    assert isinstance(_unchanged_since(f"{tmp_path}/{name}", time.time()), str)
+
+
+def test_times_that_are_set_back(tmp_path: Path) -> None:
+    """The time of the content may be any; that of the inode shows the change."""
+    path = tmp_path / "a.py"
+    path.write_bytes(b"x = 1\n")
+    after = path.stat().st_ctime + 1
+    assert _unchanged_since(str(path), after) == b"x = 1\n"
+    os.utime(path, (1, 1))
+    assert _unchanged_since(str(path), path.stat().st_ctime) == "changed after the program started"
+    link = tmp_path / "b.py"
+    link.symlink_to(path)
+    assert _unchanged_since(str(link), after + 60) == b"x = 1\n"
 
 
 if WITH_DUMP:

@@ -57,16 +57,17 @@ def defined_lines(plan: Plan, outcome: Outcome, files: Sequence[CollectedFile]) 
     found = NotedLines()
     for runtime in RUNTIMES:
         if runtime.definitions is not None:
-            executables = [executable for one, executable in plan.runtimes if one is runtime and executable is not None]
-            interpreter = str(executables[0]) if executables else sys.executable
-            _add_lines(found, runtime.definitions, interpreter, plan, outcome, files)
+            recorded = [
+                str(executable) for one, executable in plan.runtimes if one is runtime and executable is not None
+            ]
+            _add_lines(found, runtime.definitions, [*recorded, sys.executable], plan, outcome, files)
     return found
 
 
 def _add_lines(
     found: NotedLines,
     definitions: SourceDefinitions,
-    interpreter: str,
+    interpreters: Sequence[str],
     plan: Plan,
     outcome: Outcome,
     files: Iterable[CollectedFile],
@@ -96,7 +97,7 @@ def _add_lines(
             num_bytes += len(source)
         else:
             found.without[path] = source
-    lines = _ask(interpreter, definitions.script, sources) if sources else {}
+    lines = _ask(interpreters, definitions.script, sources) if sources else {}
     for path in sources:
         if path in lines:
             found.lines[path] = {name: lines[path][name] for name in sorted(named[path] & lines[path].keys())}
@@ -146,42 +147,44 @@ def _unchanged_since(path: str, started_at: float) -> bytes | str:
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
+    except (OSError, ValueError):
         return "is not a file"
-    with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            return "is not a file"
-        if status.st_size > MOST_SOURCE_BYTES:
-            return "is too large"
-        try:
-            link = os.lstat(path)
-        except OSError:
-            return CHANGED
-        if max(status.st_mtime, status.st_ctime, link.st_ctime) > started_at - CLOCK_STEP_S:
-            return CHANGED
-        content = file.read(MOST_SOURCE_BYTES + 1)
-        after = os.fstat(descriptor)
-    is_same = (status.st_mtime_ns, status.st_ctime_ns, status.st_size) == (
-        after.st_mtime_ns,
-        after.st_ctime_ns,
-        len(content),
-    )
-    return content if is_same else CHANGED
-
-
-def _ask(interpreter: str, script: str, sources: Mapping[str, bytes]) -> dict[str, dict[str, int]]:
-    """The lines of the functions of sources, as the script prints them; a source that it cannot read is left out."""
-    question = json.dumps({path: source.decode("latin-1") for path, source in sources.items()})
     try:
-        done = subprocess.run(
-            (interpreter, "-I", "-S", "-c", script),
-            input=question.encode("ascii"),
-            capture_output=True,
-            timeout=MOST_SECONDS,
-            check=True,
-        )
-        answer: dict[str, dict[str, int]] = json.loads(done.stdout)
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return {}
-    return answer
+        before = os.fstat(descriptor)
+        if not stat.S_ISREG(before.st_mode):
+            return "is not a file"
+        if before.st_size > MOST_SOURCE_BYTES:
+            return "is too large"
+        if max(before.st_mtime, before.st_ctime, os.lstat(path).st_ctime) > started_at - CLOCK_STEP_S:
+            return CHANGED
+        with open(descriptor, "rb", closefd=False) as file:
+            content = file.read(MOST_SOURCE_BYTES + 1)
+        after = os.fstat(descriptor)
+    except OSError:
+        return "cannot be read"
+    finally:
+        os.close(descriptor)
+    is_same = (before.st_mtime_ns, before.st_ctime_ns) == (after.st_mtime_ns, after.st_ctime_ns)
+    return content if is_same and len(content) == before.st_size else CHANGED
+
+
+def _ask(interpreters: Iterable[str], script: str, sources: Mapping[str, bytes]) -> dict[str, dict[str, int]]:
+    """The lines of the functions of sources, as the first interpreter that can run the script prints them.
+
+    A source that it cannot read is left out.
+    """
+    question = json.dumps({path: source.decode("latin-1") for path, source in sources.items()})
+    for interpreter in interpreters:
+        try:
+            done = subprocess.run(
+                (interpreter, "-I", "-S", "-c", script),
+                input=question.encode("ascii"),
+                capture_output=True,
+                timeout=MOST_SECONDS,
+                check=True,
+            )
+            answer: dict[str, dict[str, int]] = json.loads(done.stdout)
+        except (OSError, ValueError, subprocess.SubprocessError):
+            continue
+        return answer
+    return {}
