@@ -196,8 +196,8 @@ wheel: $(VENV)/wheel.stamp
 	rm -rf dist
 	maturin sdist --out dist
 	@# zig links against the symbols of an old glibc: https://www.maturin.rs/distribution.html
-	for target in $(WHEEL_TARGETS); do maturin build --release --zig --target $$target --compatibility manylinux2014 --out dist; done
-	for wheel in dist/*.whl; do auditwheel show $$wheel; abi3audit --strict $$wheel; done
+	set -e; for target in $(WHEEL_TARGETS); do maturin build --release --zig --target $$target --compatibility manylinux2014 --out dist; done
+	set -e; for wheel in dist/*.whl; do auditwheel show $$wheel; abi3audit --strict $$wheel; done
 	twine check --strict dist/*
 	python .ci/try-wheels
 
