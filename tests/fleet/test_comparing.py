@@ -7,6 +7,7 @@ import pytest
 
 from fleet.conftest import LABELS
 from fleet.generated import PROGRAM, write_fleet
+from perfuse.cli import run
 from perfuse.errors import UsageError
 from perfuse.fleet import Fleet
 from perfuse.fleet.comparing import beyond_noise, difference, graphs_of, steps_since
@@ -61,6 +62,17 @@ def test_programs_are_compared_each_by_itself(programs: Fleet) -> None:
         ("compare", "batch", "44"),
     }
     assert (found.num_groups, found.num_recordings) == (2, 48)
+
+
+@pytest.mark.usefixtures("programs")
+def test_recordings_of_several_programs_are_noted(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Compared as one, what changed in one program may be noise among those of others."""
+    note = "compared as one, and of 2 programs: --within program compares only recordings of the same"
+    command = ["fleet", "diff", str(tmp_path / "dataset"), "--since", "40"]
+    assert (run(command), note in capfd.readouterr().out) == (0, True)
+    assert (run([*command, "--within", "program"]), "compared as one" in capfd.readouterr().out) == (0, False)
+    web = [*command, "--where", "program=web"]
+    assert (run(web), "compared as one" in capfd.readouterr().out) == (0, False)
 
 
 def test_what_shrinks_only_because_another_grows_is_not_named(tmp_path: Path) -> None:

@@ -255,6 +255,8 @@ class Steps:
         values: The builds in their order, with the number of recordings of each.
         num_recordings: Number of recordings.
         num_groups: Values of the label within which recordings were compared; 1 without one.
+        mixed: A label by which the recordings are of several programs, `program` or `service`, and how many; None where
+            they are of one, or where recordings were compared within a label.
         num_tested: Functions with enough samples, at most of one group.
         event: What was compared.
         normalize: `typical` where shares were divided by the typical change of a recording's functions, else `share`.
@@ -264,6 +266,7 @@ class Steps:
     values: list[tuple[str, int]]
     num_recordings: int
     num_groups: int
+    mixed: tuple[str, int] | None
     num_tested: int
     event: FleetEvent
     normalize: str
@@ -301,15 +304,18 @@ def steps_since(
         UsageError: There is no such build, or none after it.
     """
     (column, names), selected = label_sql(label), select_event(fleet, which, event)
+    program, of_program = label_sql("program")
     group, of_group = ("''", ()) if within is None else label_sql(within)
     rows = fleet.only(which).rows(
-        f"""WITH r AS (SELECT *, {column} AS value, {group} AS own_group FROM ({which.query}))
-        SELECT r.value, r.recording_id, e.weight, r.own_group FROM r JOIN event_totals AS e USING (recording_id)
+        f"""WITH r AS (SELECT *, {column} AS value, {group} AS own_group, {program} AS program
+            FROM ({which.query}))
+        SELECT r.value, r.recording_id, e.weight, r.own_group, r.program, r.service
+        FROM r JOIN event_totals AS e USING (recording_id)
         WHERE e.event = ? AND r.value IS NOT NULL AND r.own_group IS NOT NULL AND e.weight > 0
         QUALIFY row_number() OVER (PARTITION BY r.own_group, r.value ORDER BY r.start_ns DESC, r.recording_id)
             <= (SELECT greatest({LEAST_RUNS}, {2 * MOST_RUNS} // greatest(count(DISTINCT value), 1)) FROM r)
         ORDER BY min(r.start_ns) OVER (PARTITION BY r.value), r.value, r.start_ns, r.recording_id""",
-        [*names, *of_group, *which.parameters, selected.name],
+        [*names, *of_group, *of_program, *which.parameters, selected.name],
     )
     runs = [_Run(*row) for row in rows]
     values = list(dict.fromkeys(run.value for run in runs))
@@ -337,7 +343,14 @@ def steps_since(
     steps.sort(key=lambda one: (one.after < one.before, -abs(one.after - one.before)))
     counts = [(value, sum(run.value == value for run in runs)) for value in values]
     method = "typical" if is_typical else "share"
-    return Steps(steps, counts, len(runs), len(groups), num_tested, selected, method)
+    mixed = None if within is not None else _mixed(runs)
+    return Steps(steps, counts, len(runs), len(groups), mixed, num_tested, selected, method)
+
+
+def _mixed(runs: Sequence[_Run]) -> tuple[str, int] | None:
+    """The label by which recordings are of several programs, and of how many."""
+    counts = [(label, len({getattr(run, label) for run in runs} - {None})) for label in ("program", "service")]
+    return next((one for one in counts if one[1] > 1), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,6 +359,8 @@ class _Run:
     recording: str
     weight: int
     group: str
+    program: str | None
+    service: str | None
 
 
 @dataclass(slots=True)

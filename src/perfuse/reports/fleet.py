@@ -262,6 +262,10 @@ def steps_lines(
         + f"; {counted(found.num_tested, 'function')} tested"
     )
     yield from step_lines(found.steps, label, limit, style, within=within)
+    if found.mixed is not None:
+        name, number = found.mixed
+        note = f"compared as one, and of {counted(number, name)}: --within {name} compares only recordings of the same"
+        yield style.paint(f"  {note}", Role.FAINT)
 
 
 def step_lines(
