@@ -15,7 +15,7 @@ from perfuse.name_pattern import handle_key
 from perfuse.page_view import Viewable
 from perfuse.selection import Selection, ThreadKey, near_threads
 from perfuse.stack_filter import FILTERED_TABLES, DuringKind, FilteredStacks, StackFilter, Step
-from perfuse.table import ClosedObject, Scan, Table, Tables, names, with_bytes
+from perfuse.table import BuildNear, ClosedObject, Scan, Table, Tables, names, with_bytes
 from perfuse.value_class import replace
 
 if TYPE_CHECKING:
@@ -72,10 +72,17 @@ class Profile(SavableProfile, Viewable):
         """All common tables."""
         return self._tables(self._fusion.table, partial(with_bytes, self._fusion))  # relations may outlive this one
 
-    def _tables(self, scan: Scan, scan_whole: Callable[[str], "ArrowStream"]) -> Tables:
+    def _tables(
+        self,
+        scan: Scan,
+        scan_whole: Callable[[str], "ArrowStream"],
+        in_parts: "Mapping[str, BuildNear] | None" = None,
+    ) -> Tables:
         built_here = {"samples", "diagnostics"} if self.selection.condition is not None else {"diagnostics"}
         built_here |= set(FILTERED_TABLES) if self.stack_filter else set()
-        return Tables(self._build, names(), {name: scan for name in names() if name not in built_here}, scan_whole)
+        scans = {name: scan for name in names() if name not in built_here}
+        parts = {name: build for name, build in (in_parts or {}).items() if name not in built_here}
+        return Tables(self._build, names(), scans, scan_whole, parts)
 
     def sql(
         self,
@@ -132,6 +139,11 @@ class Profile(SavableProfile, Viewable):
     def has_traces(self) -> bool:
         """Whether a recording has calls."""
         return self.has("call_events") or self.has("call_sums")
+
+    @property
+    def _has_only_samples(self) -> bool:
+        """Whether no rows of `samples` are made of calls or allocations."""
+        return not (self.has_traces or self.has("allocations"))
 
     def has(self, table: str) -> bool:
         """Whether a recording has rows for a table, as far as that is known without building it."""
@@ -506,7 +518,7 @@ class Profile(SavableProfile, Viewable):
             return self._filtered_stacks.table(name)
         if name == "samples" and self.selection.condition is not None:
             whole = self._whole()
-            if self.has_traces or self.has("allocations"):
+            if not self._has_only_samples:
                 return _core.selected_samples(self._fusion, **self._selection_arguments())
             return whole.sql(f"SELECT * FROM samples WHERE {self.selection.condition}")  # type: ignore[return-value]
         if name == "diagnostics":

@@ -5,6 +5,7 @@ allowed. Works with DuckDB 1.5 and 2.0: `fetchall()` only, Arrow through the PyC
 """
 
 import itertools
+import json
 import os
 import re
 import threading
@@ -21,6 +22,7 @@ from perfuse import _core
 from perfuse import memory as process_memory
 from perfuse.errors import QueryError, UsageError, core_error, nearest_hint
 from perfuse.memory import limit_memory, memory_bytes, resident_bytes
+from perfuse.query_ranges import needed_ranges, with_ranges
 from perfuse.table import ON_REQUEST
 from perfuse.temporary import process_directory
 
@@ -110,7 +112,34 @@ class Database:
         with query_errors(lambda message: self._hint(message, query)):
             if not allow_files:
                 _check_statements(session.connection, query)
-            return session.connection.sql(query, params=parameters)
+            in_ranges = None if frames or with_bytes else self._in_ranges(query, words, parameters, allow_files)
+            return session.connection.sql(query, params=parameters) if in_ranges is None else in_ranges
+
+    def _in_ranges(
+        self, query: str, words: set[str], parameters: "Parameters | None", allow_files: bool
+    ) -> DuckDBRelation | None:
+        """The query with only those parts of tables that its conditions need.
+
+        None where tables have no parts, or the query has no such conditions.
+        """
+        columns = {name: self._tables[name].columns_with_ranges for name in words & set(self._tables)}
+        columns = {name: found for name, found in columns.items() if not words.isdisjoint(found)}
+        if not columns or "where" not in words:
+            return None
+        connection = self._session(allow_files, of_its_own=True).connection
+        try:
+            [(parsed,)] = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
+            ranges = needed_ranges(query, json.loads(parsed), columns, parameters)
+            if not ranges:
+                return None
+            names = {needed: f"{needed.table}_part_{number}" for number, needed in enumerate(ranges)}
+            for needed, name in names.items():
+                connection.register(name, self._tables[needed.table].near(needed.near))
+            for name in words & set(self._tables):
+                connection.register(name, self._tables[name].scanned(words))
+            return connection.sql(with_ranges(query, ranges, names.__getitem__), params=parameters)
+        except duckdb.Error:
+            return None  # what is wrong with the query is stated of the query as it is
 
     def interrupter(self) -> Callable[[], None]:
         """A function that stops, from any thread, the query that the calling thread runs without access to files."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfuse import _core
 from perfuse.errors import UsageError, core_error, nearest_hint, require_known
+from perfuse.query_ranges import Near
 
 if TYPE_CHECKING:
     from arro3.core import RecordBatchReader
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 Scan = Callable[[str], Any]
 """Builds the stream of the table with that name; called for each scan of the table by a database."""
+
+BuildNear = Callable[[str, Near], "ArrowStream"]
+"""Builds the stream of the parts of a table that may have values of a column in a range."""
 
 OFF_CPU_EVENTS = ("off-cpu", "offcpu-time")
 """Events whose weights are times off the processor: between context switches, and as a BPF program measured them."""
@@ -76,11 +80,13 @@ class Table:
         build: Callable[[], "ArrowStream"],
         scan: Scan | None = None,
         build_whole: Callable[[str], "ArrowStream"] | None = None,
+        build_near: "BuildNear | None" = None,
     ) -> None:
         self.name = name
         self._build = build
         self._scan = scan
         self._build_whole = build_whole
+        self._build_near = build_near
         self._arrow: ArrowTable | None = None
 
     def to_arrow(self, columns: Sequence[str] | None = None) -> "ArrowTable":
@@ -144,9 +150,27 @@ class Table:
         first = iter([build(name)])
         return _core.ScannedTable(name, lambda: next(first, None) or build(name))
 
+    @property
+    def columns_with_ranges(self) -> tuple[str, ...]:
+        """Columns of which `near` finds the rows with values in a range; none where the table has no parts."""
+        if self._build_near is None or self._arrow is not None:
+            return ()
+        return tuple(name for name, kind, *_ in specification(self.name)["columns"] if kind == "Int64")
+
+    def near(self, needed: Near) -> "_core.ScannedTable":
+        """All rows with values of a column in a range, and others that are stored with them, for a database.
+
+        Args:
+            needed: One of `columns_with_ranges`, with the least and the greatest value.
+        """
+        name, build = self.name, self._build_near
+        assert build is not None
+        first = iter([build(name, needed)])
+        return _core.ScannedTable(name, lambda: next(first, None) or build(name, needed))
+
     def close(self) -> None:
         """Lets go of what the table is built from; it stays valid if it was built."""
-        self._build, self._scan, self._build_whole = _closed, None, None
+        self._build, self._scan, self._build_whole, self._build_near = _closed, None, None, None
 
     def to_pandas(self) -> Any:
         """The table as a `pandas.DataFrame` (extra `perfuse[pandas]`)."""
@@ -195,11 +219,12 @@ class Tables(Mapping[str, Table]):
         available: tuple[str, ...],
         scans: Mapping[str, Scan] | None = None,
         build_whole: Callable[[str], "ArrowStream"] | None = None,
+        builds_near: "Mapping[str, BuildNear] | None" = None,
     ) -> None:
         self._available = available
-        scans = scans or {}
+        scans, near = scans or {}, builds_near or {}
         self._tables = {
-            name: Table(name, lambda name=name: build(name), scans.get(name), build_whole)  # type: ignore[misc]
+            name: Table(name, lambda name=name: build(name), scans.get(name), build_whole, near.get(name))  # type: ignore[misc]
             for name in available
         }
 

@@ -91,9 +91,9 @@ pub(crate) fn tables(bytes: &[u8]) {
         let (schema, mut file) = (batches[0].schema(), Vec::new());
         let rows = batches.iter().cloned().map(Ok);
         let num_rows = parquet_file::write(spec, schema, rows, &mut file).expect("the table can be written");
-        let (name, range) = (spec.name, 0..file.len());
+        let (name, range, sum) = (spec.name, 0..file.len(), crc(&file));
         let source = Arc::new(Source::from_bytes("written", file).expect("bytes are a source"));
-        let table = ParquetTable::open(spec, &source, range).expect("the table can be opened");
+        let table = ParquetTable::open(spec, &source, range, sum).expect("the table can be opened");
         assert_eq!(table.num_rows, num_rows, "rows of {name}");
         let read = table.rows(None, BATCH_ROWS).expect("rows can be read");
         let read: Vec<_> = read.map(|batch| batch.expect("a batch can be read")).collect();

@@ -128,7 +128,7 @@ impl Profile {
         let is_saved = (!with_bytes || has_points(spec.name)) && !MADE_AGAIN.contains(&spec.name);
         let is_whole = self.partial_tables.iter().all(|partial| partial != spec.name);
         let saved = self.saved.as_ref().filter(|_| is_saved && is_whole);
-        if let Some(saved) = saved.and_then(|saved| saved.table(spec.name)) {
+        if let Some(saved) = saved.and_then(|saved| saved.table(spec.name, None)) {
             return Ok(Some(saved));
         }
         self.settle_keys()?;

@@ -1,7 +1,7 @@
 //! Saved profiles: what was resolved on the machine that saved a profile, in place of the join.
 
 use std::fmt;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, OnceLock};
 
 use arrow_array::RecordBatch;
@@ -71,10 +71,15 @@ impl From<TableError> for SavedError {
     }
 }
 
-/// A table as it was saved, without opening the recordings; `None` where the file has no rows of it.
+/// A table as it was saved, without opening the recordings; `None` where the file has no rows of it. With `near`, a column of
+/// integers and a range, parts of a large table without a value in the range are neither read nor returned.
 #[must_use]
-pub fn saved_table(file: &Arc<dyn Recording>, name: &str) -> Option<TableStream> {
-    SavedTables::of(file).table(name)
+pub fn saved_table(
+    file: &Arc<dyn Recording>,
+    name: &str,
+    near: Option<(&str, &RangeInclusive<i64>)>,
+) -> Option<TableStream> {
+    SavedTables::of(file).table(name, near)
 }
 
 /// Whether a column of keys counts up from a first key.

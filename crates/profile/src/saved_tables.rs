@@ -1,5 +1,6 @@
 //! Tables of a profile as they were saved.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -11,6 +12,9 @@ use perfuse_tables::access::{nullable, numbers};
 
 use crate::inputs::Unreadable;
 use crate::table_stream::{StreamError, TableStream};
+
+/// Rows of a table as it was saved.
+type SavedRows = Box<dyn Iterator<Item = Result<RecordBatch, TableError>> + Send>;
 
 /// Whether each row of `stacks` follows that of its caller, so that no stack contains itself.
 pub(crate) fn callers_first(batch: &RecordBatch) -> bool {
@@ -38,8 +42,13 @@ impl SavedTables {
         self.file.as_any().downcast_ref()
     }
 
-    /// A table as it was saved; `None` where it has no rows.
-    pub(crate) fn table(&self, name: &str) -> Option<TableStream> {
+    /// A table as it was saved; `None` where it has no rows. With `near`, a column of integers and a range, row groups without a
+    /// value in the range are left out.
+    pub(crate) fn table(
+        &self,
+        name: &str,
+        near: Option<(&str, &RangeInclusive<i64>)>,
+    ) -> Option<TableStream> {
         let opened = self.profile()?.parquet(name).transpose()?;
         let path = self.file.source().path.clone();
         let damaged = move |error: TableError| StreamError::Saved(Unreadable::noted(&path, error));
@@ -48,7 +57,13 @@ impl SavedTables {
             true => Err(TableError::Table("stacks", "a stack does not follow its caller's".to_owned())),
             false => Ok(batch),
         };
-        Some(match opened.and_then(|opened| opened.rows(None, BATCH_ROWS)) {
+        let rows = opened.and_then(|opened| -> Result<SavedRows, TableError> {
+            Ok(match near {
+                None => Box::new(opened.rows(None, BATCH_ROWS)?),
+                Some((column, values)) => Box::new(opened.rows_near(column, values, BATCH_ROWS)?),
+            })
+        });
+        Some(match rows {
             Ok(rows) => Box::new(rows.map(move |batch| batch.and_then(checked).map_err(&damaged))),
             Err(error) => Box::new(std::iter::once(Err(damaged(error)))),
         })

@@ -48,11 +48,20 @@ pub fn saved_member<'py>(py: Python<'py>, saved: &PyRecording, name: &str) -> Py
     Ok(PyBytes::new(py, bytes))
 }
 
-/// A common table of a saved profile; None where it has no rows of it.
+/// A common table of a saved profile; None where it has no rows of it. With `near`, a column of integers with a least and a
+/// greatest value, parts of a large table without a value between them are neither read nor returned.
 #[pyfunction]
-pub fn saved_table(py: Python<'_>, saved: &PyRecording, name: &str) -> PyResult<Option<ArrowStream>> {
+#[pyo3(signature = (saved, name, near=None))]
+pub fn saved_table(
+    py: Python<'_>,
+    saved: &PyRecording,
+    name: &str,
+    near: Option<(String, i64, i64)>,
+) -> PyResult<Option<ArrowStream>> {
     let Some(spec) = perfuse_tables::table(name) else { return Ok(None) };
-    let rows = saved.inputs.read(py, || saved_rows(&saved.inner, spec.name))?;
+    let near = near.map(|(column, least, greatest)| (column, least..=greatest));
+    let near = near.as_ref().map(|(column, values)| (column.as_str(), values));
+    let rows = saved.inputs.read(py, || saved_rows(&saved.inner, spec.name, near))?;
     Ok(rows.map(|rows| ArrowStream::trying(spec.schema(), saved.inputs.batches(rows))))
 }
 

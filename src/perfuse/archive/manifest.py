@@ -14,7 +14,7 @@ from perfuse.summary import Summary
 MANIFEST = "manifest.json"
 """The member with the manifest."""
 FORMAT = "perfuse-pack"
-MAJOR, MINOR = 1, 0
+MAJOR, MINOR = 1, 1
 """Version of the layout. A reader opens every major version up to its own, and every minor version of these."""
 TABLES_VERSION = 1
 """Version of the declarations of the common tables."""
@@ -62,6 +62,8 @@ class Manifest:
         created: When, in ISO 8601.
         profile_id: 32 hexadecimal digits: the same for the same inputs, options and tables.
         inputs: Its recordings, in the order of `source_id`.
+        span_ns: Time of the first and the last sample, event or call; None where nothing has a time, and before version
+            1.1.
         joins: How dumps were joined with samples.
         diagnostics: What was found while the recordings were read and joined.
         unwinding: Counts of unwound stacks; None where there were none.
@@ -78,6 +80,7 @@ class Manifest:
     created: str
     profile_id: str
     inputs: tuple[Input, ...]
+    span_ns: tuple[int, int] | None
     joins: tuple[Join, ...]
     diagnostics: tuple[Diagnostic, ...]
     unwinding: Unwinding | None
@@ -104,6 +107,7 @@ class Manifest:
             "tables_version": TABLES_VERSION,
             "title": self.title,
             "inputs": [{**asdict(one), "clock": one.clock._asdict()} for one in self.inputs],
+            "span_ns": self.span_ns,
             "joins": [asdict(one) for one in self.joins],
             "diagnostics": [_diagnostic_row(one) for one in self.diagnostics],
             "unwinding": None if self.unwinding is None else asdict(self.unwinding),
@@ -116,7 +120,7 @@ class Manifest:
             "tables": self.tables,
             "left_out": self.left_out,
         }
-        return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
+        return (json.dumps(document, separators=(",", ":"), ensure_ascii=False) + "\n").encode()
 
 
 def read_manifest(path: str, data: bytes) -> Manifest:
@@ -159,7 +163,7 @@ def unreadable_manifest(path: str, error: Exception) -> UnreadableInput:
 
 
 def _manifest(document: Mapping[str, Any], tool: str) -> Manifest:
-    resolved, unwinding = document["resolved"], document["unwinding"]
+    resolved, unwinding, span = document["resolved"], document["unwinding"], document.get("span_ns")
     joined = resolved["joined_rows"]
     if joined is not None and len(joined) != 5:
         raise ValueError("joined_rows has not 5 ranges")
@@ -169,6 +173,7 @@ def _manifest(document: Mapping[str, Any], tool: str) -> Manifest:
         created=_text(document["created"]),
         profile_id=_text(document["profile_id"]),
         inputs=tuple(_input(row) for row in document["inputs"]),
+        span_ns=None if span is None else _span(span),
         joins=tuple(Join(**_known(Join, row)) for row in document["joins"]),
         diagnostics=tuple(_diagnostic(row) for row in document["diagnostics"] if row["code"] in _declarations()),
         unwinding=None if unwinding is None else Unwinding(**_known(Unwinding, unwinding)),
@@ -211,6 +216,13 @@ def _rows(row: Any) -> Rows:
     if not 0 <= _number(first) <= _number(end) < 2**63:
         raise ValueError(f"not a range of rows: {row}")
     return first, end
+
+
+def _span(row: Any) -> tuple[int, int]:
+    first, last = row
+    if type(first) is not int or type(last) is not int or not -(2**63) <= first <= last < 2**63:
+        raise ValueError(f"not a range of times: {row}")
+    return first, last
 
 
 def _text(value: Any) -> str:

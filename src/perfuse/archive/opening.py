@@ -12,6 +12,7 @@ from perfuse.diagnostics import Diagnostic
 from perfuse.errors import UsageError
 from perfuse.joins import Unwinding
 from perfuse.profile import Profile
+from perfuse.query_ranges import Near
 from perfuse.recording import Recording
 from perfuse.selection import Selection
 from perfuse.table import ClosedObject, Tables, with_bytes
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 MADE_AGAIN = frozenset({"diagnostics", "instructions", "line_rows", "inline_calls"})
 """Tables that are not answered from the file, whatever it has of them."""
+
+WITHOUT_EVENTS = frozenset({"samples", "code_dump", "unwind_tables"})
+"""Roles of recordings without calls and allocations."""
 
 
 class SavedContents:
@@ -97,13 +101,17 @@ class SavedContents:
 
         return read_definitions(_core.saved_member(self.core, MEMBER), numbers)
 
-    def table(self, name: str) -> "ArrowStream":
+    def table(self, name: str, near: Near | None = None) -> "ArrowStream":
         """A table as it was saved; nothing else of the file is read.
+
+        Args:
+            name: Name of the table.
+            near: A column of integers and a range: parts of a large table without a value in it are left out, unread.
 
         Raises:
             UnreadableInput: It is damaged.
         """
-        stream = _core.saved_table(self.core, name) if name in self.tables else self.fusion.table(name)
+        stream = _core.saved_table(self.core, name, near) if name in self.tables else self.fusion.table(name)
         if stream is None:
             raise KeyError(name)
         return stream
@@ -212,7 +220,8 @@ class SavedProfile(Profile):
     def tables(self) -> Tables:
         """All common tables; those that need machine code which was not saved raise `UsageError`."""
         contents = self.contents
-        tables = self._tables(contents.table, lambda name: with_bytes(contents.fusion, name))
+        parted = dict.fromkeys(contents.tables, contents.table)
+        tables = self._tables(contents.table, lambda name: with_bytes(contents.fusion, name), parted)
         if any(one.code is not None for one in self.manifest.inputs):
             tables.refuse("instructions", self._require_all_code)
             tables.refuse("code_objects", self._require_all_code, whole_only=True)
@@ -258,6 +267,16 @@ class SavedProfile(Profile):
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """Findings of reading and joining the recordings, when the profile was saved."""
         return self.manifest.diagnostics
+
+    @property
+    def _has_only_samples(self) -> bool:
+        return all(one.role in WITHOUT_EVENTS for one in self.recordings) or super()._has_only_samples
+
+    @cached_property
+    def span_ns(self) -> tuple[int, int] | None:
+        """Time of the first and the last sample or event of a call trace, as in other profiles."""
+        is_whole = self.selection == Selection() and not self.stack_filter
+        return (self.manifest.span_ns if is_whole else None) or super().span_ns
 
     @cached_property
     def unwinding(self) -> Unwinding | None:

@@ -42,6 +42,11 @@ class WholeProfile(Protocol):
         ...
 
     @property
+    def span_ns(self) -> tuple[int, int] | None:
+        """Time of the first and the last sample, event or call; None where nothing has a time."""
+        ...
+
+    @property
     def has_samples(self) -> bool:
         """Whether a recording has samples, other than sums of its calls."""
         ...

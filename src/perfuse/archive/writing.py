@@ -144,6 +144,7 @@ def _save(
             created=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
             profile_id=_profile_id(inputs, options),
             inputs=tuple(inputs),
+            span_ns=profile.span_ns,
             joins=profile.joins,
             diagnostics=profile.diagnostics,
             unwinding=profile.unwinding,

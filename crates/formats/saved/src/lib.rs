@@ -14,6 +14,7 @@
 pub mod container;
 pub mod copies;
 pub mod parquet_file;
+mod row_groups;
 pub mod rules;
 #[cfg(test)]
 mod tests;
@@ -23,7 +24,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use flate2::Crc;
 use perfuse_recording::{
     BatchStream, Capabilities, ClockPolicy, Format, Placement, Position, Recording, Role, Sniff, Source,
     Summary, TableRequest,
@@ -101,20 +101,14 @@ impl SavedProfile {
         (crc(bytes) == member.crc).then_some(bytes)
     }
 
-    /// A common table; `None` where the profile has no rows of it.
+    /// A common table; `None` where the profile has no rows of it. Of a large one only the footer is read.
     ///
     /// # Errors
-    /// Where its bytes are damaged, or are not that table.
+    /// Where the bytes that were read are damaged, or are not that table.
     pub fn parquet(&self, table: &str) -> Result<Option<ParquetTable>, TableError> {
         let Some(spec) = perfuse_tables::table(table) else { return Ok(None) };
         let Some(member) = self.member(&member_name(spec.name)) else { return Ok(None) };
-        if self.bytes(&member.name).is_none() {
-            return Err(TableError::Table(
-                spec.name,
-                "its checksum is wrong: the file is damaged".to_owned(),
-            ));
-        }
-        ParquetTable::open(spec, &self.source, member.range.clone()).map(Some)
+        ParquetTable::open(spec, &self.source, member.range.clone(), member.crc).map(Some)
     }
 
     /// Some rows of a table as one batch.
@@ -143,9 +137,7 @@ pub fn member_name(table: &str) -> String {
 /// CRC-32 as in zip files.
 #[must_use]
 pub fn crc(bytes: &[u8]) -> u32 {
-    let mut sum = Crc::new();
-    sum.update(bytes);
-    sum.sum()
+    crc32fast::hash(bytes)
 }
 
 impl Recording for SavedProfile {

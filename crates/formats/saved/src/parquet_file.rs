@@ -2,23 +2,27 @@
 
 use std::fmt;
 use std::io::Write;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, new_null_array};
-use arrow_schema::{ArrowError, DataType, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
 };
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
+use parquet::file::metadata::{KeyValue, RowGroupMetaData};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnPath;
 use perfuse_recording::Source;
 use perfuse_tables::TableSpec;
+
+use crate::row_groups::{DAMAGED, ROW_GROUP_SUMS, Summing, VerifiedBytes, stated_sums};
 
 /// Rows of a record batch.
 pub const BATCH_ROWS: usize = 65_536;
@@ -75,13 +79,14 @@ pub fn write(
     out: impl Write + Send,
 ) -> Result<u64, TableError> {
     let begin: Vec<_> = batches.by_ref().take(2).collect();
-    let level = ZstdLevel::try_new(if begin.len() < 2 { SMALL_LEVEL } else { LEVEL })?;
+    let is_small = begin.len() < 2;
+    let level = ZstdLevel::try_new(if is_small { SMALL_LEVEL } else { LEVEL })?;
     let fact = |key: &str, value: &str| KeyValue::new(key.to_owned(), value.to_owned());
     let mut properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_2_0)
         .set_compression(Compression::ZSTD(level))
-        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
-        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_max_row_group_row_count(None)
+        .set_statistics_enabled(if is_small { EnabledStatistics::None } else { EnabledStatistics::Chunk })
         .set_offset_index_disabled(true)
         .set_created_by("perfuse".to_owned())
         .set_key_value_metadata(Some(vec![
@@ -90,27 +95,57 @@ pub fn write(
         ]));
     for field in schema.fields() {
         let (path, kind) = (ColumnPath::from(field.name().as_str()), field.data_type());
-        if !kind.is_numeric() {
+        if !kind.is_numeric() && !is_small {
             // Texts are not searched by their order.
             properties = properties.set_column_statistics_enabled(path.clone(), EnabledStatistics::None);
         }
         if matches!(kind, DataType::Int32 | DataType::Int64 | DataType::UInt32 | DataType::UInt64) {
-            // Keys, times and offsets mostly increase.
+            // Keys, times and offsets mostly increase; addresses of functions repeat their upper bytes.
+            let is_of_addresses = ["address", "native_id"].iter().any(|end| field.name().ends_with(end));
+            let encoding =
+                if is_small && is_of_addresses { Encoding::PLAIN } else { Encoding::DELTA_BINARY_PACKED };
             properties = properties
                 .set_column_dictionary_enabled(path.clone(), false)
-                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+                .set_column_encoding(path, encoding);
         }
     }
-    let mut writer = ArrowWriter::try_new(out, schema, Some(properties.build()))?;
-    let mut num_rows = 0u64;
+    // Types of columns follow from the declaration of the table and from Parquet's own.
+    let options =
+        ArrowWriterOptions::new().with_properties(properties.build()).with_skip_arrow_metadata(true);
+    let mut writer = ArrowWriter::try_new_with_options(Summing::new(out), schema, options)?;
+    let (mut num_rows, mut sums, mut in_group) = (0u64, Vec::new(), 0usize);
     for batch in begin.into_iter().chain(batches) {
         perfuse_stopping::checkpoint();
         let batch = batch.map_err(|error| TableError::Table(table.name, error.to_string()))?;
         num_rows = num_rows.saturating_add(batch.num_rows() as u64);
-        writer.write(&batch)?;
+        let mut at = 0usize;
+        while at < batch.num_rows() {
+            let len = ROW_GROUP_ROWS.saturating_sub(in_group).min(batch.num_rows().saturating_sub(at));
+            writer.write(&batch.slice(at, len))?;
+            (at, in_group) = (at.saturating_add(len), in_group.saturating_add(len));
+            if in_group >= ROW_GROUP_ROWS {
+                sums.push(end_row_group(&mut writer)?);
+                in_group = 0;
+            }
+        }
+    }
+    if in_group > 0 {
+        sums.push(end_row_group(&mut writer)?);
+    }
+    if sums.len() > 1 {
+        // The checksum of the whole is enough for one.
+        let text: Vec<String> = sums.iter().map(|sum| format!("{sum:08x}")).collect();
+        writer.append_key_value_metadata(fact(ROW_GROUP_SUMS, &text.join(" ")));
     }
     writer.close()?;
     Ok(num_rows)
+}
+
+/// Ends a row group. Returns the CRC-32 of its bytes.
+fn end_row_group<W: Write + Send>(writer: &mut ArrowWriter<Summing<W>>) -> Result<u32, TableError> {
+    writer.flush()?;
+    writer.sync().map_err(|error| ParquetError::External(Box::new(error)))?;
+    Ok(writer.inner_mut().take_sum())
 }
 
 /// Bytes of a source that the Parquet library can own.
@@ -125,7 +160,7 @@ impl AsRef<[u8]> for OwnedRange {
 /// A table of a saved profile, opened: its footer was read and compared with the declaration of the table.
 pub struct ParquetTable {
     table: &'static TableSpec,
-    bytes: Bytes,
+    bytes: VerifiedBytes,
     metadata: ArrowReaderMetadata,
     /// For each column of the table its column in the file; null where the file was written before the column was declared.
     columns: Vec<Option<usize>>,
@@ -136,7 +171,8 @@ pub struct ParquetTable {
 }
 
 impl ParquetTable {
-    /// Reads the footer.
+    /// Reads the footer. `crc` is the CRC-32 of all bytes. Where the footer states that of each row group, these are read when
+    /// their rows are; else all bytes are read now.
     ///
     /// # Errors
     /// Where it is damaged, or states other types, or sizes that no such file has.
@@ -144,12 +180,21 @@ impl ParquetTable {
         table: &'static TableSpec,
         source: &Arc<Source>,
         range: Range<usize>,
+        crc: u32,
     ) -> Result<Self, TableError> {
         let wrong = |message: String| TableError::Table(table.name, message);
         let size = range.len() as u64;
         let bytes = Bytes::from_owner(OwnedRange(Arc::clone(source), range));
-        let metadata =
-            contained(table, || Ok(ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::new())?))?;
+        let opened = contained(table, || {
+            let metadata = load(table, &bytes)?;
+            let sums = stated_sums(metadata.metadata(), bytes.len());
+            Ok((metadata, sums))
+        });
+        let sums = opened.as_ref().map_or(None, |(_, sums)| sums.as_deref());
+        let Some(bytes) = VerifiedBytes::new(bytes, sums, crc) else {
+            return Err(wrong(DAMAGED.to_owned()));
+        };
+        let (metadata, _) = opened?;
         let groups = metadata.metadata().row_groups();
         let mut unpacked = 0u64;
         for group in groups {
@@ -165,14 +210,8 @@ impl ParquetTable {
         let mut columns = Vec::new();
         for field in declared.fields() {
             let at = found.fields().iter().position(|other| other.name() == field.name());
-            let other = at.and_then(|at| found.fields().get(at));
-            match other {
-                Some(other) if other.data_type() == field.data_type() => {}
-                Some(other) => {
-                    return Err(wrong(format!("column {} is of type {}", field.name(), other.data_type())));
-                }
-                None if field.is_nullable() => {}
-                None => return Err(wrong(format!("column {} is missing", field.name()))),
+            if at.is_none() && !field.is_nullable() {
+                return Err(wrong(format!("column {} is missing", field.name())));
             }
             columns.push(at);
         }
@@ -190,14 +229,48 @@ impl ParquetTable {
         rows: Option<Range<u64>>,
         batch_rows: usize,
     ) -> Result<impl Iterator<Item = Result<RecordBatch, TableError>> + Send + use<>, TableError> {
-        let builder =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(self.bytes.clone(), self.metadata.clone());
-        let mask = ProjectionMask::roots(builder.parquet_schema(), self.columns.iter().flatten().copied());
-        let mut builder = builder.with_batch_size(batch_rows).with_projection(mask);
+        let mut builder = self.builder(batch_rows);
         if let Some(rows) = rows {
             let len = rows.end.saturating_sub(rows.start);
             builder = builder.with_offset(rows.start as usize).with_limit(len as usize);
         }
+        self.batches(builder)
+    }
+
+    /// The rows of those row groups that may have values of a column in a range: all rows that have them, and others.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    pub fn rows_near(
+        &self,
+        column: &str,
+        values: &RangeInclusive<i64>,
+        batch_rows: usize,
+    ) -> Result<impl Iterator<Item = Result<RecordBatch, TableError>> + Send + use<>, TableError> {
+        let groups = self.metadata.metadata().row_groups().iter();
+        // Parquet has unsigned integers in the same statistics.
+        let is_signed =
+            self.table.schema().field_with_name(column).is_ok_and(|one| *one.data_type() == DataType::Int64);
+        let may_have = |group: &RowGroupMetaData| {
+            let known = least_and_greatest(group, column).filter(|_| is_signed);
+            known.is_none_or(|(least, greatest)| least <= *values.end() && greatest >= *values.start())
+        };
+        let near =
+            groups.enumerate().filter(|(_, group)| may_have(group)).map(|(number, _)| number).collect();
+        self.batches(self.builder(batch_rows).with_row_groups(near))
+    }
+
+    fn builder(&self, batch_rows: usize) -> ParquetRecordBatchReaderBuilder<VerifiedBytes> {
+        let builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(self.bytes.clone(), self.metadata.clone());
+        let mask = ProjectionMask::roots(builder.parquet_schema(), self.columns.iter().flatten().copied());
+        builder.with_batch_size(batch_rows).with_projection(mask)
+    }
+
+    fn batches(
+        &self,
+        builder: ParquetRecordBatchReaderBuilder<VerifiedBytes>,
+    ) -> Result<impl Iterator<Item = Result<RecordBatch, TableError>> + Send + use<>, TableError> {
         let (schema, table) = (self.table.schema(), self.table);
         let mut reader = Some(contained(table, || Ok(builder.build()?))?);
         Ok(std::iter::from_fn(move || {
@@ -212,6 +285,34 @@ impl ParquetTable {
             }
             next.transpose()
         }))
+    }
+}
+
+/// Reads the footer, with the types that are declared for the columns of the table.
+fn load(table: &'static TableSpec, bytes: &Bytes) -> Result<ArrowReaderMetadata, TableError> {
+    // The Arrow schema that files of other programs contain is not followed.
+    let plain = ArrowReaderMetadata::load(bytes, ArrowReaderOptions::new().with_skip_arrow_metadata(true))?;
+    let declared = table.schema();
+    let as_declared = |field: &FieldRef| match declared.field_with_name(field.name()) {
+        Ok(other) => {
+            Arc::new(Field::new(field.name().as_str(), other.data_type().clone(), field.is_nullable()))
+        }
+        Err(_) => Arc::clone(field),
+    };
+    let schema = Schema::new(plain.schema().fields().iter().map(as_declared).collect::<Vec<_>>());
+    let options = ArrowReaderOptions::new().with_schema(Arc::new(schema));
+    Ok(ArrowReaderMetadata::try_new(Arc::clone(plain.metadata()), options)?)
+}
+
+/// The least and the greatest value of a column in a row group, where the footer states them.
+fn least_and_greatest(group: &RowGroupMetaData, column: &str) -> Option<(i64, i64)> {
+    let chunk = group.columns().iter().find(|chunk| {
+        let path = chunk.column_path();
+        path.parts().len() == 1 && path.parts().iter().all(|part| part == column)
+    })?;
+    match chunk.statistics()? {
+        Statistics::Int64(found) => Some((*found.min_opt()?, *found.max_opt()?)),
+        _ => None,
     }
 }
 
