@@ -15,7 +15,7 @@ from perfuse.name_pattern import handle_key
 from perfuse.page_view import Viewable
 from perfuse.selection import Selection, ThreadKey, near_threads
 from perfuse.stack_filter import FILTERED_TABLES, DuringKind, FilteredStacks, StackFilter, Step
-from perfuse.table import BuildNear, ClosedObject, Scan, Table, Tables, names, with_bytes
+from perfuse.table import ClosedObject, Parts, Scan, Table, Tables, names, with_bytes
 from perfuse.value_class import replace
 
 if TYPE_CHECKING:
@@ -72,17 +72,10 @@ class Profile(SavableProfile, Viewable):
         """All common tables."""
         return self._tables(self._fusion.table, partial(with_bytes, self._fusion))  # relations may outlive this one
 
-    def _tables(
-        self,
-        scan: Scan,
-        scan_whole: Callable[[str], "ArrowStream"],
-        in_parts: "Mapping[str, BuildNear] | None" = None,
-    ) -> Tables:
+    def _tables(self, scan: Scan, scan_whole: Callable[[str], "ArrowStream"], near: Parts | None = None) -> Tables:
         built_here = {"samples", "diagnostics"} if self.selection.condition is not None else {"diagnostics"}
         built_here |= set(FILTERED_TABLES) if self.stack_filter else set()
-        scans = {name: scan for name in names() if name not in built_here}
-        parts = {name: build for name, build in (in_parts or {}).items() if name not in built_here}
-        return Tables(self._build, names(), scans, scan_whole, parts)
+        return Tables(self._build, names(), {one: scan for one in names() if one not in built_here}, scan_whole, near)
 
     def sql(
         self,
@@ -139,11 +132,6 @@ class Profile(SavableProfile, Viewable):
     def has_traces(self) -> bool:
         """Whether a recording has calls."""
         return self.has("call_events") or self.has("call_sums")
-
-    @property
-    def _has_only_samples(self) -> bool:
-        """Whether no rows of `samples` are made of calls or allocations."""
-        return not (self.has_traces or self.has("allocations"))
 
     def has(self, table: str) -> bool:
         """Whether a recording has rows for a table, as far as that is known without building it."""

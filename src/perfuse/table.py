@@ -22,6 +22,9 @@ Scan = Callable[[str], Any]
 BuildNear = Callable[[str, Near], "ArrowStream"]
 """Builds the stream of the parts of a table that may have values of a column in a range."""
 
+Parts = Mapping[str, BuildNear]
+"""What builds parts of tables, by their names."""
+
 OFF_CPU_EVENTS = ("off-cpu", "offcpu-time")
 """Events whose weights are times off the processor: between context switches, and as a BPF program measured them."""
 
@@ -219,10 +222,11 @@ class Tables(Mapping[str, Table]):
         available: tuple[str, ...],
         scans: Mapping[str, Scan] | None = None,
         build_whole: Callable[[str], "ArrowStream"] | None = None,
-        builds_near: "Mapping[str, BuildNear] | None" = None,
+        parts: Parts | None = None,
     ) -> None:
         self._available = available
-        scans, near = scans or {}, builds_near or {}
+        scans = scans or {}
+        near = {name: one for name, one in (parts or {}).items() if name in scans}
         self._tables = {
             name: Table(name, lambda name=name: build(name), scans.get(name), build_whole, near.get(name))  # type: ignore[misc]
             for name in available

@@ -52,6 +52,12 @@ class SavableProfile:
         return isinstance(self._fusion, ClosedObject)
 
     @property
+    def _has_only_samples(self) -> bool:
+        """Whether no rows of `samples` are made of calls or allocations."""
+        whole: Any = self
+        return not (whole.has_traces or whole.has("allocations"))
+
+    @property
     def saved_path(self) -> str | None:
         """The file that it was opened from, where it is a saved profile."""
         return None
