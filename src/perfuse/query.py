@@ -113,7 +113,10 @@ class Database:
             if not allow_files:
                 _check_statements(session.connection, query)
             in_ranges = None if frames or with_bytes else self._in_ranges(query, words, parameters, allow_files)
-            return session.connection.sql(query, params=parameters) if in_ranges is None else in_ranges
+            if in_ranges is not None:
+                return in_ranges
+            self._running.connection = session.connection
+            return session.connection.sql(query, params=parameters)
 
     def _in_ranges(
         self, query: str, words: set[str], parameters: "Parameters | None", allow_files: bool
@@ -137,13 +140,20 @@ class Database:
                 connection.register(name, self._tables[needed.table].near(needed.near))
             for name in words & set(self._tables):
                 connection.register(name, self._tables[name].scanned(words))
+            self._running.connection = connection
             return connection.sql(with_ranges(query, ranges, names.__getitem__), params=parameters)
         except duckdb.Error:
             return None  # what is wrong with the query is stated of the query as it is
 
     def interrupter(self) -> Callable[[], None]:
-        """A function that stops, from any thread, the query that the calling thread runs without access to files."""
-        return self._session(False, of_its_own=False).connection.interrupt
+        """A function that stops, from any thread, the query that the calling thread runs."""
+        return self._running.interrupt
+
+    @property
+    def _running(self) -> "_Running":
+        """What the calling thread runs."""
+        running: _Running = self._threads.__dict__.setdefault("running", _Running())
+        return running
 
     def _hint(self, message: str, query: str) -> str | None:
         """Names of common tables and their columns that are similar to one that DuckDB does not find."""
@@ -309,6 +319,18 @@ class _Session:
 
     connection: "DuckDBPyConnection"
     registered: set[str] = field(default_factory=set)
+
+
+@dataclass
+class _Running:
+    """The connection of the latest query of a thread."""
+
+    connection: "DuckDBPyConnection | None" = None
+
+    def interrupt(self) -> None:
+        """Stops that query, if it runs."""
+        if self.connection is not None:
+            self.connection.interrupt()
 
 
 Parameters: TypeAlias = Mapping[str, object] | Sequence[object]
