@@ -231,6 +231,12 @@ pub struct Spill {
 }
 
 impl Spill {
+    /// Bytes that are in memory already.
+    #[must_use]
+    pub fn of(bytes: Vec<u8>) -> Self {
+        Self { len: bytes.len() as u64, buffer: bytes, file: None }
+    }
+
     /// Appends unpacked bytes.
     ///
     /// # Errors

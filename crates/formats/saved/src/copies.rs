@@ -23,6 +23,9 @@ const LARGE_LEVEL: i32 = 9;
 const FRAME_BYTES: usize = 4 << 20;
 /// Largest frame that is unpacked as a whole.
 const MAX_FRAME_BYTES: u64 = 16 << 20;
+/// Largest copy that is unpacked into memory, and as a share of the process's limit.
+const MAX_MEMORY_BYTES: u64 = 512 << 20;
+const MEMORY_SHARE: u64 = 16;
 /// Number of bytes that are unpacked at once otherwise.
 const CHUNK_BYTES: usize = 1 << 20;
 
@@ -72,8 +75,12 @@ pub fn read_copy(packed: &[u8], size: u64, path: &str, most: u64) -> io::Result<
     if size > most {
         return Err(invalid(format!("the recording of {size} bytes in {} is too large", packed.len())));
     }
+    let frames = frames(packed, size);
+    if let Some(frames) = frames.as_deref().filter(|_| size <= in_memory_bytes()) {
+        return perfuse_recording::Spill::of(unpack_in_memory(frames, size)?).finish(path);
+    }
     let mut spill = perfuse_recording::Spill::default();
-    match frames(packed, size) {
+    match frames {
         Some(frames) => {
             for group in frames.chunks(perfuse_workers::num_threads().max(1)) {
                 perfuse_stopping::checkpoint();
@@ -100,6 +107,37 @@ pub fn read_copy(packed: &[u8], size: u64, path: &str, most: u64) -> io::Result<
         return Err(invalid(format!("the recording has not {size} bytes")));
     }
     spill.finish(path)
+}
+
+/// How large a copy may be to be unpacked into memory. A temporary file has a copy of each page in the file system's memory,
+/// which takes longer to make than to unpack it.
+fn in_memory_bytes() -> u64 {
+    MAX_MEMORY_BYTES.min(perfuse_stopping::memory::limit().saturating_div(MEMORY_SHARE))
+}
+
+/// Unpacks frames in parallel, each to its place.
+fn unpack_in_memory(frames: &[(&[u8], usize)], size: u64) -> io::Result<Vec<u8>> {
+    let mismatch = || invalid(format!("the recording has not {size} bytes"));
+    let len = usize::try_from(size).map_err(|_| mismatch())?;
+    if frames.iter().try_fold(0usize, |sum, (_, len)| sum.checked_add(*len)) != Some(len) {
+        return Err(mismatch());
+    }
+    let mut unpacked = vec![0u8; len];
+    let (mut rest, mut places) = (unpacked.as_mut_slice(), Vec::new());
+    for (frame, len) in frames {
+        let (place, after) = rest.split_at_mut_checked(*len).ok_or_else(mismatch)?;
+        places.push((*frame, place));
+        rest = after;
+    }
+    for group in places.chunks_mut(perfuse_workers::num_threads().max(1)) {
+        perfuse_stopping::checkpoint();
+        let unpack = |(frame, place): &mut (&[u8], &mut [u8])| {
+            let len = zstd::bulk::decompress_to_buffer(frame, place)?;
+            if len == place.len() { Ok(()) } else { Err(mismatch()) }
+        };
+        perfuse_workers::install(|| group.par_iter_mut().map(unpack).collect::<io::Result<()>>())?;
+    }
+    Ok(unpacked)
 }
 
 /// The frames of a copy with their sizes; `None` where it has one, or they are not as [`write_copy`] makes them.
