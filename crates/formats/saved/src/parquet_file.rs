@@ -231,8 +231,9 @@ impl ParquetTable {
     ) -> Result<impl Iterator<Item = Result<RecordBatch, TableError>> + Send + use<>, TableError> {
         let mut builder = self.builder(batch_rows);
         if let Some(rows) = rows {
+            let (groups, offset) = self.groups_with(&rows);
             let len = rows.end.saturating_sub(rows.start);
-            builder = builder.with_offset(rows.start as usize).with_limit(len as usize);
+            builder = builder.with_row_groups(groups).with_offset(offset as usize).with_limit(len as usize);
         }
         self.batches(builder)
     }
@@ -258,6 +259,22 @@ impl ParquetTable {
         let near =
             groups.enumerate().filter(|(_, group)| may_have(group)).map(|(number, _)| number).collect();
         self.batches(self.builder(batch_rows).with_row_groups(near))
+    }
+
+    /// Numbers of the row groups with some rows, and the number of rows before these in the first one.
+    fn groups_with(&self, rows: &Range<u64>) -> (Vec<usize>, u64) {
+        let (mut groups, mut offset, mut start) = (Vec::new(), 0, 0u64);
+        for (number, group) in self.metadata.metadata().row_groups().iter().enumerate() {
+            let end = start.saturating_add(u64::try_from(group.num_rows()).unwrap_or(0));
+            if start < rows.end && rows.start < end {
+                if groups.is_empty() {
+                    offset = rows.start.saturating_sub(start);
+                }
+                groups.push(number);
+            }
+            start = end;
+        }
+        (groups, offset)
     }
 
     fn builder(&self, batch_rows: usize) -> ParquetRecordBatchReaderBuilder<VerifiedBytes> {

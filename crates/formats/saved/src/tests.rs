@@ -47,18 +47,19 @@ fn parts_are_verified_when_they_are_read() {
 #[test]
 fn row_groups_are_read_alone() {
     let (spec, num_rows) = (&stacks::SPEC, 300_000u32);
-    let keys = |step: u32| Arc::new(UInt32Array::from_iter_values((0..num_rows).map(|row| row / step)));
-    let parents = UInt32Array::from_iter((0..num_rows).map(|row| row.checked_sub(1)));
-    let columns = spec.schema().fields().iter().map(|field| -> ArrayRef {
-        if field.is_nullable() {
-            Arc::new(parents.clone())
-        } else {
-            keys(if field.name() == "stack_id" { 1 } else { 3 })
+    let schema = spec.schema();
+    let columns = schema.fields().iter().map(|field| -> ArrayRef {
+        let rows = 0..num_rows;
+        match (field.data_type(), field.name().as_str()) {
+            (DataType::UInt32, "stack_id") => Arc::new(UInt32Array::from_iter_values(rows)),
+            (DataType::UInt32, "parent_stack_id") => {
+                Arc::new(UInt32Array::from_iter(rows.map(|row| row.checked_sub(1))))
+            }
+            (DataType::UInt32, _) => {
+                Arc::new(UInt32Array::from_iter_values(rows.map(|row| row.wrapping_mul(row) % 977)))
+            }
+            (kind, _) => arrow_array::new_null_array(kind, num_rows as usize),
         }
-    });
-    let columns = columns.zip(spec.schema().fields()).map(|(column, field)| match field.data_type() {
-        DataType::UInt32 => column,
-        kind => arrow_array::new_null_array(kind, num_rows as usize),
     });
     let batch = RecordBatch::try_new(spec.schema(), columns.collect()).unwrap();
     let parts = (0..3).map(|part| Ok(batch.slice(part * 100_000, 100_000)));
