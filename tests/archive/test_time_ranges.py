@@ -164,7 +164,7 @@ def test_damage_is_found_where_it_is_read(saved: Path, tmp_path: Path) -> None:
         middle = f"{QUERY} WHERE ts_ns BETWEEN {_time(GROUP_ROWS)} AND {_time(3 * GROUP_ROWS - 1)}"
         with pytest.raises(Exception, match="checksum"):
             profile.sql(middle).fetchall()
-        with pytest.raises(pf.UnreadableInput, match="checksum"):
+        with pytest.raises(pf.UnreadableInput, match="table samples: its checksum is wrong"):
             profile.tables["samples"].to_arrow()
     with pf.open(damaged) as file:
         assert [one.code for one in file.check()] == ["SP001"]

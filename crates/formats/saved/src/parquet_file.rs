@@ -288,8 +288,13 @@ impl ParquetTable {
         &self,
         builder: ParquetRecordBatchReaderBuilder<VerifiedBytes>,
     ) -> Result<impl Iterator<Item = Result<RecordBatch, TableError>> + Send + use<>, TableError> {
-        let (schema, table) = (self.table.schema(), self.table);
-        let mut reader = Some(contained(table, || Ok(builder.build()?))?);
+        let (schema, table, bytes) = (self.table.schema(), self.table, self.bytes.clone());
+        // The Parquet library wraps the error of bytes that it cannot have.
+        let plain = move |error: TableError| match bytes.is_damaged() {
+            true => TableError::Table(table.name, DAMAGED.to_owned()),
+            false => error,
+        };
+        let mut reader = Some(contained(table, || Ok(builder.build()?)).map_err(&plain)?);
         Ok(std::iter::from_fn(move || {
             perfuse_stopping::checkpoint();
             let next = contained(table, || {
@@ -300,7 +305,7 @@ impl ParquetTable {
                 // After an error its state is unknown.
                 reader = None;
             }
-            next.transpose()
+            next.map_err(&plain).transpose()
         }))
     }
 }

@@ -105,6 +105,11 @@ impl VerifiedBytes {
         (all.finalize() == crc).then(|| Self { bytes, parts: known.into() })
     }
 
+    /// Whether a part was read whose checksum is wrong.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.parts.iter().any(|part| part.is_right.get() == Some(&false))
+    }
+
     /// The end of the part that an offset is in, after its checksum was compared; the end of the file for offsets after it.
     fn verify(&self, offset: usize) -> Result<usize, ParquetError> {
         let number = self.parts.partition_point(|part| part.end <= offset);
