@@ -6,7 +6,7 @@
 //! function's exit, or else fewer stay open. The bytes of an event that ends its buffer are never overwritten.
 
 use super::consts::Action;
-use super::reader::BufferExtent;
+use super::reader::{BufferEnd, BufferExtent};
 use super::record_iter::{RecordItem, RecordIter};
 use super::records::{Event, Record, XRayDialect};
 
@@ -40,6 +40,34 @@ pub fn payloads_follow(data: &[u8], extent: &BufferExtent, dialect: XRayDialect)
         None => true,
     }
 }
+
+/// Whether a reader may take bytes of the events of a written buffer for records, of which `records` are all but BufferExtents and
+/// EndOfBuffer. Versions 1 to 3 do not state that the bytes are there.
+///
+/// In version 1 EndOfBuffer and zeros up to the size of all buffers follow, of which another reading may make records.
+#[must_use]
+pub fn is_ambiguous(records: &[u8], dialect: XRayDialect) -> bool {
+    if dialect.version > 3 {
+        return false;
+    }
+    let is_taken = |data: &[u8]| {
+        let extent = BufferExtent { extents: None, records: 0..data.len(), bound: BufferEnd::Stated };
+        !payloads_follow(data, &extent, dialect)
+    };
+    if dialect.version > 1 {
+        return is_taken(records);
+    }
+    let mut followed = records.to_vec();
+    let _ = Record::EndOfBuffer.encode(dialect, &mut followed);
+    let fewest = followed.len();
+    (0..LONGEST_RECORD).any(|zeros| {
+        followed.resize(fewest.saturating_add(zeros), 0);
+        is_taken(&followed)
+    })
+}
+
+/// Bytes of the longest records. More zeros after a buffer are faults of every reading that does not end at EndOfBuffer.
+const LONGEST_RECORD: usize = 16;
 
 /// Reads a buffer in one way: its faults, and whether its only event is its last record. `None` without events.
 fn count_faults(data: &[u8], extent: &BufferExtent, dialect: XRayDialect) -> Option<(ReadingFaults, bool)> {

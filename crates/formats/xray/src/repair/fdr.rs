@@ -12,11 +12,10 @@ use crate::check::differing_rate;
 use crate::check::grammar::{Grammar, RecordClass};
 use crate::consts::{Action, FUNCTION_BYTES};
 use crate::encode::has_kind;
-use crate::event_payloads::payloads_follow;
+use crate::event_payloads;
 use crate::fdr::FdrSurvey;
 use crate::log::{XRay, wall_ns};
 use crate::rate::{self, ClockPair};
-use crate::reader::{BufferEnd, BufferExtent};
 use crate::record_iter::{FunctionRun, RecordItem, RecordIter};
 use crate::records::{Event, EventTime, Record, XRayDialect, metadata_kind};
 use crate::rules::{COPY, FREQUENCY_WRONG, FREQUENCY_ZERO, OVERWRITTEN};
@@ -113,8 +112,7 @@ fn is_ambiguous(
     let mut out = RepairOutput::to(&mut bytes, dialect);
     write_buffer(log, survey, planned, &mut out)?;
     out.flush()?;
-    let extent = BufferExtent { extents: None, records: 0..bytes.len(), bound: BufferEnd::Stated };
-    Ok(!payloads_follow(&bytes, &extent, dialect))
+    Ok(event_payloads::is_ambiguous(&bytes, dialect))
 }
 
 /// The rate for the header: that which the wall times of the written buffers show where they show another than it states.

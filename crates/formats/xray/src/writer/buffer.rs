@@ -5,8 +5,7 @@ use perfuse_wire::Endian;
 use super::sink::{BufferStart, TscStamp};
 use crate::consts::{Action, FUNCTION_ID_BITS, MetadataKind};
 use crate::encode::{self, EncodeError, action_of_version, has_kind};
-use crate::event_payloads::payloads_follow;
-use crate::reader::{BufferEnd, BufferExtent};
+use crate::event_payloads::is_ambiguous;
 use crate::records::{Event, EventTime, Record, XRayDialect, pack};
 
 /// Gathers the records of a buffer. Times may be in any order: TSCWrap is written where a delta cannot represent the
@@ -79,8 +78,7 @@ impl BufferWriter {
     /// Whether a reader may take bytes of events for records. Versions 1 to 3 do not state that the bytes are there.
     #[must_use]
     pub fn is_ambiguous(&self) -> bool {
-        let extent = BufferExtent { extents: None, records: 0..self.bytes.len(), bound: BufferEnd::Stated };
-        self.has_events && self.dialect.version < 4 && !payloads_follow(&self.bytes, &extent, self.dialect)
+        self.has_events && is_ambiguous(&self.bytes, self.dialect)
     }
 
     /// Whether the preamble has a wall time.
