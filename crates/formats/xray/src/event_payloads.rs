@@ -41,29 +41,27 @@ pub fn payloads_follow(data: &[u8], extent: &BufferExtent, dialect: XRayDialect)
     }
 }
 
-/// Whether a reader may take bytes of the events of a written buffer for records, of which `records` are all but BufferExtents and
-/// EndOfBuffer. Versions 1 to 3 do not state that the bytes are there.
+/// Whether a reader may take bytes of the events of a written buffer for records. `records` are all but BufferExtents, and end with
+/// EndOfBuffer in version 1. Versions 1 to 3 do not state that the bytes are there.
 ///
-/// In version 1 EndOfBuffer and zeros up to the size of all buffers follow, of which another reading may make records.
+/// In version 1 zeros follow up to the size of all buffers, of which another reading may make records.
 #[must_use]
 pub fn is_ambiguous(records: &[u8], dialect: XRayDialect) -> bool {
-    if dialect.version > 3 {
-        return false;
-    }
     let is_taken = |data: &[u8]| {
         let extent = BufferExtent { extents: None, records: 0..data.len(), bound: BufferEnd::Stated };
         !payloads_follow(data, &extent, dialect)
     };
-    if dialect.version > 1 {
-        return is_taken(records);
+    match dialect.version {
+        0 | 1 => {
+            let mut padded = records.to_vec();
+            (0..LONGEST_RECORD).any(|zeros| {
+                padded.resize(records.len().saturating_add(zeros), 0);
+                is_taken(&padded)
+            })
+        }
+        2 | 3 => is_taken(records),
+        _ => false,
     }
-    let mut followed = records.to_vec();
-    let _ = Record::EndOfBuffer.encode(dialect, &mut followed);
-    let fewest = followed.len();
-    (0..LONGEST_RECORD).any(|zeros| {
-        followed.resize(fewest.saturating_add(zeros), 0);
-        is_taken(&followed)
-    })
 }
 
 /// Bytes of the longest records. More zeros after a buffer are faults of every reading that does not end at EndOfBuffer.

@@ -143,10 +143,13 @@ fn write_version_1(
     let largest = buffers.iter().map(|buffer| buffer.bytes).max().unwrap_or(0);
     let len = log.source().len() as u64;
     let stated = log.header().file.buffer_size;
-    let stride = if stated <= len.max(MAX_UNBACKED_BUFFER_BYTES) { stated.max(largest) } else { largest };
-    let padded = stride.saturating_mul(buffers.len() as u64);
-    let max_bytes = len.saturating_mul(MAX_PADDING_RATIO).saturating_add(MAX_UNBACKED_BUFFER_BYTES);
-    let stride = if padded > max_bytes { 0 } else { stride };
+    // What is written decides, so that a second repair does the same.
+    let written = buffers.iter().fold(0u64, |sum, buffer| sum.saturating_add(buffer.bytes));
+    let max_bytes =
+        len.max(written.saturating_mul(MAX_PADDING_RATIO).saturating_add(MAX_UNBACKED_BUFFER_BYTES));
+    let fits = |stride: &u64| stride.saturating_mul(buffers.len() as u64) <= max_bytes;
+    let stated = (stated <= len.max(MAX_UNBACKED_BUFFER_BYTES)).then_some(stated.max(largest));
+    let stride = stated.filter(fits).or(Some(largest).filter(fits)).unwrap_or(0);
     out.write_all(&log_header(log, hz, stride))?;
     let mut out = RepairOutput::to(out, dialect);
     for buffer in buffers {

@@ -57,3 +57,15 @@ fn a_log_that_was_repaired_stays_as_it_is() {
         assert!(repaired(&once).source()[..] == once.source()[..]);
     }
 }
+
+#[test]
+fn a_distance_of_buffers_that_is_too_large_is_replaced_once() {
+    // Buffers one after the other, in a log that states a megabyte for each.
+    let small = [new_buffer(7), wall(1, 1), cpu(0, 1000), enter(1, 1)].concat();
+    let other = [new_buffer(8), wall(1, 2), cpu(0, 1000), enter(1, 1), exit(1, 1)].concat();
+    let log = open([header_of(1, 1, HZ, 1 << 20), small, other.repeat(20)].concat());
+    let once = repaired(&log);
+    assert!(once.source().len() < 10 * log.source().len());
+    assert!(!serious(&checked(&once)).contains(&"XR015"));
+    assert!(repaired(&once).source()[..] == once.source()[..]);
+}
