@@ -7,7 +7,7 @@
 
 use super::consts::Action;
 use super::reader::{BufferEnd, BufferExtent};
-use super::record_iter::{RecordItem, RecordIter};
+use super::record_iter::{RecordItem, RecordIter, UNWRITTEN_BYTES};
 use super::records::{Event, Record, XRayDialect};
 
 /// Largest depth of the stack that is tracked.
@@ -54,7 +54,8 @@ pub fn is_ambiguous(records: &[u8], dialect: XRayDialect) -> bool {
     match dialect.version {
         0 | 1 => {
             let mut padded = records.to_vec();
-            (0..LONGEST_RECORD).any(|zeros| {
+            let unwritten = UNWRITTEN_BYTES.saturating_add(LONGEST_RECORD);
+            (0..LONGEST_RECORD).chain([unwritten]).any(|zeros| {
                 padded.resize(records.len().saturating_add(zeros), 0);
                 is_taken(&padded)
             })
@@ -64,7 +65,8 @@ pub fn is_ambiguous(records: &[u8], dialect: XRayDialect) -> bool {
     }
 }
 
-/// Bytes of the longest records. More zeros after a buffer are faults of every reading that does not end at EndOfBuffer.
+/// Bytes of the longest records. More zeros after a buffer are faults of every reading that does not end at EndOfBuffer, up to those that
+/// count as never written.
 const LONGEST_RECORD: usize = 16;
 
 /// Reads a buffer in one way: its faults, and whether its only event is its last record. `None` without events.

@@ -9,7 +9,7 @@ use super::records::{Record, XRayDialect, is_metadata, unpack};
 
 /// Zeros of this size are not records: functions have numbers from 1 on, and a file system stores a page of zeros for what was
 /// never written.
-const UNWRITTEN_BYTES: usize = 4096;
+pub const UNWRITTEN_BYTES: usize = 4096;
 
 /// The field of the error for such zeros.
 pub const UNWRITTEN: &str = "function_id";
