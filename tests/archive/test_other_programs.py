@@ -7,24 +7,11 @@ from zipfile import ZipFile
 
 import duckdb
 import pytest
+from fake_profile import DUCKDB_TYPES
 
 import perfuse as pf
 from perfuse.table import specification
 from truth.kinds import KINDS
-
-TYPES = {
-    "UInt8": "UTINYINT",
-    "UInt16": "USMALLINT",
-    "UInt32": "UINTEGER",
-    "UInt64": "UBIGINT",
-    "Int32": "INTEGER",
-    "Int64": "BIGINT",
-    "Float64": "DOUBLE",
-    "Boolean": "BOOLEAN",
-    "Binary": "BLOB",
-    "Dictionary(Int32, Utf8)": "VARCHAR",
-    "List(UInt64)": "UBIGINT[]",
-}
 
 
 @pytest.mark.parametrize("name", ["perf_xray", "mono_calls", "perf_stacks"])
@@ -41,7 +28,7 @@ def test_types_and_values(name: str, tmp_path: Path) -> None:
             file = str(tmp_path / str(row["member"]))
             rows = duckdb.read_parquet(file)
             types = dict(zip(rows.columns, map(str, rows.types), strict=True))
-            assert types == {name: TYPES[kind] for name, kind, *_ in specification(str(row["name"]))["columns"]}
+            assert types == {name: DUCKDB_TYPES[kind] for name, kind, *_ in specification(str(row["name"]))["columns"]}
             if row["complete"] and row["name"] != "diagnostics":
                 columns = profile.tables[str(row["name"])].to_arrow()
                 for column in rows.columns:

@@ -9,8 +9,9 @@ import duckdb
 from perfuse import _core
 from perfuse.selection import Selection
 
-_TYPES = {
+DUCKDB_TYPES = {
     "UInt8": "UTINYINT",
+    "UInt16": "USMALLINT",
     "UInt32": "UINTEGER",
     "UInt64": "UBIGINT",
     "Int32": "INTEGER",
@@ -21,6 +22,7 @@ _TYPES = {
     "List(UInt64)": "UBIGINT[]",
     "Dictionary(Int32, Utf8)": "VARCHAR",
 }
+"""Types of columns in DuckDB, by their Arrow types."""
 _DEFAULTS = {"source_id": 0, "record_offset": 0, "code_index": 0, "size_bytes": 0}
 
 
@@ -52,7 +54,7 @@ class FakeProfile:
         self._connection = duckdb.connect()
         self._columns: dict[str, dict[str, str]] = {}
         for table in _core.tables():
-            columns = {name: _TYPES[data_type] for name, data_type, _, _ in table["columns"]}
+            columns = {name: DUCKDB_TYPES[data_type] for name, data_type, _, _ in table["columns"]}
             self._columns[table["name"]] = columns
             declared = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
             self._connection.execute(f"CREATE TABLE {table['name']} ({declared})")

@@ -123,7 +123,7 @@ def small_profile() -> FakeProfile:
 
 
 def add_cache_miss(profile: FakeProfile) -> None:
-    """A sample of another event, which is no clock, with a weight of 100."""
+    """Adds a sample of an event that counts cache misses: its weight, 100, is not a time."""
     profile.add(
         "samples",
         sample_id=9,

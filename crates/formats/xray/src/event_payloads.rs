@@ -52,7 +52,7 @@ pub fn is_ambiguous(records: &[u8], dialect: XRayDialect) -> bool {
         !payloads_follow(data, &extent, dialect)
     };
     match dialect.version {
-        0 | 1 => {
+        ..=1 => {
             let mut padded = records.to_vec();
             let unwritten = UNWRITTEN_BYTES.saturating_add(LONGEST_RECORD);
             (0..LONGEST_RECORD).chain([unwritten]).any(|zeros| {

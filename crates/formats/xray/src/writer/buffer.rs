@@ -78,12 +78,14 @@ impl BufferWriter {
     /// Whether a reader may take bytes of events for records. Versions 1 to 3 do not state that the bytes are there.
     #[must_use]
     pub fn is_ambiguous(&self) -> bool {
-        if self.dialect.version > 1 {
-            return self.has_events && is_ambiguous(&self.bytes, self.dialect);
+        if !self.has_events || self.dialect.version > 3 {
+            return false;
         }
         let mut records = self.bytes.clone();
-        let _ = Record::EndOfBuffer.encode(self.dialect, &mut records);
-        self.has_events && is_ambiguous(&records, self.dialect)
+        if self.dialect.version == 1 {
+            let _ = Record::EndOfBuffer.encode(self.dialect, &mut records);
+        }
+        is_ambiguous(&records, self.dialect)
     }
 
     /// Whether the preamble has a wall time.
