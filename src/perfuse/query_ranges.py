@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-Near = tuple[str, int, int]
-"""A column of integers, with the least and the greatest value that is needed."""
+from perfuse.table import Near
 
 _SMALLEST, _GREATEST = -(2**63), 2**63 - 1
 _ROUNDING = 2**11

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from perfuse import _core
 from perfuse.errors import UsageError, core_error, nearest_hint, require_known
-from perfuse.query_ranges import Near
 
 if TYPE_CHECKING:
     from arro3.core import RecordBatchReader
@@ -18,6 +17,9 @@ if TYPE_CHECKING:
 
 Scan = Callable[[str], Any]
 """Builds the stream of the table with that name; called for each scan of the table by a database."""
+
+Near = tuple[str, int, int]
+"""A column of integers, with the least and the greatest value that is needed."""
 
 BuildNear = Callable[[str, Near], "ArrowStream"]
 """Builds the stream of the parts of a table that may have values of a column in a range."""

@@ -40,5 +40,4 @@ def test_it_imports_no_module_that_it_does_not_need() -> None:
         " print(*sys.modules, sep='\\n', file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", program, RECORDED], capture_output=True, text=True, check=True)
-    # dataclasses, which some classes need, imports inspect.
-    assert set(done.stderr.split()) & (set(SLOW_MODULES) - {"inspect"}) == set()
+    assert set(done.stderr.split()) & set(SLOW_MODULES) == set()

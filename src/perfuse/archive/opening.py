@@ -12,10 +12,9 @@ from perfuse.diagnostics import Diagnostic
 from perfuse.errors import UsageError
 from perfuse.joins import Unwinding
 from perfuse.profile import Profile
-from perfuse.query_ranges import Near
 from perfuse.recording import Recording
 from perfuse.selection import Selection
-from perfuse.table import ClosedObject, Tables, with_bytes
+from perfuse.table import ClosedObject, Near, Tables, with_bytes
 
 if TYPE_CHECKING:
     from perfuse._core import ArrowStream

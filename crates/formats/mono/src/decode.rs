@@ -3,6 +3,7 @@
 //! Reads do not return errors one by one: after the end of the data or an invalid value they return 0, and the first
 //! error is reported once per event. So the code that reads the fields of an event has no error paths.
 
+pub mod backtraces;
 mod leb128;
 pub mod runs;
 

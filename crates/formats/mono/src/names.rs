@@ -103,11 +103,11 @@ impl LogNames {
         self.methods.at(method, time).unwrap_or(self.unknown_function())
     }
 
-    /// Whether a method address always stands for the same method.
+    /// Whether each method address always stands for the same method.
     #[must_use]
     #[inline]
-    pub fn is_constant(&self, method: u64) -> bool {
-        self.methods.is_constant(method)
+    pub fn are_constant(&self, methods: &[u64]) -> bool {
+        methods.iter().all(|method| self.methods.is_constant(*method))
     }
 
     /// Index of the function that stands for methods without a description.

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::consts::{EventByte, KindSet};
+use crate::decode::backtraces::{KnownBacktraces, Meaning};
 use crate::names::LogNames;
 use crate::ranges::MethodRanges;
 use crate::reader::{EventBuffer, file_range};
@@ -51,21 +52,42 @@ impl LogStacks {
     /// Adds the stacks of allocations to `others`, whose indices do not change.
     #[must_use]
     pub fn of_allocations(data: &Source, survey: &LogSurvey, names: &LogNames, others: Self) -> Self {
-        others.merge(Self::gather(data, survey, names, KindSet::of(&[EventByte::ALLOC_BT])))
+        const ALLOCATIONS: KindSet = KindSet::of(&[EventByte::ALLOC_BT]);
+        let with_allocations = Self::of_buffers(data, survey, ALLOCATIONS, |part, known, number| {
+            let add = |methods: &[u64], time: u64| {
+                part.add_backtrace(methods, names, time);
+                if names.are_constant(methods) { Meaning::Constant(()) } else { Meaning::AtThisTime(()) }
+            };
+            survey.for_each_alloc_and_backtrace(data, number, known, add, |_, ()| ());
+        });
+        others.merge(with_allocations)
     }
 
     /// Gathers the stacks of events of these kinds, in parallel.
     #[must_use]
     pub fn gather(data: &Source, survey: &LogSurvey, names: &LogNames, kinds: KindSet) -> Self {
         let code = MethodRanges::new(survey, names);
+        Self::of_buffers(data, survey, kinds, |part, _, number| {
+            survey.for_each_event(data, number, kinds, KindSet::all().without(kinds), |at, event| {
+                part.add_event(event, names, &code, at);
+            });
+        })
+    }
+
+    /// What `add_buffer` adds for each buffer that has events of these kinds, in parallel. It gets the backtraces of
+    /// allocations that were added before.
+    fn of_buffers(
+        data: &Source,
+        survey: &LogSurvey,
+        kinds: KindSet,
+        add_buffer: impl Fn(&mut Self, &mut KnownBacktraces<()>, usize) + Sync,
+    ) -> Self {
         let tasks = survey::tasks(&survey.buffers.list);
         let gather_task = |(first, buffers): (usize, &[EventBuffer])| {
-            let mut part = Self::default();
+            let (mut part, mut known) = (Self::default(), KnownBacktraces::default());
             for (_, number) in buffers.iter().zip(first..) {
                 if survey.kinds.get(number).is_some_and(|kinds_in_buffer| kinds_in_buffer.meets(kinds)) {
-                    survey.for_each_event(data, number, kinds, KindSet::all().without(kinds), |at, event| {
-                        part.add_event(event, names, &code, at);
-                    });
+                    add_buffer(&mut part, &mut known, number);
                 }
             }
             data.release(file_range(buffers.first(), buffers.last()));
@@ -90,7 +112,7 @@ impl LogStacks {
             return;
         }
         let stack = self.tree.add(&backtrace_frames(methods, names, time));
-        if methods.iter().all(|method| names.is_constant(*method)) {
+        if names.are_constant(methods) {
             self.store_backtrace(methods, stack);
         }
     }
@@ -135,6 +157,13 @@ impl LogStacks {
             Some(stack) => Some(stack).filter(|stack| *stack != NO_CALLER),
             None => self.tree.find(&backtrace_frames(methods, names, time)),
         }
+    }
+
+    /// The same, and whether it is so at any time.
+    #[must_use]
+    pub fn meaning_of(&self, methods: &[u64], names: &LogNames, time: u64) -> Meaning<Option<u32>> {
+        let stack = self.find_backtrace(methods, names, time);
+        if names.are_constant(methods) { Meaning::Constant(stack) } else { Meaning::AtThisTime(stack) }
     }
 }
 

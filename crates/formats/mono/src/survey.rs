@@ -11,6 +11,7 @@ use rayon::prelude::*;
 
 use crate::consts::{EventByte, KindSet};
 use crate::decode::EventDecoder;
+use crate::decode::backtraces::{KnownBacktraces, Meaning};
 use crate::decode::runs::{AllocEvent, HeapObjectSummary};
 use crate::dialect::LogDialect;
 use crate::reader::{BufferList, EventBuffer, file_range};
@@ -158,6 +159,33 @@ impl LogSurvey {
             if let EventBody::Alloc { class, object, size } = event.body {
                 let (byte, offset) = (event.byte, event.offset);
                 each(&AllocEvent { byte, offset, time: event.time.unwrap_or(0), class, object, size });
+            }
+        }
+    }
+
+    /// Passes every allocation of a buffer to `each`, with what its backtrace stands for. `meaning_of` gets the methods of
+    /// a backtrace that `known` does not contain, and the time.
+    #[inline]
+    pub fn for_each_alloc_and_backtrace<T: Copy>(
+        &self,
+        data: &[u8],
+        number: usize,
+        known: &mut KnownBacktraces<T>,
+        mut meaning_of: impl FnMut(&[u64], u64) -> Meaning<T>,
+        mut each: impl FnMut(&AllocEvent, T),
+    ) {
+        let Some(buffer) = self.buffers.list.get(number) else { return };
+        let mut decoder = buffer.decoder(data, self.dialect);
+        let mut event = Event::default();
+        loop {
+            while let Some((alloc, value)) = decoder.read_alloc_and_backtrace(known, &mut meaning_of) {
+                each(&alloc, value);
+            }
+            let Some(Ok(())) = decoder.read(&mut event) else { return };
+            if let EventBody::Alloc { class, object, size } = event.body {
+                let (byte, offset, time) = (event.byte, event.offset, event.time.unwrap_or(0));
+                let value = meaning_of(&event.frames, time).value();
+                each(&AllocEvent { byte, offset, time, class, object, size }, value);
             }
         }
     }

@@ -36,6 +36,22 @@ pub(super) fn sign_extend((value, bits): (u64, u32)) -> i64 {
     (value.wrapping_shl(unused) as i64).wrapping_shr(unused)
 }
 
+/// Splits a signed number off; `None` if it is longer than eight bytes or does not end.
+#[inline]
+pub(super) fn split(bytes: &[u8]) -> Option<(i64, &[u8])> {
+    let mut padded = [0; 8];
+    let (value, num_bytes) = match bytes.first_chunk::<8>() {
+        Some(word) => read_short(word)?,
+        None => {
+            // The zeros after the end are no part of the number: it ends before them, or is not whole.
+            padded.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+            read_short(&padded).filter(|(_, num_bytes)| *num_bytes as usize <= bytes.len())?
+        }
+    };
+    let (_, rest) = bytes.split_at_checked(num_bytes as usize)?;
+    Some((sign_extend((value, num_bytes.wrapping_mul(7))), rest))
+}
+
 /// Length in bytes of `num` numbers; `None` near the end of the data, or if a number may not end.
 #[inline]
 pub(super) fn skip(bytes: &[u8], num: u64) -> Option<usize> {

@@ -4,7 +4,8 @@
 //! there.
 
 use crate::consts::EventByte;
-use crate::decode::{DecoderState, EventDecoder, leb128};
+use crate::decode::backtraces::{EncodedBacktrace, KnownBacktraces, Meaning};
+use crate::decode::{EventDecoder, leb128};
 use crate::records::HeapObject;
 
 /// The highest bit of each byte: clear in the last byte of a number.
@@ -463,13 +464,63 @@ impl EventDecoder<'_> {
     /// reads nothing; [`read`](Self::read) decodes the event.
     #[inline]
     pub fn read_alloc(&mut self) -> Option<AllocEvent> {
+        let (alloc, mut end) = self.alloc_fields()?;
+        if !self.skipped_kinds.has(alloc.byte) {
+            return None;
+        }
+        if alloc.byte == EventByte::ALLOC_BT {
+            let num = read_small_number(self.data, &mut end)?;
+            let frames = self.data.get(end..).filter(|rest| num <= rest.len() as u64)?;
+            end = end.wrapping_add(leb128::skip(frames, num)?);
+            self.skipped_from.get_or_insert(self.state());
+            self.num_skipped_frames = self.num_skipped_frames.wrapping_add(num);
+        }
+        self.pass_alloc(&alloc, end);
+        Some(alloc)
+    }
+
+    /// The same with what its backtrace stands for: `meaning_of` is asked about backtraces that `known` does not contain.
+    #[inline]
+    pub fn read_alloc_and_backtrace<T: Copy>(
+        &mut self,
+        known: &mut KnownBacktraces<T>,
+        meaning_of: impl FnOnce(&[u64], u64) -> Meaning<T>,
+    ) -> Option<(AllocEvent, T)> {
+        let (alloc, mut at) = self.alloc_fields()?;
+        if self.skipped_from.is_some() {
+            return None;
+        }
+        let num = if alloc.byte == EventByte::ALLOC_BT { read_small_number(self.data, &mut at)? } else { 0 };
+        let Some(num_after_first) = num.checked_sub(1) else {
+            self.pass_alloc(&alloc, at);
+            return Some((alloc, meaning_of(&[], alloc.time).value()));
+        };
+        let first = leb128::sign_extend(read_number(self.data, &mut at)?);
+        let rest = self.data.get(at..).filter(|rest| num_after_first <= rest.len() as u64)?;
+        let len = leb128::skip(rest, num_after_first)?;
+        let encoded = EncodedBacktrace {
+            first: self.method.wrapping_add_signed(first) & self.mask,
+            others: rest.get(..len)?,
+        };
+        let (value, last) = match known.find(&encoded) {
+            Some(found) => found,
+            None => {
+                let methods = encoded.decode(num_after_first, self.mask)?;
+                let last = methods.last().copied().unwrap_or(encoded.first);
+                (known.add(&encoded, last, meaning_of(&methods, alloc.time)), last)
+            }
+        };
+        self.method = last;
+        self.pass_alloc(&alloc, at.wrapping_add(len));
+        Some((alloc, value))
+    }
+
+    /// The fields of an allocation before its backtrace, and the position after them, if the fast path can decode it.
+    #[inline]
+    fn alloc_fields(&self) -> Option<(AllocEvent, usize)> {
         let start = self.pos;
         let byte = EventByte(*self.data.get(start)?);
-        let with_stack = byte == EventByte::ALLOC_BT;
-        if !(with_stack || byte == EventByte::ALLOC)
-            || !self.dialect.since_v13()
-            || !self.skipped_kinds.has(byte)
-        {
+        if !matches!(byte, EventByte::ALLOC | EventByte::ALLOC_BT) || !self.dialect.since_v13() {
             return None;
         }
         let mut at = start.wrapping_add(1);
@@ -477,25 +528,20 @@ impl EventDecoder<'_> {
         let class = leb128::sign_extend(read_number(self.data, &mut at)?);
         let object = leb128::sign_extend(read_number(self.data, &mut at)?);
         let size = read_small_number(self.data, &mut at)?;
-        let before = DecoderState { pos: start, time: self.time, method: self.method };
-        if with_stack {
-            let num = read_small_number(self.data, &mut at)?;
-            let frames = self.data.get(at..).filter(|rest| num <= rest.len() as u64)?;
-            self.pos = at.wrapping_add(leb128::skip(frames, num)?);
-            self.skipped_from.get_or_insert(before);
-            self.num_skipped_frames = self.num_skipped_frames.wrapping_add(num);
-        } else {
-            self.pos = at;
-        }
-        self.start = start;
-        self.time = self.time.wrapping_add(time_difference);
-        Some(AllocEvent {
+        let alloc = AllocEvent {
             byte,
             offset: self.base.saturating_add(start as u64),
-            time: self.time,
+            time: self.time.wrapping_add(time_difference),
             class: self.ptr_base.wrapping_add_signed(class) & self.mask,
             object: self.obj_base.wrapping_add_signed(object).wrapping_shl(3) & self.mask,
             size,
-        })
+        };
+        Some((alloc, at))
+    }
+
+    /// Moves behind an allocation that ends at `end`.
+    #[inline]
+    fn pass_alloc(&mut self, alloc: &AllocEvent, end: usize) {
+        (self.start, self.pos, self.time) = (self.pos, end, alloc.time);
     }
 }

@@ -153,7 +153,7 @@ impl FunctionCache {
     #[inline(never)]
     fn look_up(&mut self, names: &LogNames, method: u64, time: u64) -> u32 {
         let key = self.first.saturating_add(names.function(method, time));
-        if names.is_constant(method)
+        if names.are_constant(&[method])
             && let Some(entry) = self.recent.get_mut(slot(method))
         {
             *entry = (method, key);

@@ -7,6 +7,7 @@ use perfuse_tables::{AllocationGroup, AllocationSum, allocations, gc_handles, ob
 use rustc_hash::FxHashMap;
 
 use crate::consts::{EventByte, KindSet, handle_name};
+use crate::decode::backtraces::KnownBacktraces;
 use crate::decode::runs::AllocEvent;
 use crate::ingest::scan;
 use crate::ingest::threads::ThreadKeys;
@@ -59,15 +60,16 @@ pub fn allocations(log: &Arc<LogData>, placement: &Placement, request: &TableReq
         };
         if with_stacks {
             let stacks = log.stacks();
-            scan::for_each_event_skipping(log, group, KindSet::default(), |at, _, event| {
-                if let EventBody::Alloc { class, object, size } = event.body
-                    && is_requested(object)
-                {
-                    let (byte, offset, time) = (event.byte, event.offset, at.time);
-                    let stack = stacks.find_backtrace(&event.frames, names, time);
-                    push(at.buffer, &AllocEvent { byte, offset, time, class, object, size }, stack);
-                }
-            });
+            let mut known = KnownBacktraces::default();
+            let stack_of = |methods: &[u64], time: u64| stacks.meaning_of(methods, names, time);
+            for &buffer in group {
+                let each = |it: &AllocEvent, stack: Option<u32>| {
+                    if is_requested(it.object) {
+                        push(buffer, it, stack);
+                    }
+                };
+                log.survey().for_each_alloc_and_backtrace(&log.source, buffer, &mut known, stack_of, each);
+            }
         } else {
             for &buffer in group {
                 log.survey().for_each_alloc(&log.source, buffer, |it| {

@@ -92,19 +92,9 @@ pub struct EventContext {
 pub fn for_each_event(
     log: &LogData,
     buffers: &[usize],
-    each: impl FnMut(&EventContext, &EventBuffer, &Event<'_>),
-) {
-    for_each_event_skipping(log, buffers, KindSet::of(&[EventByte::ALLOC_BT]), each);
-}
-
-/// The same; events of the given kinds may lack their backtraces.
-#[inline]
-pub fn for_each_event_skipping(
-    log: &LogData,
-    buffers: &[usize],
-    without_backtraces: KindSet,
     mut each: impl FnMut(&EventContext, &EventBuffer, &Event<'_>),
 ) {
+    let without_backtraces = KindSet::of(&[EventByte::ALLOC_BT]);
     let survey = log.survey();
     let mut event = Event::default();
     for &number in buffers {

@@ -4,6 +4,7 @@ use perfuse_recording::Recording;
 use perfuse_wire::ParseError;
 
 use crate::consts::{EventByte, KindSet};
+use crate::decode::backtraces::{KnownBacktraces, Meaning};
 use crate::recording::MonoLog;
 use crate::records::{Event, EventBody};
 use crate::tests::assemble::*;
@@ -147,5 +148,58 @@ fn fast_path_of_allocations_and_moves() {
             assert_eq!(fast, slow, "buffer {number} of {name}");
         }
         assert_eq!((survey.counts, survey.num_moves), (counts, num_moves), "{name}");
+    }
+}
+
+/// Offsets, times and backtraces of all allocations: decoded one by one, and by the backtraces that are known.
+fn backtraces(log: &MonoLog) -> [Vec<(u64, u64, Vec<u64>)>; 2] {
+    let survey = log.survey();
+    let (mut one_by_one, mut by_known) = (Vec::new(), Vec::new());
+    let (mut known, mut all) = (KnownBacktraces::default(), Vec::new());
+    for (number, buffer) in survey.buffers.list.iter().enumerate() {
+        let (mut decoder, mut event) = (buffer.decoder(log.source(), survey.dialect), Event::default());
+        while let Some(Ok(())) = decoder.read(&mut event) {
+            if let EventBody::Alloc { .. } = event.body {
+                one_by_one.push((event.offset, event.time.unwrap_or(0), event.frames.clone()));
+            }
+        }
+        let mut stacks = Vec::new();
+        let number_of = |methods: &[u64], _| {
+            all.push(methods.to_vec());
+            let number = all.len() - 1;
+            // Some may not be remembered.
+            if methods.len() == 3 { Meaning::AtThisTime(number) } else { Meaning::Constant(number) }
+        };
+        survey.for_each_alloc_and_backtrace(log.source(), number, &mut known, number_of, |it, number| {
+            stacks.push((it.offset, it.time, number));
+        });
+        by_known.extend(stacks.into_iter().map(|(offset, time, number)| (offset, time, all[number].clone())));
+    }
+    [one_by_one, by_known]
+}
+
+#[test]
+fn known_backtraces_are_those_that_are_decoded() {
+    for (name, bytes) in fixtures() {
+        let [one_by_one, by_known] = backtraces(&open(bytes.clone()));
+        assert_eq!(one_by_one, by_known, "{name}");
+        if !["crafted-v13", "crafted-v17"].contains(&name.as_str()) {
+            continue;
+        }
+        for at in open(bytes.clone()).header().size as usize..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 0x80;
+            let [one_by_one, by_known] = backtraces(&open(flipped));
+            assert_eq!(one_by_one, by_known, "{name}, flipped at {at}");
+        }
+    }
+    for num_bytes in 1..13 {
+        for num_before in 0..3 {
+            let frames = [vec![2; num_before], number(num_bytes), vec![4; 2]].concat();
+            let again = allocation((num_before + 3) as u8, &frames);
+            let log = log(&[buffer(&[again.clone(), allocation(1, &[6]), again.clone(), again])]);
+            let [one_by_one, by_known] = backtraces(&log);
+            assert_eq!(one_by_one, by_known, "{num_bytes}, {num_before}");
+        }
     }
 }
