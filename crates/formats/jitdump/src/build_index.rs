@@ -41,8 +41,8 @@ pub struct IndexBuilder {
     kinds: FxHashMap<RecordTag, usize>,
     /// Debug records that were paired with code because no later load had their address so far: record and code.
     assumed_pairs: Vec<(u32, u32)>,
-    /// Code that was marked as a stub of the JVM, with its name before that, while the producer may turn out to be another.
-    assumed_stubs: Vec<(u32, InternedName)>,
+    /// Code that was marked as a stub of the JVM, with its name before that: the producer may turn out to be another.
+    marked_stubs: Vec<(u32, InternedName)>,
     /// Number of pieces of code whose stubs are marked.
     num_marked: usize,
     is_producer_final: bool,
@@ -83,7 +83,7 @@ impl IndexBuilder {
             by_code_index: FxHashMap::default(),
             kinds: FxHashMap::default(),
             assumed_pairs: Vec::new(),
-            assumed_stubs: Vec::new(),
+            marked_stubs: Vec::new(),
             num_marked: 0,
             is_producer_final: false,
             is_skew_final: false,
@@ -103,6 +103,10 @@ impl IndexBuilder {
 
     /// Adds what a reader found; `next_index` is the index of the record after it.
     pub fn add(&mut self, step: &ReaderStep<'_>, next_index: u64) {
+        if let ReaderStep::Header(..) = step {
+            // The records after the last header may be those of another program.
+            (self.is_producer_final, self.is_skew_final) = (false, false);
+        }
         self.withdraw_assumptions();
         match *step {
             ReaderStep::Record(record) => self.add_record(&record),
@@ -305,19 +309,17 @@ impl IndexBuilder {
         self.pair_remaining();
         let index = &mut self.index;
         if !self.is_producer_final {
-            let vma_is_zero = zero_vmas(index, data);
-            let functions = &index.functions;
-            let names = index
-                .codes
-                .iter()
-                .filter_map(|code| Some(&*functions.get(code.name.function)?.linkage_name))
-                .take(LOADS_OF_PRODUCER);
-            index.producer = Producer::detect(
-                &index.header,
-                path,
-                names.zip(vma_is_zero.into_iter().chain(std::iter::repeat(false))),
-            );
-            self.is_producer_final = index.codes.len() >= LOADS_OF_PRODUCER;
+            let (begin, header) = index.later_headers.last().copied().unwrap_or((0, index.header));
+            let first = index.codes.partition_point(|code| code.offset < begin);
+            let codes = index.codes.get(first..).filter(|codes| !codes.is_empty()).unwrap_or(&index.codes);
+            let loads = codes.iter().take(LOADS_OF_PRODUCER).filter_map(|code| {
+                let name = &*index.functions.get(code.name.function)?.linkage_name;
+                Some((name, has_no_vma(index, data, code)))
+            });
+            let producer = Producer::detect(&header, path, loads);
+            self.is_producer_final =
+                codes.len() >= LOADS_OF_PRODUCER && begin <= codes.first().map_or(0, |it| it.offset);
+            index.producer = producer;
         }
         if index.producer == Producer::OpenJdk {
             self.mark_stubs_of_the_jvm();
@@ -340,12 +342,15 @@ impl IndexBuilder {
                 code.debug = NO_INDEX;
             }
         }
-        for (code, name) in self.assumed_stubs.drain(..) {
+        if self.is_producer_final {
+            return;
+        }
+        for (code, name) in self.marked_stubs.drain(..) {
             if let Some(code) = self.index.codes.get_mut(code as usize) {
                 code.name = name;
             }
-            self.num_marked = 0;
         }
+        self.num_marked = 0;
     }
 
     /// Pairs debug records that no later load was paired with: with an earlier load at their address, else with the load
@@ -389,9 +394,7 @@ impl IndexBuilder {
         for (id, code) in (0u32..).zip(&mut index.codes).skip(self.num_marked) {
             let function = index.functions.get(code.name.function);
             if !code.name.stub && function.is_some_and(|function| !is_java_method(&function.linkage_name)) {
-                if !self.is_producer_final {
-                    self.assumed_stubs.push((id, code.name));
-                }
+                self.marked_stubs.push((id, code.name));
                 code.name.stub = true;
                 code.name.tier = tier;
             }
@@ -402,16 +405,11 @@ impl IndexBuilder {
     }
 }
 
-/// For each of the first 200 loads, whether it has an address and a `vma` of 0.
-fn zero_vmas(index: &DumpIndex, data: &[u8]) -> Vec<bool> {
-    let loads = index.codes.iter().take(LOADS_OF_PRODUCER);
-    loads
-        .map(|code| {
-            let record = index.record_at(data, code.offset, code.index);
-            let load = record.and_then(|record| LoadRecord::decode(record.cursor()).ok());
-            load.is_some_and(|load| load.fixed.vma == 0 && load.fixed.code_addr != 0)
-        })
-        .collect()
+/// Whether the `vma` of code is 0, and its address is not.
+fn has_no_vma(index: &DumpIndex, data: &[u8], code: &LoadedCode) -> bool {
+    let record = index.record_at(data, code.offset, code.index);
+    let load = record.and_then(|record| LoadRecord::decode(record.cursor()).ok());
+    load.is_some_and(|load| load.fixed.vma == 0 && load.fixed.code_addr != 0)
 }
 
 /// How the life of code changed when an index was settled.

@@ -143,18 +143,27 @@ fn write_version_1(
     let largest = buffers.iter().map(|buffer| buffer.bytes).max().unwrap_or(0);
     let len = log.source().len() as u64;
     let stated = log.header().file.buffer_size;
-    // What is written decides, so that a second repair does the same.
+    // A last buffer with whose records the file ends stays as it is. Otherwise what is written decides, so that a second repair
+    // does the same.
+    let starts_at =
+        |buffer: &MeasuredBuffer| Some(survey.blocks.get(buffer.planned.index)?.records.start as u64);
+    let ends_the_file =
+        |last: &MeasuredBuffer| starts_at(last).map(|at| at.saturating_add(last.bytes)) == Some(len);
+    let num_padded = buffers.len().saturating_sub(usize::from(buffers.last().is_some_and(ends_the_file)));
     let written = buffers.iter().fold(0u64, |sum, buffer| sum.saturating_add(buffer.bytes));
     let max_bytes =
         len.max(written.saturating_mul(MAX_PADDING_RATIO).saturating_add(MAX_UNBACKED_BUFFER_BYTES));
-    let fits = |stride: &u64| stride.saturating_mul(buffers.len() as u64) <= max_bytes;
-    let stated = (stated <= len.max(MAX_UNBACKED_BUFFER_BYTES)).then_some(stated.max(largest));
+    let fits = |stride: &u64| stride.saturating_mul(num_padded as u64) <= max_bytes;
+    let is_backed = num_padded == 0 || stated <= len.max(MAX_UNBACKED_BUFFER_BYTES);
+    let stated = is_backed.then_some(stated.max(largest));
     let stride = stated.filter(fits).or(Some(largest).filter(fits)).unwrap_or(0);
     out.write_all(&log_header(log, hz, stride))?;
     let mut out = RepairOutput::to(out, dialect);
-    for buffer in buffers {
+    for (number, buffer) in buffers.iter().enumerate() {
         write_buffer(log, survey, &buffer.planned, &mut out)?;
-        out.pad(stride.saturating_sub(buffer.bytes))?;
+        if number < num_padded {
+            out.pad(stride.saturating_sub(buffer.bytes))?;
+        }
         release(log, survey, &buffer.planned);
     }
     out.flush()

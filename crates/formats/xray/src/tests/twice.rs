@@ -69,3 +69,17 @@ fn a_distance_of_buffers_that_is_too_large_is_replaced_once() {
     assert!(!serious(&checked(&once)).contains(&"XR015"));
     assert!(repaired(&once).source()[..] == once.source()[..]);
 }
+
+#[test]
+fn a_last_buffer_that_is_not_padded_stays_as_it_is() {
+    let first = [new_buffer(7), wall(1, 1), cpu(0, 1000), enter(1, 1), exit(1, 1), end_of_buffer()].concat();
+    let other = [new_buffer(8), wall(1, 2), cpu(0, 1000), enter(1, 1), exit(1, 1), end_of_buffer()].concat();
+    let padded = [&other[..], &vec![0; 4096 - other.len()]].concat();
+    for (stated, buffers) in
+        [(2 << 20, first.clone()), (1 << 10, first.clone()), (4096, [padded, first].concat())]
+    {
+        let log = open([header_of(1, 1, HZ, stated), buffers].concat());
+        assert_eq!(serious(&checked(&log)), [""; 0], "{stated}");
+        assert!(repaired(&log).source()[..] == log.source()[..], "{stated}");
+    }
+}
