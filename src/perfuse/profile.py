@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from perfuse.recording import Recording
 
 
+TIMELINE_TABLES = ("call_events", "instants", "exceptions", "slices", "counter_samples")
+"""Tables that timelines of threads are made of."""
+
+
 class Profile(SavableProfile, Viewable):
     """Recordings joined on one clock; `perfuse.fuse` makes it. Tables are built when first used.
 
@@ -72,10 +76,17 @@ class Profile(SavableProfile, Viewable):
         """All common tables."""
         return self._tables(self._fusion.table, partial(with_bytes, self._fusion))  # relations may outlive this one
 
-    def _tables(self, scan: Scan, scan_whole: Callable[[str], "ArrowStream"], near: Parts | None = None) -> Tables:
+    def _tables(
+        self,
+        scan: Scan,
+        scan_whole: Callable[[str], "ArrowStream"],
+        near: Parts | None = None,
+        of_stacks: Mapping[str, Scan] | None = None,
+    ) -> Tables:
         built_here = {"samples", "diagnostics"} if self.selection.condition is not None else {"diagnostics"}
         built_here |= set(FILTERED_TABLES) if self.stack_filter else set()
-        return Tables(self._build, names(), {one: scan for one in names() if one not in built_here}, scan_whole, near)
+        scans = {one: scan for one in names() if one not in built_here}
+        return Tables(self._build, names(), scans, scan_whole, near, of_stacks)
 
     def sql(
         self,
@@ -151,7 +162,8 @@ class Profile(SavableProfile, Viewable):
         """
         if all(recording.summary.span is None for recording in self.recordings):
             return None
-        traced = self._fusion.trace_span()
+        logs_events = any(recording.role in ("call_trace", "runtime_log") for recording in self.recordings)
+        traced = self._fusion.trace_span() if logs_events else None
         if traced and all(recording.role == "runtime_log" for recording in self.recordings):
             first, last = self.selection.time_ns or traced
             first, last = max(first, traced[0]), min(last, traced[1])
@@ -441,6 +453,11 @@ class Profile(SavableProfile, Viewable):
         return CodeImages(self)
 
     @property
+    def timeline_tables(self) -> _core.Profile:
+        """What has the tables that the page's timeline is made of."""
+        return self._fusion
+
+    @property
     def call_log(self) -> "CallLog":
         """A writer of the calls of its traces as an XRay log."""
         from perfuse.formats.xray.profile_log import CallLog
@@ -460,6 +477,8 @@ class Profile(SavableProfile, Viewable):
         Args:
             progress: Called while they are counted.
         """
+        if not any(map(self.has, TIMELINE_TABLES)):
+            return None
         from perfuse.call_trace import CallTrace
 
         trace = CallTrace(self, progress)

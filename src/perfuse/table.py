@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from perfuse import _core
@@ -86,12 +86,14 @@ class Table:
         scan: Scan | None = None,
         build_whole: Callable[[str], "ArrowStream"] | None = None,
         build_near: "BuildNear | None" = None,
+        of_stacks: "Table | None" = None,
     ) -> None:
         self.name = name
         self._build = build
         self._scan = scan
         self._build_whole = build_whole
         self._build_near = build_near
+        self._of_stacks = of_stacks
         self._arrow: ArrowTable | None = None
 
     def to_arrow(self, columns: Sequence[str] | None = None) -> "ArrowTable":
@@ -156,6 +158,11 @@ class Table:
         return _core.ScannedTable(name, lambda: next(first, None) or build(name))
 
     @property
+    def of_stacks(self) -> "Table":
+        """The table, or one with only some of its rows: all that frames refer to, where these are read sooner."""
+        return self if self._of_stacks is None or self._arrow is not None else self._of_stacks
+
+    @property
     def columns_with_ranges(self) -> tuple[str, ...]:
         """Columns of which `near` finds the rows with values in a range; none where the table has no parts."""
         if self._build_near is None or self._arrow is not None:
@@ -176,6 +183,8 @@ class Table:
     def close(self) -> None:
         """Lets go of what the table is built from; it stays valid if it was built."""
         self._build, self._scan, self._build_whole, self._build_near = _closed, None, None, None
+        if self._of_stacks is not None:
+            self._of_stacks.close()
 
     def to_pandas(self) -> Any:
         """The table as a `pandas.DataFrame` (extra `perfuse[pandas]`)."""
@@ -225,12 +234,14 @@ class Tables(Mapping[str, Table]):
         scans: Mapping[str, Scan] | None = None,
         build_whole: Callable[[str], "ArrowStream"] | None = None,
         parts: Parts | None = None,
+        of_stacks: Mapping[str, Scan] | None = None,
     ) -> None:
         self._available = available
         scans = scans or {}
+        fewer = {name: Table(name, partial(one, name), one) for name, one in (of_stacks or {}).items() if name in scans}
         near = {name: one for name, one in (parts or {}).items() if name in scans}
         self._tables = {
-            name: Table(name, lambda name=name: build(name), scans.get(name), build_whole, near.get(name))  # type: ignore[misc]
+            name: Table(name, partial(build, name), scans.get(name), build_whole, near.get(name), fewer.get(name))
             for name in available
         }
 
@@ -271,6 +282,31 @@ class Tables(Mapping[str, Table]):
 
     def __repr__(self) -> str:
         return f"<perfuse tables: {', '.join(self._available)}>"
+
+
+STACK_SUFFIX = "_of_stacks"
+"""In queries of perfuse itself, the end of the name of a table with at least the rows that frames refer to."""
+
+
+class TablesOfStacks(Mapping[str, Any]):
+    """Tables of which those about code may have only the rows that frames refer to.
+
+    Args:
+        tables: Tables by name.
+    """
+
+    def __init__(self, tables: Mapping[str, Any]) -> None:
+        self._tables = tables
+
+    def __getitem__(self, name: str) -> Any:
+        table = self._tables[name]
+        return table.of_stacks if isinstance(table, Table) else table
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
 
 
 def specification(name: str) -> dict[str, Any]:

@@ -17,7 +17,10 @@ SLICE_BYTES = 18
 class TimelineProfile(Protocol):
     """A profile with events in time; `perfuse.Profile` is one."""
 
-    _fusion: _core.Profile
+    @property
+    def timeline_tables(self) -> _core.Profile:
+        """What has the tables that timelines are made of."""
+        ...
 
     @property
     def tables(self) -> Any:
@@ -136,7 +139,7 @@ class Timeline:
         self.zero_ns = zero_ns
         try:
             self.core = _core.Timeline(
-                profile._fusion,
+                profile.timeline_tables,
                 event=event,
                 zero_ns=zero_ns,
                 max_slices=memory_bytes // SLICE_BYTES,

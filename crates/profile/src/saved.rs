@@ -9,6 +9,7 @@ use arrow_array::types::UInt32Type;
 use perfuse_binaries::symbolize::Follow;
 use perfuse_binaries::xray_map::NamedFunctions;
 use perfuse_engine::join::JoinedTables;
+use perfuse_formats::saved::SavedProfile;
 use perfuse_formats::saved::parquet_file::{BATCH_ROWS, TableError};
 use perfuse_formats::{Clock, Recording, TableRequest};
 use perfuse_tables::access::{ColumnError, nullable, numbers};
@@ -98,6 +99,15 @@ fn end(first: u32, batch: &RecordBatch) -> u32 {
     first.saturating_add(u32::try_from(batch.num_rows()).unwrap_or(u32::MAX))
 }
 
+/// Keys of processes and threads as saved tables have them.
+fn identities(tables: &SavedProfile) -> Result<Option<Identities>, TableError> {
+    let whole = |spec: &'static TableSpec| -> Result<Vec<RecordBatch>, TableError> {
+        let opened = tables.parquet(spec.name)?;
+        opened.map_or_else(|| Ok(Vec::new()), |opened| opened.rows(None, BATCH_ROWS)?.collect())
+    };
+    Ok(Identities::of_tables(&whole(&processes::SPEC)?, &whole(&threads::SPEC)?))
+}
+
 impl Profile {
     /// A profile of the recordings of a saved profile, with what was resolved when it was saved.
     ///
@@ -126,11 +136,7 @@ impl Profile {
             profile.joined = OnceLock::from(Ok(joined));
         }
         // Keys of processes and threads are those of the saved tables, in whatever order other tables are made.
-        let whole = |spec: &'static TableSpec| -> Result<Vec<RecordBatch>, TableError> {
-            let opened = tables.parquet(spec.name)?;
-            opened.map_or_else(|| Ok(Vec::new()), |opened| opened.rows(None, BATCH_ROWS)?.collect())
-        };
-        match Identities::of_tables(&whole(&processes::SPEC)?, &whole(&threads::SPEC)?) {
+        match identities(tables)? {
             Some(identities) => *profile.identities() = identities,
             // Without a join, the recordings give the same keys again.
             None if facts.joined.is_none() => {}
@@ -149,6 +155,25 @@ impl Profile {
         }
         profile.saved = facts.joined.is_some().then_some(saved);
         profile.partial_tables.clone_from(&facts.partial);
+        Ok(profile)
+    }
+
+    /// A profile of the tables of a saved profile alone, without its recordings: for what needs no others. With `sampled_ns` it
+    /// has the samples of these times, and others that are stored with them.
+    ///
+    /// # Errors
+    /// [`SavedError`]
+    pub fn of_saved_tables(
+        file: &Arc<dyn Recording>,
+        sampled_ns: Option<RangeInclusive<i64>>,
+    ) -> Result<Self, SavedError> {
+        let saved = SavedTables::of_times(file, sampled_ns);
+        let mut profile = Self::new(Vec::new(), ProfileOptions::default());
+        let Some(tables) = saved.profile() else { return Err(SavedError::Keys("sources")) };
+        if let Some(identities) = identities(tables)? {
+            *profile.identities() = identities;
+        }
+        profile.saved = Some(saved);
         Ok(profile)
     }
 

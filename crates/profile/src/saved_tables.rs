@@ -29,12 +29,19 @@ pub(crate) fn callers_first(batch: &RecordBatch) -> bool {
 /// The tables of a profile that was saved.
 pub(crate) struct SavedTables {
     file: Arc<dyn Recording>,
+    /// The times of which samples are requested; all where `None`.
+    sampled_ns: Option<RangeInclusive<i64>>,
 }
 
 impl SavedTables {
     /// Those of an open file.
     pub(crate) fn of(file: &Arc<dyn Recording>) -> Self {
-        Self { file: Arc::clone(file) }
+        Self { file: Arc::clone(file), sampled_ns: None }
+    }
+
+    /// The same with the samples that are stored with those of some times.
+    pub(crate) fn of_times(file: &Arc<dyn Recording>, sampled_ns: Option<RangeInclusive<i64>>) -> Self {
+        Self { sampled_ns, ..Self::of(file) }
     }
 
     /// The file; `None` where it is not a saved profile.
@@ -50,6 +57,8 @@ impl SavedTables {
         near: Option<(&str, &RangeInclusive<i64>)>,
     ) -> Option<TableStream> {
         let opened = self.profile()?.parquet(name).transpose()?;
+        let of_times = self.sampled_ns.as_ref().filter(|_| name == "samples").map(|times| ("ts_ns", times));
+        let near = near.or(of_times);
         let path = self.file.source().path.clone();
         let damaged = move |error: TableError| StreamError::Saved(Unreadable::noted(&path, error));
         let is_of_stacks = name == "stacks";

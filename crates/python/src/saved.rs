@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use perfuse_formats::saved::SavedProfile;
 use perfuse_formats::saved::copies::{SavedCopy, read_copy, write_copy};
 use perfuse_formats::saved::parquet_file::write;
@@ -63,6 +64,12 @@ pub fn saved_table(
     let near = near.as_ref().map(|(column, values)| (column.as_str(), values));
     let rows = saved.inputs.read(py, || saved_rows(&saved.inner, spec.name, near))?;
     Ok(rows.map(|rows| ArrowStream::trying(spec.schema(), saved.inputs.batches(rows))))
+}
+
+/// A common table without rows; None for an unknown name.
+#[pyfunction]
+pub fn empty_table(name: &str) -> Option<ArrowStream> {
+    perfuse_tables::table(name).map(|spec| ArrowStream::of(RecordBatch::new_empty(spec.schema())))
 }
 
 /// The recording in a member, which had `size` bytes; `code` are the numbers of the code objects whose bytes it has.
@@ -131,6 +138,21 @@ pub fn saved_profile(
         saved.inputs.read(py, || perfuse_profile::Profile::of_saved(inputs, &saved.inner, &facts))?;
     let inner = Arc::new(opened.map_err(|error| damaged(py, saved, error))?);
     let inputs = Inputs::of(inner.recordings().chain([&saved.inner]));
+    Ok(PyProfile { inner, inputs })
+}
+
+/// The profile of the tables of a saved profile alone, with the samples of some times: for what needs no others.
+#[pyfunction]
+#[pyo3(signature = (saved, sampled_ns=None))]
+pub fn saved_tables_profile(
+    py: Python<'_>,
+    saved: &PyRecording,
+    sampled_ns: Option<(i64, i64)>,
+) -> PyResult<PyProfile> {
+    let times = sampled_ns.map(|(least, greatest)| least..=greatest);
+    let opened = saved.inputs.read(py, || perfuse_profile::Profile::of_saved_tables(&saved.inner, times))?;
+    let inner = Arc::new(opened.map_err(|error| damaged(py, saved, error))?);
+    let inputs = Inputs::of([&saved.inner]);
     Ok(PyProfile { inner, inputs })
 }
 

@@ -32,7 +32,7 @@ class BranchPair:
 
 _PAIRS = """
     WITH names AS (
-        SELECT frame_id, f.name AS name FROM frames LEFT JOIN functions f USING (function_id)),
+        SELECT frame_id, f.name AS name FROM frames LEFT JOIN functions_of_stacks f USING (function_id)),
     pairs AS (
         SELECT a.name AS source, b.name AS target, kind::VARCHAR AS kind, mispredicted, cycles, counters
         FROM branches {join}

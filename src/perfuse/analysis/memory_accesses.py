@@ -40,7 +40,8 @@ _JOINS = {
     "object": """LEFT JOIN frames o ON o.frame_id = data_frame_id
         LEFT JOIN mappings d ON d.mapping_id = o.mapping_id""",
     "function": """JOIN samples s USING (sample_id) LEFT JOIN stacks k USING (stack_id)
-        LEFT JOIN frames i ON i.frame_id = k.frame_id LEFT JOIN functions f ON f.function_id = i.function_id""",
+        LEFT JOIN frames i ON i.frame_id = k.frame_id
+        LEFT JOIN functions_of_stacks f ON f.function_id = i.function_id""",
 }
 
 

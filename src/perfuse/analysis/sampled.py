@@ -5,7 +5,7 @@ from typing import Any, Literal
 from perfuse import _core
 from perfuse.analysis.profiles import SampleProfile, TableProfile
 from perfuse.errors import UsageError
-from perfuse.table import SUM_EVENTS, Columns
+from perfuse.table import SUM_EVENTS, Columns, TablesOfStacks
 from perfuse.value_class import replace, value_class
 
 
@@ -88,7 +88,7 @@ def select_event(profile: SampleProfile, name: str | None) -> Event:
 def call_tree(profile: SampleProfile, selection: SampleFilter, **options: Any) -> _core.CallTree:
     """The selected samples folded by function; `options` are those of `_core.call_tree`."""
     return _core.call_tree(
-        profile.tables,
+        TablesOfStacks(profile.tables),
         event=selection.event,
         threads=None if selection.threads is None else list(selection.threads),
         processes=None if selection.processes is None else list(selection.processes),

@@ -17,7 +17,7 @@ from perfuse.analysis.sampled import Event, events, select_event, task_names
 from perfuse.errors import UsageError, nearest_hint
 from perfuse.name_pattern import FramePattern
 from perfuse.stack_filter import FILTERED_TABLES, FilteredStacks, FrameSymbols, StackFilter
-from perfuse.table import Columns
+from perfuse.table import Columns, TablesOfStacks
 
 GroupBy = Literal["function", "thread", "process", "module", "tier", "line"]
 WeightOrder = Literal["self", "total", "count", "name"]
@@ -363,7 +363,7 @@ class StackGroups:
 
     def _around(self, number: int | None, inverted: bool, request: TreeRequest) -> StackTree:
         """Callers or callees of a function: the tree of the stacks that are cut at its outermost call."""
-        transform = _core.StackTransform(self.source.tables)
+        transform = _core.StackTransform(TablesOfStacks(self.source.tables))
         marked = [group == number for group in self._symbols["group_id"]]
         for step in ("only", "leaf") if inverted else ("root",):
             transform.apply(step, marked)
@@ -409,7 +409,9 @@ class StackGroups:
 
     def _fold(self, tables: Mapping[str, Any] | None = None, **options: Any) -> _core.CallTree:
         source = self.source.tables if tables is None else tables
-        return _core.call_tree(source, event=self.event.name, counted_event=self._counted_event, **options)
+        return _core.call_tree(
+            TablesOfStacks(source), event=self.event.name, counted_event=self._counted_event, **options
+        )
 
     def _rows(self, tree: _core.CallTree, by: str) -> list[dict[str, Any]]:
         """The weights of a tree by group, with the numbers of what they are made of."""

@@ -7,6 +7,7 @@ from typing import Any
 from perfuse import _core
 from perfuse.analysis.profiles import SampleProfile
 from perfuse.analysis.sampled import Event
+from perfuse.table import TablesOfStacks
 
 NUM_BINS = 120
 """Parts of the recorded time."""
@@ -18,7 +19,9 @@ def binned_tree(profile: SampleProfile, event: Event) -> _core.CallTree:
     Column `thread_id` of its nodes is the number of the part.
     """
     return _core.call_tree(
-        _Binned(profile.tables, _with_bins(profile.tables["samples"], event)), event=event.name, split_threads=True
+        _Binned(TablesOfStacks(profile.tables), _with_bins(profile.tables["samples"], event)),
+        event=event.name,
+        split_threads=True,
     )
 
 

@@ -1,6 +1,6 @@
 """Opening a saved profile: its recordings from their copies, and everything that was resolved when it was saved."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from threading import RLock
@@ -19,12 +19,24 @@ from perfuse.table import ClosedObject, Near, Tables, with_bytes
 if TYPE_CHECKING:
     from perfuse._core import ArrowStream
     from perfuse.archive.contents import NativeCode
+    from perfuse.archive.facts import Facts, RecordingFacts
     from perfuse.archive.resolved_code import ResolvedCode
+    from perfuse.clock import Clock
     from perfuse.exporters.code_images import CodeImages
+    from perfuse.summary import Summary
 
 
 MADE_AGAIN = frozenset({"diagnostics", "instructions", "line_rows", "inline_calls"})
 """Tables that are not answered from the file, whatever it has of them."""
+
+OF_DUMPS = frozenset({"functions", "code_objects"})
+"""Tables of code of dumps that frames refer to."""
+
+OF_TIMELINES = (
+    *("samples", "stacks", "frames", "functions", "code_objects", "modules", "mappings"),
+    *("processes", "threads", "sched_states"),
+)
+"""Tables that timelines of samples are made of."""
 
 WITHOUT_EVENTS = frozenset({"samples", "code_dump", "unwind_tables"})
 """Roles of recordings without calls and allocations."""
@@ -37,6 +49,8 @@ class SavedContents:
         path: The file, for messages.
         core: The open file.
         manifest: What it states.
+        members: Names of its members.
+        tables: Tables that are answered from their members alone.
         recordings: Its recordings.
     """
 
@@ -46,11 +60,11 @@ class SavedContents:
         self._lock = RLock()
         self._cores: list[_core.Recording] | None = None
         self._fusion: _core.Profile | None = None
-        members = {name for name, _ in _core.saved_members(self.core)}
+        self.members = frozenset(name for name, _ in _core.saved_members(self.core))
         self.tables = frozenset(
             row["name"]
             for row in manifest.tables
-            if row.get("complete", True) and row["name"] not in MADE_AGAIN and row["member"] in members
+            if row.get("complete", True) and row["name"] not in MADE_AGAIN and row["member"] in self.members
         )
 
     @property
@@ -91,6 +105,26 @@ class SavedContents:
                     self._fusion = _core.saved_profile(self.core, placed, facts, manifest.partial)
             return self._fusion
 
+    def facts(self, number: int) -> "RecordingFacts | None":
+        """What is known of a recording without its copy; None where the file does not state it.
+
+        Raises:
+            UnreadableInput: The file is damaged.
+        """
+        return self._facts.recordings[number]
+
+    @cached_property
+    def _facts(self) -> "Facts":
+        from perfuse.archive.facts import MEMBER, Facts, read_facts
+
+        if MEMBER not in self.members:
+            return Facts((None,) * len(self.manifest.inputs), frozenset())
+        member = _core.saved_member(self.core, MEMBER)
+        try:
+            return read_facts(member, len(self.manifest.inputs))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise unreadable_manifest(self.path, error) from error
+
     def _definitions(self) -> "Sequence[_core.DefinedLines | None]":
         """Lines of functions that recordings were given."""
         numbers = [one.definitions for one in self.manifest.inputs]
@@ -110,10 +144,31 @@ class SavedContents:
         Raises:
             UnreadableInput: It is damaged.
         """
-        stream = _core.saved_table(self.core, name, near) if name in self.tables else self.fusion.table(name)
+        if name in self.tables:
+            stream = _core.saved_table(self.core, name, near)
+        else:
+            stream = _core.empty_table(name) if name in self._facts.empty_tables else self.fusion.table(name)
         if stream is None:
             raise KeyError(name)
         return stream
+
+    def has_all(self, tables: Iterable[str]) -> bool:
+        """Whether tables are answered from the file alone."""
+        return self.tables.union(self._facts.empty_tables).issuperset(tables)
+
+    @property
+    def tables_of_stacks(self) -> frozenset[str]:
+        """Tables of which the file has only the rows that frames refer to."""
+        return OF_DUMPS & frozenset(self.manifest.partial)
+
+    def rows_of_stacks(self, name: str) -> "ArrowStream":
+        """What the file has of one of `tables_of_stacks`.
+
+        Raises:
+            UnreadableInput: It is damaged.
+        """
+        stream = _core.saved_table(self.core, name)
+        return self.fusion.table(name) if stream is None else stream  # type: ignore[return-value]
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
@@ -170,6 +225,30 @@ class SavedRecording(Recording):
         """Size in bytes, after decompression."""
         return self._contents.manifest.inputs[self._number].size_bytes
 
+    @property
+    def fills(self) -> tuple[str, ...]:
+        """The common tables that files of its format fill."""
+        return self.entry.tables
+
+    def has(self, table: str) -> bool:
+        """Whether a table has rows of it, as far as that is known without decoding the table."""
+        if table not in self.fills and not self._is_closed:
+            return False
+        facts = None if self._is_closed else self._contents.facts(self._number)
+        return super().has(table) if facts is None else table in facts.tables
+
+    @cached_property
+    def clock(self) -> "Clock":
+        """The clock of its time stamps."""
+        facts = None if self._is_closed else self._contents.facts(self._number)
+        return super().clock if facts is None else facts.clock
+
+    @cached_property
+    def summary(self) -> "Summary":
+        """Header facts and counts."""
+        facts = None if self._is_closed else self._contents.facts(self._number)
+        return super().summary if facts is None else facts.summary
+
 
 class SavedProfile(Profile):
     """A profile that was saved: nothing is looked up on this machine.
@@ -220,7 +299,8 @@ class SavedProfile(Profile):
         """All common tables; those that need machine code which was not saved raise `UsageError`."""
         contents = self.contents
         parted = dict.fromkeys(contents.tables, contents.table)
-        tables = self._tables(contents.table, lambda name: with_bytes(contents.fusion, name), parted)
+        fewer = dict.fromkeys(contents.tables_of_stacks, contents.rows_of_stacks)
+        tables = self._tables(contents.table, lambda name: with_bytes(contents.fusion, name), parted, fewer)
         if any(one.code is not None for one in self.manifest.inputs):
             tables.refuse("instructions", self._require_all_code)
             tables.refuse("code_objects", self._require_all_code, whole_only=True)
@@ -281,6 +361,15 @@ class SavedProfile(Profile):
     def unwinding(self) -> Unwinding | None:
         """How copies of stacks were unwound; None where there were none."""
         return self.manifest.unwinding
+
+    @property
+    def timeline_tables(self) -> _core.Profile:
+        """What has the tables that the page's timeline is made of: the saved ones alone, where these are all of them."""
+        has_no_events = all(one.role in WITHOUT_EVENTS for one in self.recordings)
+        if not (has_no_events and self.contents.has_all(OF_TIMELINES)):
+            return self._fusion
+        first, end = self.selection.time_ns or (-(2**63), 2**63 - 1)
+        return _core.saved_tables_profile(self.contents.core, (first, end))
 
     def native_module(self, path: str, build_id: str | None) -> "NativeCode":
         """Code of a program or library that was mapped, as it was when the profile was saved."""

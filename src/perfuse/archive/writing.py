@@ -13,6 +13,8 @@ from zipfile import ZIP_STORED, LargeZipFile, ZipFile, ZipInfo
 from perfuse import __version__, _core
 from perfuse.archive.contents import CodeChoice, LineChoice, SourceChoice
 from perfuse.archive.definitions import MEMBER, DefinitionWriter
+from perfuse.archive.facts import MEMBER as FACTS
+from perfuse.archive.facts import SMALL_COPIES, facts_member
 from perfuse.archive.manifest import MANIFEST, TABLES_VERSION, Input, Manifest
 from perfuse.archive.resolved_code import record
 from perfuse.archive.source import WholeProfile
@@ -137,7 +139,12 @@ def _save(
             with _member(archive, name) as out:
                 out.write(data)
         rows = SampledRows(profile, sampled, options, joined_rows, has_named_rows=bool(named_rows))
+        copies_bytes = sum(archive.getinfo(one.member).file_size for one in inputs)
         tables, left_out = _save_tables(archive, profile, rows, progress)
+        if copies_bytes > SMALL_COPIES:
+            known = {str(row["name"]) for row in tables} | {str(row["table"]) for row in left_out}
+            with _member(archive, FACTS) as out:
+                out.write(facts_member(profile.recordings, [name for name in names() if name not in known]))
         manifest = Manifest(
             title=profile.title,
             tool=__version__,

@@ -29,10 +29,10 @@ FRAMES = f"""
         c.process_id AS code_process_id, c.kind::VARCHAR AS code_kind, c.tier::VARCHAR AS tier, c.size_bytes,
         s.producer::VARCHAR AS producer
     FROM frames f
-    LEFT JOIN functions fn USING (function_id)
+    LEFT JOIN functions_of_stacks fn USING (function_id)
     LEFT JOIN modules m USING (module_id)
     LEFT JOIN mappings mp ON mp.mapping_id = f.mapping_id
-    LEFT JOIN code_objects c ON c.code_object_id = f.code_object_id
+    LEFT JOIN code_objects_of_stacks c ON c.code_object_id = f.code_object_id
     LEFT JOIN sources s ON s.source_id = c.source_id
 """
 """Each frame with its function, its module and its code."""

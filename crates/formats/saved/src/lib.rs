@@ -13,6 +13,7 @@
 
 pub mod container;
 pub mod copies;
+mod encodings;
 pub mod parquet_file;
 mod row_groups;
 pub mod rules;

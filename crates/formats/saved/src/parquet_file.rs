@@ -13,7 +13,7 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::arrow::{ArrowWriter, ProjectionMask};
-use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue, RowGroupMetaData};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
@@ -22,6 +22,7 @@ use parquet::schema::types::ColumnPath;
 use perfuse_recording::Source;
 use perfuse_tables::TableSpec;
 
+use crate::encodings::ColumnEncoding;
 use crate::row_groups::{DAMAGED, ROW_GROUP_SUMS, Summing, VerifiedBytes, stated_sums};
 
 /// Rows of a record batch.
@@ -94,20 +95,17 @@ pub fn write(
             fact("perfuse_schema_version", "1"),
         ]));
     for field in schema.fields() {
-        let (path, kind) = (ColumnPath::from(field.name().as_str()), field.data_type());
+        let (name, kind) = (field.name().as_str(), field.data_type());
         if !kind.is_numeric() && !is_small {
             // Texts are not searched by their order.
-            properties = properties.set_column_statistics_enabled(path.clone(), EnabledStatistics::None);
+            let path = ColumnPath::from(name);
+            properties = properties.set_column_statistics_enabled(path, EnabledStatistics::None);
         }
-        if matches!(kind, DataType::Int32 | DataType::Int64 | DataType::UInt32 | DataType::UInt64) {
-            // Keys, times and offsets mostly increase; addresses of functions repeat their upper bytes.
-            let is_of_addresses = ["address", "native_id"].iter().any(|end| field.name().ends_with(end));
-            let encoding =
-                if is_small && is_of_addresses { Encoding::PLAIN } else { Encoding::DELTA_BINARY_PACKED };
-            properties = properties
-                .set_column_dictionary_enabled(path.clone(), false)
-                .set_column_encoding(path, encoding);
-        }
+        let encoding = match begin.first() {
+            Some(Ok(batch)) if is_small => ColumnEncoding::smallest(batch, field)?,
+            _ => ColumnEncoding::of_type(kind),
+        };
+        properties = encoding.set(properties, name);
     }
     // Types of columns follow from the declaration of the table and from Parquet's own.
     let options =

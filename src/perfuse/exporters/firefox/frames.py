@@ -149,7 +149,7 @@ _FIRST_FILES = """
 _NO_FILES = "SELECT NULL::UINTEGER AS function_id, NULL::VARCHAR AS path"
 
 _NUM_UNDECLARED = """
-    SELECT count(*) FROM frames f JOIN functions fn USING (function_id)
+    SELECT count(*) FROM frames f JOIN functions_of_stacks fn USING (function_id)
     WHERE fn.path IS NULL AND f.path IS NOT NULL AND f.code_object_id IS NOT NULL
 """
 

@@ -1,0 +1,129 @@
+"""Facts about recordings in a saved profile, for answers that need nothing else of their copies."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from perfuse.archive.xz import packed, unpacked
+from perfuse.clock import Clock
+from perfuse.recording import Recording
+from perfuse.records import Hex
+from perfuse.summary import Summary
+from perfuse.table import names
+
+MEMBER = "resolved/facts.json.xz"
+MAX_BYTES = 16 << 20
+"""Most bytes that it may become."""
+SMALL_COPIES = 64 << 10
+"""Copies of this size in all are unpacked sooner than they are worth another member."""
+
+_FIELDS = tuple(field.name for field in fields(Summary))
+_HEX = "hex"
+"""The only key of the object that stands for a number which is shown in hexadecimal."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingFacts:
+    """What is known of a recording without its copy.
+
+    Attributes:
+        summary: Its summary.
+        clock: The clock of its time stamps.
+        tables: The tables that have rows of it, as far as that is known without decoding them.
+    """
+
+    summary: Summary
+    clock: Clock
+    tables: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known without the copies.
+
+    Attributes:
+        recordings: Of each recording; None where it is not stated.
+        empty_tables: Tables without rows.
+    """
+
+    recordings: tuple[RecordingFacts | None, ...]
+    empty_tables: frozenset[str]
+
+
+def facts_member(recordings: Sequence[Recording], empty_tables: Sequence[str]) -> bytes:
+    """The content of the member; null for a recording whose summary JSON does not represent."""
+    document = {"recordings": [_row(one) for one in recordings], "empty_tables": empty_tables}
+    return packed(json.dumps(document, ensure_ascii=True, separators=(",", ":")).encode("ascii"))
+
+
+def read_facts(member: bytes, number: int) -> Facts:
+    """The facts of a profile of a number of recordings.
+
+    Raises:
+        ValueError: The member is damaged, or of another number of recordings.
+        TypeError: It contains something else.
+        KeyError: A fact is missing.
+    """
+    try:
+        document = json.loads(unpacked(member, MAX_BYTES))
+        rows, empty = document["recordings"], document["empty_tables"]
+        if not isinstance(rows, list) or len(rows) != number:
+            raise ValueError(f"there are not facts about {number} recordings")
+        return Facts(tuple(None if row is None else _facts(row) for row in rows), _names(empty))
+    except RecursionError as error:
+        raise ValueError("the facts about recordings are nested too deeply") from error
+
+
+def _row(recording: Recording) -> dict[str, Any] | None:
+    summary = recording.summary
+    stated = {name: _as_json(getattr(summary, name)) for name in _FIELDS}
+    clock = recording.clock._asdict()
+    row = {"summary": stated, "clock": clock, "tables": [name for name in names() if recording.has(name)]}
+    try:
+        again = _facts(json.loads(json.dumps(row)))
+    except TypeError:
+        return None
+    # Not only equal: numbers in hexadecimal are equal to others.
+    return row if repr((again.summary, again.clock)) == repr((summary, recording.clock)) else None
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, Hex):
+        return {_HEX: int(value)}
+    if isinstance(value, Mapping):
+        return {key: _as_json(one) for key, one in value.items()}
+    return [_as_json(one) for one in value] if isinstance(value, list) else value
+
+
+def _of_json(value: Any) -> Any:
+    if isinstance(value, dict):
+        if list(value) == [_HEX] and type(value[_HEX]) is int:
+            return Hex(value[_HEX])
+        return {key: _of_json(one) for key, one in value.items()}
+    return [_of_json(one) for one in value] if isinstance(value, list) else value
+
+
+def _facts(row: Any) -> RecordingFacts:
+    stated, tables = row["summary"], row["tables"]
+    known = {name: stated[name] for name in _FIELDS}
+    for name in ("records", "header"):
+        if not isinstance(known[name], dict):
+            raise TypeError(f"{name} of a summary is not an object")
+        known[name] = _of_json(known[name])
+    for name in ("endian", "clock"):
+        if not isinstance(known[name], str):
+            raise TypeError(f"{name} of a summary is not a text")
+    if known["span"] is not None:
+        first, last = known["span"]
+        known["span"] = int(first), int(last)
+    if not all(type(count) is int for count in known["records"].values()):
+        raise TypeError("a number of records is not a number")
+    clock = Clock(**{name: row["clock"][name] for name in Clock._fields})
+    return RecordingFacts(Summary(**known), clock, _names(tables))
+
+
+def _names(value: Any) -> frozenset[str]:
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise TypeError("tables are not a list of names")
+    return frozenset(value)
