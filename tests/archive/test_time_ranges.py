@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import random
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import pytest
+from questions import answer_to, exported, report
 
 import perfuse as pf
 from archive.test_partial_reading import _damaged, _touched
 from packs_of_tests import rewritten
 from perf_crafting import IP, PERIOD, SAMPLE, TID, TIME, Attribute, PerfFile, Record
+from perfuse.exporters import TARGETS
+from perfuse.viewer.routes import Routes
+from perfuse.viewer.session import Session
+from truth.kinds import KINDS
 
 NUM_SAMPLES = 400_000
 FIRST_NS, STEP_NS = 1_000_000_000, 10_000
@@ -131,14 +139,20 @@ def test_names_of_tables_and_errors_stay(profile: pf.Profile) -> None:
     assert relation.aggregate("count(*)").fetchall() == [(10,)]
 
 
+def _slow_copy(saved: Path, folder: Path) -> Path:
+    """A copy of which small parts are mapped by themselves: what is written at once is mapped at once."""
+    path = folder / "copy.perfuse"
+    with saved.open("rb") as source, path.open("wb", buffering=0) as copy:
+        while part := source.read(1 << 14):
+            copy.write(part)
+    return path
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/self/smaps")
 @pytest.mark.parametrize("how", ["sql", "between"])
 def test_bytes_that_are_read(saved: Path, tmp_path: Path, how: str) -> None:
     """A tenth of a second of four: a row group of four, and the rest of the file, copies above all, is not touched."""
-    path = tmp_path / "copy.perfuse"
-    with saved.open("rb") as source, path.open("wb", buffering=0) as copy:
-        while part := source.read(1 << 14):
-            copy.write(part)  # what is written at once is mapped at once
+    path = _slow_copy(saved, tmp_path)
     with ZipFile(path) as archive:
         size = archive.getinfo("tables/samples.parquet").file_size
     with pf.fuse(path) as profile:
@@ -198,3 +212,79 @@ def test_tables_of_other_programs(saved: Path, tmp_path: Path) -> None:
     out.write_bytes(rewritten(saved.read_bytes(), {"tables/stacks.parquet": again.read_bytes()}))
     with pf.fuse(out) as profile, pf.fuse(saved) as expected:
         assert profile.tables["stacks"].to_arrow() == expected.tables["stacks"].to_arrow()
+
+
+def _reported(part: pf.Profile, options: dict[str, object], _out: Path) -> object:
+    return report(part, dict(options))
+
+
+def _exported(part: pf.Profile, target: str, out: Path) -> object:
+    part.export(out, to=target)
+    return out.read_bytes()
+
+
+def _viewed(part: pf.Profile, paths: tuple[str, ...], _out: Path) -> object:
+    session = Session(lambda _progress: part, list(paths))
+    session.open_now()
+    answers = [Routes(session).answer("GET", f"/api/{one}", "", b"").body for one in paths]
+    return [json.loads(one) if one.startswith(b"{") else one for one in answers]
+
+
+ASKED: dict[str, tuple[Callable[[pf.Profile, Any, Path], object], Any]] = {
+    **{
+        f"report {' '.join(options)}": (_reported, options)
+        for options in ({}, {"--tree": True}, {"--inverted": True}, {"--stacks": True}, {"--by": "thread"})
+    },
+    **{
+        f"export {name}": (_exported, name)
+        for name in ("chrome", "collapsed", "cpuprofile", "firefox", "html", "otlp", "perfetto", "perf-script", "pprof")
+    },
+    **{f"export {name}": (_exported, name) for name in ("speedscope", "svg", "dot")},
+    "callees": (_reported, {"--callees": "[unknown]"}),
+    "callers": (_reported, {"--callers": "[unknown]"}),
+    "view": (_viewed, ("overview", "report", "tree", "functions", "timeline", "symbols")),
+}
+"""What is asked of a time range, with its argument."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/self/smaps")
+@pytest.mark.parametrize("name", ASKED)
+def test_bytes_that_answers_about_a_range_read(saved: Path, tmp_path: Path, name: str) -> None:
+    """A tenth of a second of four: a row group of four and small tables; the copy, most of the file, is not touched."""
+    ask, argument = ASKED[name]
+    path = _slow_copy(saved, tmp_path)
+    with ZipFile(path) as archive:
+        table, copy = (archive.getinfo(one).file_size for one in ("tables/samples.parquet", "inputs/0/perf_data.zst"))
+    with pf.fuse(path) as profile:
+        found = ask(profile.between(2.5, 2.6), argument, tmp_path / "out")
+        assert 0 < _touched(path) < table * 0.6 < copy / 3
+    with pf.fuse(saved.with_name("perf.data")) as profile:
+        assert found == ask(profile.between(2.5, 2.6), argument, tmp_path / "out")
+
+
+KINDS_WITH_TIMES = ("perf_node", "perf_erlang", "perf_stacks", "perf_xray", "xray_fdr", "mono_samples", "mono_calls")
+
+
+@pytest.mark.parametrize("name", KINDS_WITH_TIMES)
+def test_answers_about_ranges_are_the_same(name: str, tmp_path: Path) -> None:
+    """Ranges of recordings and of their saved profile: reports and all exporters, byte for byte or the same error."""
+    kind = KINDS[name]
+    if not all(path.exists() for path in kind.paths):
+        pytest.skip("no corpus")
+    path = tmp_path / "saved.perfuse"
+    with pf.fuse(*kind.paths, **kind.fuse_options) as profile:
+        profile.save(path)
+        assert profile.span_ns is not None
+        seconds = (profile.span_ns[1] - profile.span_ns[0]) / 1e9
+        with pf.fuse(path) as saved:
+            parts = [one.between(seconds / 3, seconds / 2) for one in (profile, saved)]
+            asked: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
+                *((f"report {one}", report, (one,)) for one in ({}, {"--tree": True}, {"--stacks": True})),
+                *((one.name, exported, (one, one.outputs[0], tmp_path / "out")) for one in TARGETS),
+            ]
+            different = []
+            for what, ask, arguments in asked:
+                expected, found = (answer_to(partial(ask, part, *arguments)) for part in parts)
+                is_refused = "`perfuse pack --code all` saves it" in str(found)
+                different += [what] if found != expected and not is_refused else []
+    assert different == []

@@ -364,7 +364,7 @@ class SavedProfile(Profile):
 
     @property
     def timeline_tables(self) -> _core.Profile:
-        """What has the tables that the page's timeline is made of: the saved ones alone, where these are all of them."""
+        """What has the tables that the page's timeline is made of: the saved ones alone, where these are all."""
         has_no_events = all(one.role in WITHOUT_EVENTS for one in self.recordings)
         if not (has_no_events and self.contents.has_all(OF_TIMELINES)):
             return self._fusion

@@ -4,15 +4,13 @@ from typing import IO
 
 from perfuse import _core
 from perfuse.exporters.contents import contents
-from perfuse.exporters.queries import FRAME_ROWS, IS_SUM, STACK_ROWS
+from perfuse.exporters.queries import FRAME_ROWS, STACK_ROWS, USUAL_WEIGHTS
 from perfuse.exporters.source import EventSource, Progress, no_samples_error
 from perfuse.exporters.span import realtime_ns, span_ns
 from perfuse.output_descriptor import descriptor_of
 
 _EVENTS = f"""
-    SELECT event::VARCHAR, any_value(weight_unit::VARCHAR), NOT bool_or({IS_SUM}),
-        if(bool_or({IS_SUM}), NULL, mode(weight))
-    FROM samples GROUP BY event ORDER BY count(*) DESC, bool_or(weight_unit::VARCHAR <> 'ns'), event::VARCHAR
+    SELECT event, unit, NOT is_sum, weight FROM ({USUAL_WEIGHTS}) ORDER BY num_samples DESC, unit <> 'ns', event
 """
 _SUMS = """
     SELECT stack_id::UINTEGER AS stack_id, pid, coalesce(tid, t.thread_id)::INTEGER AS tid,
@@ -21,7 +19,7 @@ _SUMS = """
         count(*)::BIGINT AS num_samples, least(sum(weight), 9223372036854775807)::UBIGINT AS weight
     FROM samples JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
     LEFT JOIN stacks k USING (stack_id) LEFT JOIN frames f USING (frame_id)
-    LEFT JOIN code_objects c USING (code_object_id)
+    LEFT JOIN code_objects_of_stacks c USING (code_object_id)
     GROUP BY ALL ORDER BY stack_id, pid, tid, event
 """
 _MAPPINGS = """

@@ -69,6 +69,18 @@ def sql_text(value: str) -> str:
 IS_SUM = f"event::VARCHAR IN ({', '.join(map(sql_text, SUM_EVENTS))})"
 """Whether a row of `samples` is a sum over calls or allocations, without a point in time."""
 
+USUAL_WEIGHTS = f"""
+    SELECT event, any_value(unit) AS unit, bool_or(is_sum) AS is_sum, sum(num) AS num_samples,
+        if(bool_or(is_sum), NULL, first(weight ORDER BY num DESC, weight)) AS weight
+    FROM (
+        SELECT event::VARCHAR AS event, weight, any_value(weight_unit::VARCHAR) AS unit,
+            bool_or({IS_SUM}) AS is_sum, count(*) AS num
+        FROM samples GROUP BY ALL
+    )
+    GROUP BY event
+"""
+"""Each event with unit, number of samples, and most frequent weight: the least of several, null for sums."""
+
 
 def columns_as_json(profile: Source, columns: dict[str, str], query: str) -> dict[str, str]:
     """Columns of a query as JSON arrays, in the order of its column `i`, and its `length`.

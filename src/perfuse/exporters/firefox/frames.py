@@ -85,7 +85,7 @@ JIT_CODE = """
     SELECT code_object_id, '[jit] ' || coalesce(p.name::VARCHAR || ' ', '') || p.pid AS jit,
         -- A HUGEINT, which sizes stated in a file cannot overflow.
         sum(size_bytes) OVER (PARTITION BY process_id ORDER BY code_object_id) - size_bytes AS jit_offset
-    FROM code_objects JOIN processes p USING (process_id)
+    FROM code_objects_of_stacks JOIN processes p USING (process_id)
     WHERE code_object_id IN (SELECT code_object_id FROM frames)
 """
 """JIT code that has frames: the artificial library of its process, and its offset in that."""

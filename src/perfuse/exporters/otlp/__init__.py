@@ -14,7 +14,7 @@ from perfuse import __version__
 from perfuse.errors import ExportWarning, UsageError
 from perfuse.exporters.contents import contents
 from perfuse.exporters.otlp.messages import Message, as_json, encode
-from perfuse.exporters.queries import FRAMES, IS_SUM
+from perfuse.exporters.queries import FRAMES, IS_SUM, USUAL_WEIGHTS
 from perfuse.exporters.source import EventSource, Progress, no_samples_error
 from perfuse.exporters.span import realtime_ns, span_ns
 
@@ -33,10 +33,7 @@ _SAMPLES = f"""
     FROM samples JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
     GROUP BY process_id, event, stack_id, tid, thread_id, t.name ORDER BY process_id, event, tid, stack_id NULLS FIRST
 """
-_EVENTS = f"""
-    SELECT event::VARCHAR, any_value(weight_unit::VARCHAR), if(bool_or({IS_SUM}), 0, least(mode(weight), 2**62)::BIGINT)
-    FROM samples GROUP BY event
-"""
+_EVENTS = f"SELECT event, unit, coalesce(least(weight, 2**62)::BIGINT, 0) FROM ({USUAL_WEIGHTS})"
 _UNITS = {"ns": "nanoseconds", "bytes": "bytes"}
 _FRAME_TYPES = {
     "v8": "v8js", "node": "v8js", "jvmti": "jvm", "openjdk": "jvm", "hotspot": "jvm", "cpython": "cpython",

@@ -15,7 +15,8 @@ GROUPS = {
     "processors": ("cpu", ""),
     "tiers": (
         "coalesce(c.tier::VARCHAR, f.kind::VARCHAR)",
-        "JOIN stacks USING (stack_id) JOIN frames f USING (frame_id) LEFT JOIN code_objects c USING (code_object_id)",
+        "JOIN stacks USING (stack_id) JOIN frames f USING (frame_id)"
+        " LEFT JOIN code_objects_of_stacks c USING (code_object_id)",
     ),
 }
 
