@@ -113,6 +113,13 @@ class Recording:
 
         return Clock(*self._core.clock())
 
+    @property
+    def machine(self) -> tuple[str, str] | None:
+        """Host name and kernel release of the machine that samples were taken on; None where not recorded."""
+        from perfuse.fusing.facts import SamplingFacts
+
+        return SamplingFacts.of(self).machine
+
     def read_ahead(self) -> None:
         """Starts the pass over the record headers in the background; methods that need its result wait for it."""
         self._core.read_ahead()

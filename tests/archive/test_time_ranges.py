@@ -13,7 +13,7 @@ from typing import Any
 from zipfile import ZipFile
 
 import pytest
-from questions import answer_to, exported, report
+from questions import answer_to, exported, graph, report
 
 import perfuse as pf
 from archive.test_partial_reading import _damaged, _touched
@@ -230,6 +230,10 @@ def _viewed(part: pf.Profile, paths: tuple[str, ...], _out: Path) -> object:
     return [json.loads(one) if one.startswith(b"{") else one for one in answers]
 
 
+def _compared(part: pf.Profile, by: str, _out: Path) -> object:
+    return [graph(part, by), part.recordings[0].machine]
+
+
 ASKED: dict[str, tuple[Callable[[pf.Profile, Any, Path], object], Any]] = {
     **{
         f"report {' '.join(options)}": (_reported, options)
@@ -242,6 +246,8 @@ ASKED: dict[str, tuple[Callable[[pf.Profile, Any, Path], object], Any]] = {
     **{f"export {name}": (_exported, name) for name in ("speedscope", "svg", "dot")},
     "callees": (_reported, {"--callees": "[unknown]"}),
     "callers": (_reported, {"--callers": "[unknown]"}),
+    "diff by function": (_compared, "function"),
+    "diff by module": (_compared, "module"),
     "view": (_viewed, ("overview", "report", "tree", "functions", "timeline", "symbols")),
 }
 """What is asked of a time range, with its argument."""

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from types import NoneType
 from typing import Any
 
 from perfuse.archive.xz import packed, unpacked
@@ -19,6 +20,7 @@ SMALL_COPIES = 64 << 10
 """Copies of this size in all are unpacked sooner than they are worth another member."""
 
 _FIELDS = tuple(field.name for field in fields(Summary))
+_TEXT, _NUMBER = (str, NoneType), (int, NoneType)
 _HEX = "hex"
 """The only key of the object that stands for a number which is shown in hexadecimal."""
 
@@ -30,11 +32,13 @@ class RecordingFacts:
     Attributes:
         summary: Its summary.
         clock: The clock of its time stamps.
+        machine: Host name and kernel release of the machine that samples were taken on.
         tables: The tables that have rows of it, as far as that is known without decoding them.
     """
 
     summary: Summary
     clock: Clock
+    machine: tuple[str, str] | None
     tables: frozenset[str]
 
 
@@ -79,7 +83,8 @@ def _row(recording: Recording) -> dict[str, Any] | None:
     summary = recording.summary
     stated = {name: _as_json(getattr(summary, name)) for name in _FIELDS}
     clock = recording.clock._asdict()
-    row = {"summary": stated, "clock": clock, "tables": [name for name in names() if recording.has(name)]}
+    tables = [name for name in names() if recording.has(name)]
+    row = {"summary": stated, "clock": clock, "machine": recording.machine, "tables": tables}
     try:
         again = _facts(json.loads(json.dumps(row)))
     except TypeError:
@@ -111,16 +116,19 @@ def _facts(row: Any) -> RecordingFacts:
         if not isinstance(known[name], dict):
             raise TypeError(f"{name} of a summary is not an object")
         known[name] = _of_json(known[name])
-    for name in ("endian", "clock"):
-        if not isinstance(known[name], str):
+    for name, kind in (("endian", str), ("clock", str), ("version", _TEXT), ("arch", _TEXT), ("producer", _TEXT)):
+        if not isinstance(known[name], kind):
             raise TypeError(f"{name} of a summary is not a text")
+    if not isinstance(known["pointer_bytes"], _NUMBER):
+        raise TypeError("pointer_bytes of a summary is not a number")
     if known["span"] is not None:
         first, last = known["span"]
         known["span"] = int(first), int(last)
     if not all(type(count) is int for count in known["records"].values()):
         raise TypeError("a number of records is not a number")
     clock = Clock(**{name: row["clock"][name] for name in Clock._fields})
-    return RecordingFacts(Summary(**known), clock, _names(tables))
+    machine = None if row["machine"] is None else (str(row["machine"][0]), str(row["machine"][1]))
+    return RecordingFacts(Summary(**known), clock, machine, _names(tables))
 
 
 def _names(value: Any) -> frozenset[str]:

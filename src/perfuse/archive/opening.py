@@ -243,6 +243,12 @@ class SavedRecording(Recording):
         facts = None if self._is_closed else self._contents.facts(self._number)
         return super().clock if facts is None else facts.clock
 
+    @property
+    def machine(self) -> tuple[str, str] | None:
+        """Host name and kernel release of the machine that samples were taken on; None where not recorded."""
+        facts = None if self._is_closed else self._contents.facts(self._number)
+        return super().machine if facts is None else facts.machine
+
     @cached_property
     def summary(self) -> "Summary":
         """Header facts and counts."""

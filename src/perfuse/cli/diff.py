@@ -243,7 +243,6 @@ def _selection_text(how: ProfileOptions) -> str:
 def _read(console: Console, runs: Sequence[Run], how: ProfileOptions, compared: _Compared) -> _Side:
     """Reads the runs of a side, one after the other; what is not compared of them is not kept."""
     from perfuse.analysis.work import units_of_work
-    from perfuse.fusing.facts import SamplingFacts
     from perfuse.reports.compared_runs import compared_run
 
     side = _Side([], [], [], [], [])
@@ -255,7 +254,7 @@ def _read(console: Console, runs: Sequence[Run], how: ProfileOptions, compared: 
         if compared.nodes:
             has_nodes = graph.nodes is not None
             side.trees.append(graph if has_nodes else _graph(profile, replace(compared, by="function"), nodes=True))
-        machines = [SamplingFacts.of(one).machine for one in profile.recordings if one.role == "samples"]
+        machines = [one.machine for one in profile.recordings if one.role == "samples"]
         side.runs.append(compared_run(profile, graph, next(filter(None, machines), None)))
         side.diagnostics += profile.diagnostics
         if compared.per is not None:

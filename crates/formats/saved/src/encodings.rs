@@ -86,3 +86,43 @@ const TEXTS: &[ColumnEncoding] = &[
     ColumnEncoding::Values(Encoding::DELTA_BYTE_ARRAY),
     ColumnEncoding::Values(Encoding::DELTA_LENGTH_BYTE_ARRAY),
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, StringArray, UInt64Array};
+
+    use super::*;
+
+    fn smallest(column: ArrayRef) -> ColumnEncoding {
+        let batch = RecordBatch::try_from_iter([("column", column)]).unwrap();
+        let schema = batch.schema();
+        ColumnEncoding::smallest(&batch, schema.field(0)).unwrap()
+    }
+
+    #[test]
+    fn numbers() {
+        let mut state = 1u64;
+        let mut random = || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            state ^ (state >> 29)
+        };
+        let times = UInt64Array::from_iter_values((0..5000).map(|n| 1_000_000 * n));
+        assert_eq!(smallest(Arc::new(times)), ColumnEncoding::Values(Encoding::DELTA_BINARY_PACKED));
+        let hashes = UInt64Array::from_iter_values((0..5000).map(|_| random()));
+        assert_eq!(smallest(Arc::new(hashes)), ColumnEncoding::Values(Encoding::PLAIN));
+        let few = [random(), random(), random()];
+        let repeated = UInt64Array::from_iter_values((0..5000).map(|_| few[(random() % 3) as usize]));
+        assert_eq!(smallest(Arc::new(repeated)), ColumnEncoding::Dictionary);
+    }
+
+    #[test]
+    fn texts() {
+        let names = StringArray::from_iter_values((0..3000).map(|n| format!("a::common::prefix::{n:05}")));
+        assert_eq!(smallest(Arc::new(names)), ColumnEncoding::Values(Encoding::DELTA_BYTE_ARRAY));
+        let kinds = ["native", "kernel", "jit", "native", "native"];
+        let kinds = StringArray::from_iter_values((0..3000).map(|n| kinds[(n * n % 7) % 5]));
+        assert_eq!(smallest(Arc::new(kinds)), ColumnEncoding::Dictionary);
+    }
+}
