@@ -19,6 +19,10 @@ class TimelineProfile(Protocol):
         ...
 
 
+SOURCES = ("call_events", "instants", "exceptions", "slices", "counter_samples")
+"""Tables that have what is in it."""
+
+
 class CallTrace:
     """Writes calls, slices, counters and instants of a profile for timeline viewers; `Profile.call_trace` makes one.
 

@@ -15,7 +15,7 @@ from perfuse.name_pattern import handle_key
 from perfuse.page_view import Viewable
 from perfuse.selection import Selection, ThreadKey, near_threads
 from perfuse.stack_filter import FILTERED_TABLES, DuringKind, FilteredStacks, StackFilter, Step
-from perfuse.table import ClosedObject, Parts, Scan, Table, Tables, names, with_bytes
+from perfuse.table import ClosedObject, Scan, Table, Tables, names, with_bytes
 from perfuse.value_class import replace
 
 if TYPE_CHECKING:
@@ -33,10 +33,6 @@ if TYPE_CHECKING:
     from perfuse.formats.xray.profile_log import CallLog
     from perfuse.query import Database, DuckDBRelation, Parameters
     from perfuse.recording import Recording
-
-
-TIMELINE_TABLES = ("call_events", "instants", "exceptions", "slices", "counter_samples")
-"""Tables that timelines of threads are made of."""
 
 
 class Profile(SavableProfile, Viewable):
@@ -76,17 +72,10 @@ class Profile(SavableProfile, Viewable):
         """All common tables."""
         return self._tables(self._fusion.table, partial(with_bytes, self._fusion))  # relations may outlive this one
 
-    def _tables(
-        self,
-        scan: Scan,
-        scan_whole: Callable[[str], "ArrowStream"],
-        near: Parts | None = None,
-        of_stacks: Mapping[str, Scan] | None = None,
-    ) -> Tables:
+    def _tables(self, scan: Scan, scan_whole: Callable[[str], "ArrowStream"], **parts: Any) -> Tables:
         built_here = {"samples", "diagnostics"} if self.selection.condition is not None else {"diagnostics"}
         built_here |= set(FILTERED_TABLES) if self.stack_filter else set()
-        scans = {one: scan for one in names() if one not in built_here}
-        return Tables(self._build, names(), scans, scan_whole, near, of_stacks)
+        return Tables(self._build, names(), {one: scan for one in names() if one not in built_here}, scan_whole, **parts)
 
     def sql(
         self,
@@ -162,8 +151,7 @@ class Profile(SavableProfile, Viewable):
         """
         if all(recording.summary.span is None for recording in self.recordings):
             return None
-        logs_events = any(recording.role in ("call_trace", "runtime_log") for recording in self.recordings)
-        traced = self._fusion.trace_span() if logs_events else None
+        traced = None if self._has_no_events else self._fusion.trace_span()
         if traced and all(recording.role == "runtime_log" for recording in self.recordings):
             first, last = self.selection.time_ns or traced
             first, last = max(first, traced[0]), min(last, traced[1])
@@ -453,11 +441,6 @@ class Profile(SavableProfile, Viewable):
         return CodeImages(self)
 
     @property
-    def timeline_tables(self) -> _core.Profile:
-        """What has the tables that the page's timeline is made of."""
-        return self._fusion
-
-    @property
     def call_log(self) -> "CallLog":
         """A writer of the calls of its traces as an XRay log."""
         from perfuse.formats.xray.profile_log import CallLog
@@ -477,12 +460,10 @@ class Profile(SavableProfile, Viewable):
         Args:
             progress: Called while they are counted.
         """
-        if not any(map(self.has, TIMELINE_TABLES)):
-            return None
-        from perfuse.call_trace import CallTrace
+        from perfuse.call_trace import SOURCES, CallTrace
 
-        trace = CallTrace(self, progress)
-        return None if trace.is_empty else trace
+        trace = CallTrace(self, progress) if any(map(self.has, SOURCES)) else None
+        return None if trace is None or trace.is_empty else trace
 
     def export(
         self,

@@ -35,6 +35,12 @@ _inputs: "WeakKeyDictionary[Recording, tuple[int, int]]" = WeakKeyDictionary()
 """Device and inode of the file of each open recording."""
 
 
+def machine_of(sampling_facts: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Host name and kernel release, where both were recorded."""
+    hostname, release = sampling_facts["hostname"], sampling_facts["os_release"]
+    return (hostname, release) if hostname and release else None
+
+
 class Recording:
     """An open file of any format; `perfuse.open` returns one."""
 
@@ -116,9 +122,8 @@ class Recording:
     @property
     def machine(self) -> tuple[str, str] | None:
         """Host name and kernel release of the machine that samples were taken on; None where not recorded."""
-        from perfuse.fusing.facts import SamplingFacts
-
-        return SamplingFacts.of(self).machine
+        facts = self._core.sampling_facts()
+        return None if facts is None else machine_of(facts)
 
     def read_ahead(self) -> None:
         """Starts the pass over the record headers in the background; methods that need its result wait for it."""

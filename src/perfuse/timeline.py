@@ -18,7 +18,7 @@ class TimelineProfile(Protocol):
     """A profile with events in time; `perfuse.Profile` is one."""
 
     @property
-    def timeline_tables(self) -> _core.Profile:
+    def _timeline_tables(self) -> _core.Profile:
         """What has the tables that timelines are made of."""
         ...
 
@@ -139,7 +139,7 @@ class Timeline:
         self.zero_ns = zero_ns
         try:
             self.core = _core.Timeline(
-                profile.timeline_tables,
+                profile._timeline_tables,
                 event=event,
                 zero_ns=zero_ns,
                 max_slices=memory_bytes // SLICE_BYTES,

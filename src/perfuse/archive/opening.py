@@ -38,9 +38,6 @@ OF_TIMELINES = (
 )
 """Tables that timelines of samples are made of."""
 
-WITHOUT_EVENTS = frozenset({"samples", "code_dump", "unwind_tables"})
-"""Roles of recordings without calls and allocations."""
-
 
 class SavedContents:
     """What a saved profile contains. Its recordings are unpacked when something needs more than the saved tables.
@@ -306,7 +303,8 @@ class SavedProfile(Profile):
         contents = self.contents
         parted = dict.fromkeys(contents.tables, contents.table)
         fewer = dict.fromkeys(contents.tables_of_stacks, contents.rows_of_stacks)
-        tables = self._tables(contents.table, lambda name: with_bytes(contents.fusion, name), parted, fewer)
+        with_code = lambda name: with_bytes(contents.fusion, name)  # noqa: E731 - one line
+        tables = self._tables(contents.table, with_code, parts=parted, of_stacks=fewer)
         if any(one.code is not None for one in self.manifest.inputs):
             tables.refuse("instructions", self._require_all_code)
             tables.refuse("code_objects", self._require_all_code, whole_only=True)
@@ -355,7 +353,7 @@ class SavedProfile(Profile):
 
     @property
     def _has_only_samples(self) -> bool:
-        return all(one.role in WITHOUT_EVENTS for one in self.recordings) or super()._has_only_samples
+        return self._has_no_events or super()._has_only_samples
 
     @cached_property
     def span_ns(self) -> tuple[int, int] | None:
@@ -369,10 +367,9 @@ class SavedProfile(Profile):
         return self.manifest.unwinding
 
     @property
-    def timeline_tables(self) -> _core.Profile:
+    def _timeline_tables(self) -> _core.Profile:
         """What has the tables that the page's timeline is made of: the saved ones alone, where these are all."""
-        has_no_events = all(one.role in WITHOUT_EVENTS for one in self.recordings)
-        if not (has_no_events and self.contents.has_all(OF_TIMELINES)):
+        if not (self._has_no_events and self.contents.has_all(OF_TIMELINES)):
             return self._fusion
         first, end = self.selection.time_ns or (-(2**63), 2**63 - 1)
         return _core.saved_tables_profile(self.contents.core, (first, end))

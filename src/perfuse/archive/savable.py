@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from perfuse.archive.writing import SavedFile
 
 
+WITHOUT_EVENTS = frozenset({"samples", "code_dump", "unwind_tables"})
+"""Roles of recordings without calls and allocations."""
+
+
 class SavableProfile:
     """Part of `perfuse.Profile`."""
 
@@ -56,6 +60,17 @@ class SavableProfile:
         """Whether no rows of `samples` are made of calls or allocations."""
         whole: Any = self
         return not (whole.has_traces or whole.has("allocations"))
+
+    @property
+    def _has_no_events(self) -> bool:
+        """Whether its recordings are none of calls or of a runtime."""
+        whole: Any = self
+        return all(one.role in WITHOUT_EVENTS for one in whole.recordings)
+
+    @property
+    def _timeline_tables(self) -> _core.Profile:
+        """What has the tables that the page's timeline is made of."""
+        return self._fusion
 
     @property
     def saved_path(self) -> str | None:

@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 
 from perfuse.fusing.note import note_beside
-from perfuse.recording import Recording
+from perfuse.recording import Recording, machine_of
 from perfuse.value_class import value_class
 
 
@@ -75,7 +75,7 @@ class SamplingFacts:
             span=recording.summary.span,
             time_conversion=facts["time_conversion"],
             cpu_hz=_nominal_hz(facts["cpu"] or ""),
-            machine=(facts["hostname"], facts["os_release"]) if facts["hostname"] and facts["os_release"] else None,
+            machine=machine_of(facts),
         )
 
 
