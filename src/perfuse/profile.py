@@ -72,10 +72,10 @@ class Profile(SavableProfile, Viewable):
         """All common tables."""
         return self._tables(self._fusion.table, partial(with_bytes, self._fusion))  # relations may outlive this one
 
-    def _tables(self, scan: Scan, scan_whole: Callable[[str], "ArrowStream"], **parts: Any) -> Tables:
+    def _tables(self, scan: Scan, whole: Callable[[str], "ArrowStream"], **parts: Any) -> Tables:
         built_here = {"samples", "diagnostics"} if self.selection.condition is not None else {"diagnostics"}
         built_here |= set(FILTERED_TABLES) if self.stack_filter else set()
-        return Tables(self._build, names(), {one: scan for one in names() if one not in built_here}, scan_whole, **parts)
+        return Tables(self._build, names(), {one: scan for one in names() if one not in built_here}, whole, **parts)
 
     def sql(
         self,
