@@ -8,6 +8,7 @@ import duckdb
 
 from perfuse import _core
 from perfuse.selection import Selection
+from perfuse.table import STACK_SUFFIX
 
 DUCKDB_TYPES = {
     "UInt8": "UTINYINT",
@@ -58,6 +59,8 @@ class FakeProfile:
             self._columns[table["name"]] = columns
             declared = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
             self._connection.execute(f"CREATE TABLE {table['name']} ({declared})")
+        for name in ("functions", "code_objects"):
+            self._connection.execute(f"CREATE VIEW {name}{STACK_SUFFIX} AS FROM {name}")
 
     def change(self, statement: str) -> None:
         """Changes existing rows."""
