@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import lzma
 import sys
 from pathlib import Path
 from zipfile import ZipFile
@@ -126,3 +128,46 @@ def test_a_stack_before_its_caller_is_refused(saved: Path, tmp_path: Path) -> No
     out.write_bytes(changed)
     with pf.fuse(out) as profile, pytest.raises(pf.UnreadableInput, match="stack"):
         profile.tables["stacks"].to_arrow()
+
+
+def test_damaged_facts_are_an_error(tmp_path: Path) -> None:
+    """The member with facts about recordings: cut, of something else, of more recordings."""
+    kind = KINDS["perf_openjdk"]
+    if not all(path.exists() for path in kind.paths):
+        pytest.skip("no corpus")
+    path, member = tmp_path / "saved.perfuse", "resolved/facts.json.xz"
+    with pf.fuse(*kind.paths) as profile:
+        profile.save(path)
+        expected = [one.summary for one in profile.recordings]
+    with pf.fuse(path) as saved:
+        assert [repr(one.summary) for one in saved.recordings] == [repr(one) for one in expected]
+    with ZipFile(path) as archive:
+        facts = json.loads(lzma.decompress(archive.read(member)))
+    first = facts["recordings"][0]
+    wrong = [
+        b"not xz",
+        *(
+            lzma.compress(json.dumps(one).encode())
+            for one in (
+                [],
+                {**facts, "recordings": facts["recordings"] * 2},
+                {**facts, "empty_tables": "functions"},
+                {**facts, "recordings": [{**first, "tables": 7}, first]},
+                {**facts, "recordings": [{**first, "summary": {**first["summary"], "arch": 5}}, first]},
+                {**facts, "recordings": [{**first, "clock": {}}, first]},
+            )
+        ),
+    ]
+    out = tmp_path / "changed.perfuse"
+    for content in wrong:
+        out.write_bytes(rewritten(path.read_bytes(), {member: content}))
+        with pf.fuse(out) as saved, pytest.raises(pf.UnreadableInput, match="cannot be read"):
+            saved.recordings[0].summary  # noqa: B018 - reading it raises
+    # Not stated: of the copy.
+    out.write_bytes(
+        rewritten(
+            path.read_bytes(), {member: lzma.compress(json.dumps({**facts, "recordings": [None, None]}).encode())}
+        )
+    )
+    with pf.fuse(out) as saved:
+        assert [repr(one.summary) for one in saved.recordings] == [repr(one) for one in expected]
