@@ -200,7 +200,7 @@ impl<'a> Reader<'a> {
             return TailState::Incomplete;
         };
         if prefix.id == MAGIC {
-            let size = u64::from(prefix.total_size).max(FileHeader::SIZE);
+            let size = later_header_bytes(prefix.total_size, u64::MAX);
             return self.wait_for(size, MAX_AWAITED_UNKNOWN_BYTES, TailState::Complete);
         }
         let size = u64::from(prefix.total_size);
@@ -255,7 +255,7 @@ impl<'a> Reader<'a> {
         if let Ok(header) = FileHeader::read(&mut Cursor::new(rest, offset, self.endian))
             && header.magic == MAGIC
         {
-            let size = u64::from(header.total_size).max(FileHeader::SIZE).min(rest.len() as u64);
+            let size = later_header_bytes(header.total_size, rest.len() as u64);
             self.offset = offset.saturating_add(size);
             return ReaderStep::Header(offset, header);
         }
@@ -302,6 +302,12 @@ impl<'a> Iterator for Reader<'a> {
             _ => Some(self.skip_damage()),
         }
     }
+}
+
+/// Size of a header in the middle of a file: the one that it states, where so many bytes follow and it is not absurd.
+fn later_header_bytes(stated: u32, available: u64) -> u64 {
+    let is_usable = |stated: &u64| *stated <= available.min(MAX_AWAITED_UNKNOWN_BYTES);
+    Some(u64::from(stated)).filter(is_usable).map_or(FileHeader::SIZE, |stated| stated.max(FileHeader::SIZE))
 }
 
 /// Prefix and body of the record at an offset; `None` where its size does not fit the file.

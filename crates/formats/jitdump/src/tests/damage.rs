@@ -91,6 +91,17 @@ fn a_repair_states_every_change() {
 }
 
 #[test]
+fn records_after_another_header_are_those_of_its_producer() {
+    // Only V8 damages names so; the records before the header of V8 are left out, and those after it read as V8's.
+    let name = b"\x01\x02\x03456789abcdef\x04\x05/w/a.js";
+    let code = load(2, 0x1000, 8, 0, "f");
+    let v8 = header(&Header { pad1: 0xdead_beef, ..Header::default() });
+    let dump =
+        [header(&Header::default()), code.clone(), v8, debug(1, 0x1000, &[(0x1000, 1, 0, name)]), code];
+    repaired_once(&dump.concat(), &["JD009", "JD054"]);
+}
+
+#[test]
 fn moves_of_code_that_is_left_out_are_left_out() {
     let moved: Vec<u8> = [[0x2000u64, 0x1000, 0x2000, 8, 0].map(u64::to_le_bytes).concat()].concat();
     let moved = record(1, 3, &[&PID.to_le_bytes()[..], &78u32.to_le_bytes(), &moved].concat());

@@ -84,8 +84,16 @@ fn pieces_of_any_size_give_the_same_index() {
         let loads = (0u64..).zip(names).map(|(at, name)| load(at, 0x1000 + at * 0x100, 0x40, at, name));
         (path.to_owned(), [header(&Header::default()), loads.collect::<Vec<_>>().concat()].concat())
     };
+    let of_jvm = |number: u64| load(number, 0x1000 + number * 0x100, 0x40, number, "Lcom/a/B;run()V");
+    let jvm =
+        [header(&Header::default()), load(0, 0x900, 0x40, 900, "stub"), (1..250).flat_map(of_jvm).collect()];
+    let later = |total_size| header(&Header { pad1: 0xdead_beef, total_size, ..Header::default() });
+    let other = load(900, 0x90_000, 0x40, 901, "other");
     let dumps = [
         ("jit-77.dump".to_owned(), mixed()),
+        // Another program's dump follows; in the second case after a header with an absurd size.
+        ("two.dump".to_owned(), [jvm.concat(), later(40), other.clone()].concat()),
+        ("two.dump".to_owned(), [jvm.concat(), later(u32::MAX), other].concat()),
         // The path says JVM, and a later name that it is not.
         java("java-jit-1.dump", &["Interpreter", "vtable stub", "Lcom/a/B;run()V", "other"]),
         java("java-jit-2.dump", &["one", "two", "py::f:/a.py", "three"]),
