@@ -231,7 +231,7 @@ def test_a_mono_log_has_its_time_of_day(mono_corpus: Path, mprof_report: str, tm
     total = re.search(r"Total memory allocated: (\d+) bytes in (\d+) objects", printed)
     assert total is not None
     top = pprof(tmp_path / "p.pb", "-sample_index=allocations", "-raw")
-    assert sum(int(count) for count in re.findall(r"^ +\d+ +(\d+):", top, re.MULTILINE)) == int(total[2])
+    assert sum(int(count) for count in re.findall(r"^ +\d+ +(\d+) +\d+:", top, re.MULTILINE)) == int(total[2])
 
 
 @pytest.mark.truth(recording="xray_fdr", path="convert:pprof", source="sleeps of the program by its source")

@@ -89,10 +89,17 @@ def firefox(path: Path) -> set[str]:
     return found
 
 
+OF_EVENTS = {
+    "wall-time": "calls",
+    "calls": "calls",
+    "allocated-bytes": "allocations",
+    "allocations": "allocations",
+    "exceptions": "exceptions",
+}
+
+
 def of_event(name: str) -> str:
-    return {"wall-time": "calls", "calls": "calls", "allocated-bytes": "allocations", "allocations": "allocations"}.get(
-        name.removesuffix("-samples"), "samples"
-    )
+    return OF_EVENTS.get(name.removesuffix("-samples"), "samples")
 
 
 def sums(target: str) -> Callable[[Path], set[str]]:

@@ -14,7 +14,7 @@ from perfuse.profile import Profile
 from . import exported
 from .command import command_line
 from .kinds import Kind
-from .outside import Outside, Weight, outside
+from .outside import Outside, Weight, mono_facts, outside
 
 EVENTS_OF = {
     "firefox": {"cpu-clock-samples", "sample-samples"},
@@ -120,6 +120,18 @@ def test_sums_by_thread(kind: Kind, profile: Profile, path: str, tmp_path: Path)
     for name in shown:
         assert name in found, f"{name} is missing: {sorted(found)}"
         compare(found[name], truth[name], name)
+
+
+@pytest.mark.truth(
+    recording=["mono_samples", "mono_calls", "mono_allocations", "mono_before_15"],
+    path=["convert:pprof", "convert:otlp"],
+    source="number of thrown exceptions of an independent reader (truth.json)",
+)
+def test_thrown_exceptions(kind: Kind, profile: Profile, path: str, tmp_path: Path) -> None:
+    target = path.removeprefix("convert:")
+    profile.export(tmp_path / "out", to=target)
+    found = exported.READERS[target](tmp_path / "out").get("exceptions", Counter[int]())
+    assert found.total() == mono_facts(kind)["throws"]
 
 
 @pytest.mark.truth(

@@ -6,7 +6,7 @@ from perfuse import _core
 from perfuse.exporters.contents import contents
 from perfuse.exporters.queries import FRAME_ROWS, STACK_ROWS, USUAL_WEIGHTS
 from perfuse.exporters.source import EventSource, Progress, no_samples_error
-from perfuse.exporters.span import realtime_ns, span_ns
+from perfuse.exporters.span import realtime_ns, span_ns, with_exceptions
 from perfuse.output_descriptor import descriptor_of
 
 _EVENTS = f"""
@@ -15,9 +15,9 @@ _EVENTS = f"""
 _SUMS = """
     SELECT stack_id::UINTEGER AS stack_id, pid, coalesce(tid, t.thread_id)::INTEGER AS tid,
         any_value(t.name::VARCHAR) AS thread, any_value(p.name::VARCHAR) AS process,
-        any_value(c.tier::VARCHAR) AS tier, event::VARCHAR AS event,
+        any_value(c.tier::VARCHAR) AS tier, event,
         count(*)::BIGINT AS num_samples, least(sum(weight), 9223372036854775807)::UBIGINT AS weight
-    FROM samples JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
+    FROM ({samples}) JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
     LEFT JOIN stacks k USING (stack_id) LEFT JOIN frames f USING (frame_id)
     LEFT JOIN code_objects_of_stacks c USING (code_object_id)
     GROUP BY ALL ORDER BY stack_id, pid, tid, event
@@ -48,12 +48,13 @@ CONTENTS = contents(
     calls="sums by stack and thread",
     call_sums="sums by stack and thread",
     allocations="sums by stack and thread",
-    not_yet=("exceptions",),
+    exceptions="numbers of those thrown by stack and thread",
 )
 
 
 def write(profile: EventSource, out: IO[bytes], *, progress: Progress | None = None) -> None:
-    """Writes sums of samples by stack and thread, with lines and inlined calls; every event is a value type.
+    """Writes sums of samples by stack and thread, with lines and inlined calls; every event is a value type, and so are
+    the exceptions thrown.
 
     Labels are `pid`, `tid`, the names `thread` and `process`, and `tier`, that of the innermost function. The first
     mapping is that of the main program.
@@ -64,16 +65,19 @@ def write(profile: EventSource, out: IO[bytes], *, progress: Progress | None = N
         progress: Called with the name of the current step and the completed share (0 to 1).
 
     Raises:
-        ExportError: There are no samples.
+        ExportError: There are no samples and no exceptions.
     """
     events = profile.sql(_EVENTS).fetchall()
+    samples, has_exceptions = with_exceptions(profile)
+    if has_exceptions:
+        events.append(("exceptions", "count", False, None))
     if not events:
         raise no_samples_error(profile)
     first_ns, last_ns = span_ns(profile, with_processes=True) or (0, 0)
     main = profile.sql(_MAIN_MAPPING).fetchall()
     _core.write_pprof(
         descriptor_of(out),
-        samples=profile.sql(_SUMS),
+        samples=profile.sql(_SUMS.format(samples=samples)),
         stacks=profile.sql(STACK_ROWS),
         frames=profile.sql(FRAME_ROWS),
         mappings=profile.sql(_MAPPINGS),

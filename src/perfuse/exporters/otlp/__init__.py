@@ -16,13 +16,14 @@ from perfuse.exporters.contents import contents
 from perfuse.exporters.otlp.messages import Message, as_json, encode
 from perfuse.exporters.queries import FRAMES, IS_SUM, USUAL_WEIGHTS
 from perfuse.exporters.source import EventSource, Progress, no_samples_error
-from perfuse.exporters.span import realtime_ns, span_ns
+from perfuse.exporters.span import realtime_ns, span_ns, with_exceptions
 
 CONTENTS = contents(
     samples="each, with its time",
     calls="sums by stack and thread",
     call_sums="sums by stack and thread",
     allocations="sums by stack and thread",
+    exceptions="each thrown, with its time",
 )
 
 _SAMPLES = f"""
@@ -30,7 +31,7 @@ _SAMPLES = f"""
         coalesce(tid, thread_id)::BIGINT AS tid, t.name::VARCHAR AS thread, bool_or({IS_SUM}) AS is_sum,
         list(least(weight, 9223372036854775807)::BIGINT ORDER BY ts_ns, sample_id),
         list(ts_ns ORDER BY ts_ns, sample_id)
-    FROM samples JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
+    FROM ({{samples}}) JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
     GROUP BY process_id, event, stack_id, tid, thread_id, t.name ORDER BY process_id, event, tid, stack_id NULLS FIRST
 """
 _EVENTS = f"SELECT event, unit, coalesce(least(weight, 2**62)::BIGINT, 0) FROM ({USUAL_WEIGHTS})"
@@ -197,7 +198,8 @@ def _any_value(value: str | int) -> Message:
 
 
 def _message(profile: EventSource, progress: Progress | None) -> Message:
-    rows = profile.sql(_SAMPLES).fetchall()
+    samples_sql, has_exceptions = with_exceptions(profile)
+    rows = profile.sql(_SAMPLES.format(samples=samples_sql)).fetchall()
     if not rows:
         raise no_samples_error(profile)
     report = progress or (lambda _step, _share: None)
@@ -209,6 +211,8 @@ def _message(profile: EventSource, progress: Progress | None) -> Message:
     if epoch_ns is None and any(not is_sum for *_, is_sum, _weights, _times in rows):
         warnings.warn("the time of day is unknown: samples are sums, without times", ExportWarning, stacklevel=5)
     events = {name: (unit, period) for name, unit, period in profile.sql(_EVENTS).fetchall()}
+    if has_exceptions:
+        events["exceptions"] = ("count", 0)
     by_process: dict[int, dict[str, list[Message]]] = {}
     for process, event, stack, tid, thread, is_sum, weights, times in rows:
         attributes = [dictionary.attribute("thread.id", tid)]

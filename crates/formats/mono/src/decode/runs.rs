@@ -539,7 +539,7 @@ impl EventDecoder<'_> {
         Some((alloc, at))
     }
 
-    /// Moves behind an allocation that ends at `end`.
+    /// Moves to the end of an allocation, `end`.
     #[inline]
     fn pass_alloc(&mut self, alloc: &AllocEvent, end: usize) {
         (self.start, self.pos, self.time) = (self.pos, end, alloc.time);
