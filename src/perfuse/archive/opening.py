@@ -303,7 +303,10 @@ class SavedProfile(Profile):
         contents = self.contents
         parted = dict.fromkeys(contents.tables, contents.table)
         fewer = dict.fromkeys(contents.tables_of_stacks, contents.rows_of_stacks)
-        with_code = lambda name: with_bytes(contents.fusion, name)  # noqa: E731 - one line
+
+        def with_code(name: str) -> "ArrowStream":
+            return with_bytes(contents.fusion, name)
+
         tables = self._tables(contents.table, with_code, parts=parted, of_stacks=fewer)
         if any(one.code is not None for one in self.manifest.inputs):
             tables.refuse("instructions", self._require_all_code)
