@@ -41,6 +41,13 @@ export class Panel {
     this.resting = setTimeout(() => this.fill(), REST_MS);
   }
 
+  /** The rows of the table that is shown, of the picture as it is now. */
+  csv() {
+    clearTimeout(this.resting);
+    this.fill();
+    return this.shownGrid.csv();
+  }
+
   fill() {
     const seen = new Set();
     const rows = [];

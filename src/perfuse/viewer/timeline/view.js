@@ -365,7 +365,7 @@ export class TimelineView {
     return {
       png: () => new Promise((resolve) => this.pane.canvas.toBlob(resolve)),
       svg: () => this.pane.svg(),
-      csv: () => this.panel.shownGrid.csv(),
+      csv: () => this.panel.csv(),
       command: this.chosen?.command ?? this.windowCommand(from, to),
     };
   }
