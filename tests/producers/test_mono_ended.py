@@ -51,9 +51,10 @@ def run(program: Path, log: Path, *, kill: bool) -> Path:
                     process.send_signal(signal.SIGKILL)
                 else:
                     process.communicate("\n", timeout=30)
-                return log
             except subprocess.TimeoutExpired:
                 continue  # Mono does not end
+            else:
+                return log
             finally:
                 process.kill()
     pytest.fail(f"mono did not end in {TRIES} runs")
