@@ -168,6 +168,18 @@ miri:
 	@# Rayon's crossbeam-epoch turns integers into pointers, and is not accepted by the older model of borrows.
 	MIRIFLAGS='-Zmiri-disable-isolation -Zmiri-ignore-leaks -Zmiri-tree-borrows -Zmiri-permissive-provenance' cargo +nightly miri test -p perfuse-wire -p perfuse-workers
 
+## asan     runs tests with the extension under the address sanitizer; needs the nightly toolchain and the runtime of clang
+.PHONY: asan
+asan: ASAN_TESTS ?= tests/formats tests/fusing tests/service/test_threads.py tests/service/test_fork.py tests/archive/test_hostile_files.py
+asan: ASAN_RUNTIME ?= $(shell clang -print-file-name=libclang_rt.asan-x86_64.so)
+asan: $(VENV)/tools.stamp
+	RUSTFLAGS='-Zsanitizer=address -Zexternal-clangrt -Cdebug-assertions=on' CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
+		cargo +nightly build --quiet --release --target x86_64-unknown-linux-gnu --target-dir build/asan -p perfuse-python --lib
+	cp -r src/perfuse build/asan/
+	cp build/asan/x86_64-unknown-linux-gnu/release/lib_core.so build/asan/perfuse/_core.abi3.so
+	@# Leaks are not counted: the interpreter and its modules keep what they have until the process ends.
+	PYTHONPATH=build/asan LD_PRELOAD=$(ASAN_RUNTIME) ASAN_OPTIONS=detect_leaks=0:exitcode=99 python -m pytest -q -n $(PROCESSES) $(ASAN_TESTS)
+
 ## bless    writes goldens, generated pages and pictures anew; read the diff
 .PHONY: bless
 bless: $(VENV)/tools.stamp $(VENV)/docs.stamp $(VENV)/built.stamp
