@@ -8,6 +8,7 @@ import duckdb
 
 from perfuse import _core
 from perfuse.selection import Selection
+from perfuse.stack_filter import StackFilter
 from perfuse.table import STACK_SUFFIX
 
 DUCKDB_TYPES = {
@@ -51,6 +52,7 @@ class FakeProfile:
     def __init__(self, title: str = "made by hand") -> None:
         self.title = title
         self.selection = Selection()
+        self.stack_filter = StackFilter()
         self.tables = Relations(self)
         self._connection = duckdb.connect()
         self._columns: dict[str, dict[str, str]] = {}

@@ -22,7 +22,7 @@ from small_profile import add_cache_miss
 from tools import need, output_of
 
 import perfuse
-from perfuse.errors import ExportError
+from perfuse.errors import ExportError, ExportWarning
 from perfuse.exporters import export
 
 _FUNCTION = re.compile(r" \S*:\d+:\d+ s=\d+(\(.*\))?$")
@@ -232,6 +232,19 @@ def test_a_mono_log_has_its_time_of_day(mono_corpus: Path, mprof_report: str, tm
     assert total is not None
     top = pprof(tmp_path / "p.pb", "-sample_index=allocations", "-raw")
     assert sum(int(count) for count in re.findall(r"^ +\d+ +(\d+) +\d+:", top, re.MULTILINE)) == int(total[2])
+
+
+def test_a_filter_of_stacks_leaves_exceptions_out(mono_corpus: Path, tmp_path: Path) -> None:
+    with perfuse.fuse(mono_corpus / "v17" / "sample.mlpd") as profile:
+        ((name,),) = profile.sql("""
+            SELECT min(f.name::VARCHAR) FROM samples JOIN stacks USING (stack_id) JOIN frames USING (frame_id)
+            JOIN functions f USING (function_id)
+        """).fetchall()
+        profile.export(tmp_path / "all.pb")
+        assert "exceptions/count" in pprof(tmp_path / "all.pb", "-raw")
+        with pytest.warns(ExportWarning, match="exceptions are not written"):
+            profile.only(name).export(tmp_path / "some.pb")
+        assert "exceptions/count" not in pprof(tmp_path / "some.pb", "-raw")
 
 
 @pytest.mark.truth(recording="xray_fdr", path="convert:pprof", source="sleeps of the program by its source")

@@ -4,9 +4,9 @@ from typing import IO
 
 from perfuse import _core
 from perfuse.exporters.contents import contents
-from perfuse.exporters.queries import FRAME_ROWS, STACK_ROWS, USUAL_WEIGHTS
+from perfuse.exporters.queries import FRAME_ROWS, STACK_ROWS, USUAL_WEIGHTS, with_exceptions
 from perfuse.exporters.source import EventSource, Progress, no_samples_error
-from perfuse.exporters.span import realtime_ns, span_ns, with_exceptions
+from perfuse.exporters.span import realtime_ns, span_ns
 from perfuse.output_descriptor import descriptor_of
 
 _EVENTS = f"""
@@ -65,7 +65,7 @@ def write(profile: EventSource, out: IO[bytes], *, progress: Progress | None = N
         progress: Called with the name of the current step and the completed share (0 to 1).
 
     Raises:
-        ExportError: There are no samples and no exceptions.
+        ExportError: The profile has neither samples nor exceptions.
     """
     events = profile.sql(_EVENTS).fetchall()
     samples, has_exceptions = with_exceptions(profile)

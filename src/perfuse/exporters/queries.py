@@ -1,6 +1,10 @@
 """SQL that several exporters share: all exports of a profile name a frame in the same way."""
 
-from perfuse.exporters.source import Source
+import warnings
+
+from perfuse.errors import ExportWarning
+from perfuse.exporters.source import EventSource, Source
+from perfuse.exporters.span import selected
 from perfuse.table import SUM_EVENTS
 
 LABEL = """
@@ -80,6 +84,25 @@ USUAL_WEIGHTS = f"""
     GROUP BY event
 """
 """Each event with unit, number of samples, and most frequent weight: the least of several, null for sums."""
+
+
+_AS_SAMPLES = "SELECT sample_id, ts_ns, thread_id, stack_id, event::VARCHAR AS event, weight FROM samples"
+
+
+def with_exceptions(profile: EventSource) -> tuple[str, bool]:
+    """A query of the samples with the exceptions thrown as those of event `exceptions`, and whether there are any.
+
+    A filter of stacks selects samples only: exceptions are then left out, with a warning.
+    """
+    if not profile.has("exceptions"):
+        return _AS_SAMPLES, False
+    thrown = f"FROM exceptions WHERE kind::VARCHAR = 'throw' AND {selected(profile, 'ts_ns')}"
+    ((num,),) = profile.sql(f"SELECT count(*) {thrown}").fetchall()
+    if num and profile.stack_filter:
+        warnings.warn("filters of stacks select samples: exceptions are not written", ExportWarning, stacklevel=5)
+    if not num or profile.stack_filter:
+        return _AS_SAMPLES, False
+    return f"{_AS_SAMPLES} UNION ALL SELECT record_offset, ts_ns, thread_id, stack_id, 'exceptions', 1 {thrown}", True
 
 
 def columns_as_json(profile: Source, columns: dict[str, str], query: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from perfuse.call_trace import CallTrace
     from perfuse.exporters.code_images import CodeImages
     from perfuse.selection import Selection
+    from perfuse.stack_filter import StackFilter
 
 Progress = Callable[[str, float], None]
 """Called with the name of the current step and the completed share, from 0 to 1."""
@@ -48,6 +49,11 @@ class EventSource(Source, Protocol):
     @property
     def selection(self) -> "Selection":
         """The selected threads and time; tables other than `samples` contain all rows."""
+        ...
+
+    @property
+    def stack_filter(self) -> "StackFilter":
+        """The filter of the stacks of its samples; tables of events contain all rows."""
         ...
 
     def has(self, table: str) -> bool:

@@ -22,19 +22,6 @@ def selected_times(profile: EventSource) -> tuple[str, str]:
     return start, end
 
 
-_AS_SAMPLES = "SELECT sample_id, ts_ns, thread_id, stack_id, event::VARCHAR AS event, weight FROM samples"
-
-
-def with_exceptions(profile: EventSource) -> tuple[str, bool]:
-    """A query of the samples with the exceptions thrown as those of event `exceptions`, and whether there are any."""
-    if not profile.has("exceptions"):
-        return _AS_SAMPLES, False
-    thrown = f"FROM exceptions WHERE kind::VARCHAR = 'throw' AND {selected(profile, 'ts_ns')}"
-    ((num,),) = profile.sql(f"SELECT count(*) {thrown}").fetchall()
-    rows = f"SELECT record_offset, ts_ns, thread_id, stack_id, 'exceptions', 1 {thrown}"
-    return (f"{_AS_SAMPLES} UNION ALL {rows}", True) if num else (_AS_SAMPLES, False)
-
-
 def selected_calls(profile: EventSource) -> str:
     """The condition of the calls that extend into the selection."""
     selection = profile.selection

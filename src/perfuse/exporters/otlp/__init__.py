@@ -14,9 +14,9 @@ from perfuse import __version__
 from perfuse.errors import ExportWarning, UsageError
 from perfuse.exporters.contents import contents
 from perfuse.exporters.otlp.messages import Message, as_json, encode
-from perfuse.exporters.queries import FRAMES, IS_SUM, USUAL_WEIGHTS
+from perfuse.exporters.queries import FRAMES, IS_SUM, USUAL_WEIGHTS, with_exceptions
 from perfuse.exporters.source import EventSource, Progress, no_samples_error
-from perfuse.exporters.span import realtime_ns, span_ns, with_exceptions
+from perfuse.exporters.span import realtime_ns, span_ns
 
 CONTENTS = contents(
     samples="each, with its time",
