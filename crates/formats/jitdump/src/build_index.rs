@@ -311,14 +311,15 @@ impl IndexBuilder {
         if !self.is_producer_final {
             let (begin, header) = index.later_headers.last().copied().unwrap_or((0, index.header));
             let first = index.codes.partition_point(|code| code.offset < begin);
-            let codes = index.codes.get(first..).filter(|codes| !codes.is_empty()).unwrap_or(&index.codes);
+            let latest = index.codes.get(first..).unwrap_or_default();
+            // Before the first load after a header, the earlier ones are all that is known.
+            let codes = if latest.is_empty() { &index.codes } else { latest };
             let loads = codes.iter().take(LOADS_OF_PRODUCER).filter_map(|code| {
                 let name = &*index.functions.get(code.name.function)?.linkage_name;
                 Some((name, has_no_vma(index, data, code)))
             });
             let producer = Producer::detect(&header, path, loads);
-            self.is_producer_final =
-                codes.len() >= LOADS_OF_PRODUCER && begin <= codes.first().map_or(0, |it| it.offset);
+            self.is_producer_final = latest.len() >= LOADS_OF_PRODUCER;
             index.producer = producer;
         }
         if index.producer == Producer::OpenJdk {

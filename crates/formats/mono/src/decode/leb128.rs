@@ -43,7 +43,7 @@ pub(super) fn split(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let (value, num_bytes) = match bytes.first_chunk::<8>() {
         Some(word) => read_short(word)?,
         None => {
-            // The zeros after the end are no part of the number: it ends before them, or is not whole.
+            // Zeros are appended. A number that ends in them is incomplete.
             padded.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
             read_short(&padded).filter(|(_, num_bytes)| *num_bytes as usize <= bytes.len())?
         }

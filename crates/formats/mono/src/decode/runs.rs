@@ -464,10 +464,8 @@ impl EventDecoder<'_> {
     /// reads nothing; [`read`](Self::read) decodes the event.
     #[inline]
     pub fn read_alloc(&mut self) -> Option<AllocEvent> {
+        self.next_byte().filter(|byte| self.skipped_kinds.has(*byte))?;
         let (alloc, mut end) = self.alloc_fields()?;
-        if !self.skipped_kinds.has(alloc.byte) {
-            return None;
-        }
         if alloc.byte == EventByte::ALLOC_BT {
             let num = read_small_number(self.data, &mut end)?;
             let frames = self.data.get(end..).filter(|rest| num <= rest.len() as u64)?;
@@ -542,6 +540,7 @@ impl EventDecoder<'_> {
     /// Moves to the end of an allocation, `end`.
     #[inline]
     fn pass_alloc(&mut self, alloc: &AllocEvent, end: usize) {
+        perfuse_stopping::checkpoint();
         (self.start, self.pos, self.time) = (self.pos, end, alloc.time);
     }
 }
