@@ -109,8 +109,8 @@ pub fn targets() -> Vec<Target> {
     );
     add(
         "saved-tables",
-        &all_formats(),
-        "tables of a profile, written as in a saved profile and read",
+        "",
+        "a table that the bytes state, written as in a saved profile and read",
         saved::tables,
     );
     add("symbols", "sframe", "ELF and DWARF of a program: symbols, lines, .eh_frame", programs::symbols);

@@ -1,15 +1,24 @@
 //! Saved profiles: as files, and tables that are written and read.
 
+use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type, UInt64Type};
+use arrow_array::{
+    ArrayRef, BinaryArray, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array, ListArray,
+    RecordBatch, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+};
+use arrow_schema::{DataType, Field};
 use perfuse_formats::registry;
 use perfuse_formats::saved::parquet_file::{self, BATCH_ROWS, ParquetTable};
 use perfuse_formats::saved::{SavedProfile, crc};
 use perfuse_formats::{Rate, Source};
 use perfuse_profile::saved::{JOINED_TABLES, JoinedRows, SavedFacts};
-use perfuse_profile::{Profile, ProfileInput, StreamError};
+use perfuse_profile::{Profile, ProfileInput};
+use perfuse_tables::TABLES;
 
-use crate::profiles::{everything, profile_of};
+use crate::profiles::everything;
 
 /// Opens a saved profile with all its tables and recordings. Ten bytes before the file state which rows the join made: first
 /// and number, of each of five tables; without them, all rows. Checksums are made right, so that changes reach more than them.
@@ -76,34 +85,118 @@ fn correct_checksums(file: &mut [u8]) {
     }
 }
 
-/// Writes each table of a profile of one recording as in a saved profile, and reads it.
+/// A table that the bytes state, written as in a saved profile and read: all rows, a part of them, and the row groups with some
+/// times. The first byte is the number of the table, the second that of rows, the third how many of these a batch has; then
+/// come the columns.
 ///
 /// # Panics
-/// When a table cannot be written or read, or has other rows.
+/// When the table cannot be written or read, or has other rows.
 pub(crate) fn tables(bytes: &[u8]) {
-    let Some(profile) = profile_of(&[bytes]) else { return };
-    for spec in perfuse_tables::TABLES {
-        let Ok(Some(batches)) = profile.table(spec.name, true) else { continue };
-        let Ok(batches) = batches.collect::<Result<Vec<_>, StreamError>>() else { continue };
-        if batches.iter().all(|batch| batch.num_rows() == 0) {
-            continue;
+    let mut stated = Stated(bytes);
+    let spec = TABLES[usize::from(stated.byte()) % TABLES.len()];
+    let (num_rows, batch_rows) = (usize::from(stated.byte() % 32) + 1, usize::from(stated.byte() % 32) + 1);
+    let (name, schema) = (spec.name, spec.schema());
+    let columns = schema.fields().iter().map(|field| stated.column(field, num_rows)).collect();
+    let batch = RecordBatch::try_new(Arc::clone(&schema), columns).expect("columns are as declared");
+
+    let mut file = Vec::new();
+    let batches = (0..num_rows).step_by(batch_rows).map(|first| {
+        let rows = batch_rows.min(num_rows - first);
+        Ok(batch.slice(first, rows))
+    });
+    let written = parquet_file::write(spec, Arc::clone(&schema), batches, &mut file);
+    assert_eq!(written.expect("the table can be written"), num_rows as u64, "written rows of {name}");
+
+    let (range, sum) = (0..file.len(), crc(&file));
+    let source = Arc::new(Source::from_bytes("written", file).expect("bytes are a source"));
+    let table = ParquetTable::open(spec, &source, range, sum).expect("the table can be opened");
+    assert_eq!(table.num_rows, num_rows as u64, "rows of {name}");
+    let read = |rows: Option<Range<u64>>| {
+        let read: Result<Vec<_>, _> = table.rows(rows, BATCH_ROWS).expect("rows can be read").collect();
+        let mut read = read.expect("batches can be read");
+        assert!(read.len() <= 1, "a batch has all rows of {name}");
+        read.pop().unwrap_or_else(|| RecordBatch::new_empty(Arc::clone(&schema)))
+    };
+    assert_eq!(read(None), batch, "rows of {name}");
+    let first = usize::from(stated.byte()) % num_rows;
+    let some = usize::from(stated.byte()) % (num_rows - first + 1);
+    assert_eq!(read(Some(first as u64..(first + some) as u64)), batch.slice(first, some), "a part of {name}");
+
+    if let Some(time) = schema.fields().iter().position(|field| *field.data_type() == DataType::Int64) {
+        let least = stated.number(0).cast_signed();
+        let values = least..=least.saturating_add(stated.number(0).cast_signed().max(0));
+        let selected = |rows: &RecordBatch| -> Vec<RecordBatch> {
+            let times = rows.column(time).as_primitive::<Int64Type>().iter().enumerate();
+            let in_range = times.filter(|(_, time)| time.is_some_and(|time| values.contains(&time)));
+            in_range.map(|(row, _)| rows.slice(row, 1)).collect()
+        };
+        let near = table.rows_near(schema.field(time).name(), &values, BATCH_ROWS).expect("rows can be read");
+        let near: Vec<_> = near.flat_map(|rows| selected(&rows.expect("a batch can be read"))).collect();
+        assert_eq!(near, selected(&batch), "rows of {name} by time");
+    }
+}
+
+/// Bytes that state values, from the first on; zeros after the last.
+struct Stated<'a>(&'a [u8]);
+
+impl Stated<'_> {
+    fn byte(&mut self) -> u8 {
+        let Some((first, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        *first
+    }
+
+    /// A number: a small one, one that is a little greater than the one before, or one of up to eight bytes.
+    fn number(&mut self, before: u64) -> u64 {
+        match self.byte() {
+            small @ 0..=127 => small.into(),
+            more @ 128..=191 => before.wrapping_add(u64::from(more - 128)),
+            long => (0..=long % 8).fold(0, |number, _| number << 8 | u64::from(self.byte())),
         }
-        let (schema, mut file) = (batches[0].schema(), Vec::new());
-        let rows = batches.iter().cloned().map(Ok);
-        let num_rows = parquet_file::write(spec, schema, rows, &mut file).expect("the table can be written");
-        let (name, range, sum) = (spec.name, 0..file.len(), crc(&file));
-        let source = Arc::new(Source::from_bytes("written", file).expect("bytes are a source"));
-        let table = ParquetTable::open(spec, &source, range, sum).expect("the table can be opened");
-        assert_eq!(table.num_rows, num_rows, "rows of {name}");
-        let read = table.rows(None, BATCH_ROWS).expect("rows can be read");
-        let read: Vec<_> = read.map(|batch| batch.expect("a batch can be read")).collect();
-        assert_eq!(read.iter().map(|batch| batch.num_rows() as u64).sum::<u64>(), num_rows, "rows of {name}");
-        if let ([written], [read]) = (batches.as_slice(), read.as_slice()) {
-            for (field, (before, after)) in
-                written.schema().fields().iter().zip(written.columns().iter().zip(read.columns()))
-            {
-                assert!(before == after, "column {} of {name} is another", field.name());
+    }
+
+    fn bytes(&mut self) -> Vec<u8> {
+        (0..self.byte() % 16).map(|_| self.byte()).collect()
+    }
+
+    /// The rows of a column as numbers. Where null is possible, the least bit states it.
+    fn numbers(&mut self, is_nullable: bool, num_rows: usize) -> Vec<Option<u64>> {
+        let mut before = 0;
+        let next = |_| {
+            before = self.number(before);
+            if is_nullable { (before & 1 == 0).then_some(before >> 1) } else { Some(before) }
+        };
+        (0..num_rows).map(next).collect()
+    }
+
+    /// A column with the type of a field. Rows with bytes, lists and texts are one of eight values.
+    fn column(&mut self, field: &Field, num_rows: usize) -> ArrayRef {
+        let rows = self.numbers(field.is_nullable(), num_rows).into_iter();
+        let values: Vec<Vec<u8>> = match field.data_type() {
+            kind if kind.is_primitive() || *kind == DataType::Boolean => Vec::new(),
+            _ => (0..8).map(|_| self.bytes()).collect(),
+        };
+        let value = |number: u64| &values[number as usize % values.len()];
+        match field.data_type() {
+            DataType::UInt8 => Arc::new(UInt8Array::from_iter(rows.map(|row| row.map(|n| n as u8)))),
+            DataType::UInt16 => Arc::new(UInt16Array::from_iter(rows.map(|row| row.map(|n| n as u16)))),
+            DataType::UInt32 => Arc::new(UInt32Array::from_iter(rows.map(|row| row.map(|n| n as u32)))),
+            DataType::UInt64 => Arc::new(UInt64Array::from_iter(rows)),
+            DataType::Int32 => Arc::new(Int32Array::from_iter(rows.map(|row| row.map(|n| n as i32)))),
+            DataType::Int64 => Arc::new(Int64Array::from_iter(rows.map(|row| row.map(u64::cast_signed)))),
+            DataType::Float64 => Arc::new(Float64Array::from_iter(rows.map(|row| row.map(f64::from_bits)))),
+            DataType::Boolean => Arc::new(BooleanArray::from_iter(rows.map(|row| row.map(|n| n != 0)))),
+            DataType::Binary => Arc::new(BinaryArray::from_iter(rows.map(|row| row.map(value)))),
+            DataType::List(_) => {
+                let lists = rows.map(|row| row.map(|n| value(n).iter().map(|byte| Some(u64::from(*byte)))));
+                Arc::new(ListArray::from_iter_primitive::<UInt64Type, _, _>(lists))
             }
+            DataType::Dictionary(..) => {
+                let texts: Vec<_> = values.iter().map(|bytes| String::from_utf8_lossy(bytes)).collect();
+                let rows = rows.map(|row| row.map(|n| &*texts[n as usize % texts.len()]));
+                Arc::new(rows.collect::<DictionaryArray<Int32Type>>())
+            }
+            other => unreachable!("no column of a common table has type {other}"),
         }
     }
 }

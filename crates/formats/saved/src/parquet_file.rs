@@ -27,8 +27,8 @@ use crate::row_groups::{DAMAGED, ROW_GROUP_SUMS, Summing, VerifiedBytes, stated_
 
 /// Rows of a record batch.
 pub const BATCH_ROWS: usize = 65_536;
-/// Rows of a row group, the part of a table that can be read alone.
-const ROW_GROUP_ROWS: usize = 122_880;
+/// Rows of a row group, the part of a table that can be read alone. Few where inputs of a fuzzer are to have several.
+const ROW_GROUP_ROWS: usize = if cfg!(fuzzing) { 8 } else { 122_880 };
 /// A table may be this many times larger in memory than in the file.
 const MAX_RATIO: u64 = 1024;
 /// Level of zstd compression, and that of tables of one batch, whose bytes matter more than the time.
