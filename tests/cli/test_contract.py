@@ -162,6 +162,7 @@ def test_cut_output_has_a_note(perfuse: Perfuse) -> None:
         (("query", DUMP), 2, "no SQL", ""),
         (("records", DUMP, "--kind", "JIT_CODE_LOD"), 2, "no record kind 'JIT_CODE_LOD'", "did you mean JIT_CODE_LOAD"),
         (("records", DUMP, "--range", "5"), 2, "is not a range", ""),
+        (("records", DUMP, "--range", "5..5"), 2, "is empty", ""),
         (("records", DUMP, "--limit", "-1"), 2, "less than 0", ""),
         (("tables", DUMP, "code_object"), 2, "no file or table", "did you mean code_objects"),
         (("convert", DUMP, "-o", "x.json", "--to", "firefax"), 2, "no export target 'firefax'", "did you mean firefox"),

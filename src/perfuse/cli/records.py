@@ -41,6 +41,8 @@ class RecordRange(click.ParamType[Any]):
         if len(kinds) > 1:
             self.fail(f"{value!r} mixes an index and an offset", param, ctx)
         first, end = (int(part, 0) if part else None for part in match.groups())
+        if end is not None and end <= (first or 0):
+            self.fail(f"{value!r} is empty: the end is not part of a range", param, ctx)
         return {"offsets" if kinds == {True} else "indexes": (first or 0, end)}
 
 
