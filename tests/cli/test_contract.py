@@ -347,3 +347,8 @@ def test_a_program_without_a_section_gets_a_hint(perfuse: Perfuse) -> None:
     assert done.code == 3
     assert ".sframe" in done.err
     assert "`perfuse sframe from-eh-frame`" in done.err
+
+
+@pytest.mark.parametrize("words", [("records", DUMP), ("tables", DUMP, "functions"), ("check", DUMP), ("report", DUMP)])
+def test_a_limit_above_every_number_is_all(perfuse: Perfuse, words: tuple[str, ...]) -> None:
+    assert perfuse(*words, "--limit", str(10**20)) == perfuse(*words, "--limit", "0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Collection, Iterator
@@ -46,7 +47,7 @@ def limit(default: int | None, what: str) -> Callable[[F], F]:
     """`--limit N`; 0 for all."""
     shown_default = "" if default is None else f" [{default}]"
     text = f"At most N {what}; 0 for all.{shown_default}"
-    return click.option("--limit", type=int, default=default, metavar="N", callback=_not_negative, help=text)
+    return click.option("--limit", type=int, default=default, metavar="N", callback=_number_of_rows, help=text)
 
 
 BUDGET = click.option(
@@ -294,11 +295,12 @@ class SecondsRange(click.ParamType[Any]):
         return first, last
 
 
-def _not_negative(ctx: click.Context, param: click.Parameter, value: int | None) -> int | None:
+def _number_of_rows(ctx: click.Context, param: click.Parameter, value: int | None) -> int | None:
     # Not click.IntRange, which writes `[x>=0]` into the help.
     if value is not None and value < 0:
         raise click.BadParameter(f"{value} is less than 0", ctx, param)
-    return value
+    # No table has more rows than a 64-bit number.
+    return value if value is None else min(value, sys.maxsize)
 
 
 def _replacing(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
