@@ -352,3 +352,11 @@ def test_a_program_without_a_section_gets_a_hint(perfuse: Perfuse) -> None:
 @pytest.mark.parametrize("words", [("records", DUMP), ("tables", DUMP, "functions"), ("check", DUMP), ("report", DUMP)])
 def test_a_limit_above_every_number_is_all(perfuse: Perfuse, words: tuple[str, ...]) -> None:
     assert perfuse(*words, "--limit", str(10**20)) == perfuse(*words, "--limit", "0")
+
+
+def test_options_of_a_target_are_listed_in_either_order(perfuse: Perfuse) -> None:
+    listed = perfuse("convert", "--to", "collapsed", "--list-options")
+    assert listed.code == 0
+    assert {line.split()[0] for line in listed.out.splitlines()} == {"target", "collapsed"}
+    assert perfuse("convert", "--list-options", "--to", "collapsed") == listed
+    assert perfuse("convert", "--list-options", "--to", "colapsed").code == 2

@@ -8,7 +8,7 @@ import click
 
 from perfuse.cli.console import Console
 from perfuse.cli.opening import ProfileOptions, note_data_loss, open_profile
-from perfuse.cli.options import FILES, noted_warnings, output, profile_options, stack_filters
+from perfuse.cli.options import FILES, WRITTEN_VALUES, noted_warnings, output, profile_options, stack_filters
 from perfuse.cli.page_output import write_view_page
 from perfuse.cli.verbs import verb
 from perfuse.reports.grid import Cell, Column, grid
@@ -40,7 +40,7 @@ def _list_options(ctx: click.Context, _param: click.Parameter, value: bool) -> N
     from perfuse.exporters import TARGETS, options_of, target_named
 
     console = Console(sys.stdout, sys.stderr)
-    to = ctx.params.get("to")
+    to = ctx.meta.get(WRITTEN_VALUES, {}).get("to")
     targets = TARGETS if to is None else (target_named(to),)
     rows: list[list[Cell]] = [
         [target.name, option.name, option.values, option.default_text, option.description]
@@ -91,7 +91,7 @@ def _parsed(target: Target, given: tuple[str, ...]) -> dict[str, Any]:
 @output(
     "File to write, or a directory where the target makes several, or otlp+http://HOST:PORT", required=True, sends=True
 )
-@click.option("--to", metavar="TARGET", is_eager=True, help="Target. [by the name of OUT]")
+@click.option("--to", metavar="TARGET", help="Target. [by the name of OUT]")
 @click.option("-O", "options", multiple=True, metavar="NAME=VALUE", help="Option of the target; repeats.")
 @click.option(
     "--function",

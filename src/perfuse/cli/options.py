@@ -27,6 +27,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 WRITTEN_OPTIONS = "perfuse.written_options"
 """Key in `Context.meta` of the options of the command line in their order, each as often as it occurs."""
+WRITTEN_VALUES = "perfuse.written_values"
+"""Key in `Context.meta` of the values of all options as texts, which is there before any of them is read."""
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON in a documented and stable form.")
 STRICT = click.option("--strict", is_flag=True, help="Reject files that deviate from their specification.")

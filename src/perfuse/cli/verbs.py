@@ -104,10 +104,11 @@ class Verb(click.Command):
         )
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parses the command line; `Context.meta` gets the order of its options, which click does not keep."""
+        """Parses the command line; `Context.meta` gets its options as they are written, which click does not keep."""
         if not ctx.resilient_parsing:
-            *_, order = self.make_parser(ctx).parse_args(list(args))
+            values, _, order = self.make_parser(ctx).parse_args(list(args))
             ctx.meta["perfuse.written_options"] = [param.name for param in order]
+            ctx.meta["perfuse.written_values"] = values
         return super().parse_args(ctx, args)
 
     def format_help_text(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
