@@ -55,14 +55,16 @@ def main() -> int:
     theirs = min((costs[f"{peer}, both"] for peer in peers), key=lambda cost: cost.wall_s)
     measure.print_costs(costs)
 
-    decoding = [measure.decode(recorded.dump, "line_rows") for _ in range(options.runs)]
-    seconds, num_rows = min(decoding)
-    copied, decoded = measure.copy_rate(dump_bytes), dump_bytes / seconds
-    if num_rows:
-        print(f"\nevery debug entry decoded: {num_rows:,} line rows in {seconds:.3f} s, {decoded / 1e9:.2f} GB/s")
-        print(f"memory copy of equal size: {copied / 1e9:.2f} GB/s; decoding is 1/{copied / decoded:.1f} of it\n")
-    else:
-        print("\ndebug entries are not decoded: those of V8's baseline code contain bytecode offsets, not lines\n")
+    optimized = recording.make_optimized(cache, options.functions * 2 // 5)
+    measure.warm(optimized)
+    optimized_bytes = optimized.stat().st_size
+    seconds, num_rows = min(measure.decode(optimized, "line_rows") for _ in range(options.runs))
+    copied, decoded = measure.copy_rate(optimized_bytes), optimized_bytes / seconds
+    print(
+        f"\ndump of optimized code, {optimized_bytes:,} bytes (that of baseline code has offsets of bytecode, not lines)"
+    )
+    print(f"every debug entry decoded: {num_rows:,} line rows in {seconds:.3f} s, {decoded / 1e9:.2f} GB/s")
+    print(f"memory copy of equal size: {copied / 1e9:.2f} GB/s; decoding is 1/{copied / decoded:.1f} of it\n")
 
     if options.functions < GOALS_ARE_FOR:
         return 0
@@ -74,9 +76,8 @@ def main() -> int:
         ),
         Goal(f"{ours.rss_bytes / 1e6:.0f} MB at peak, under 500", ours.rss_bytes < 500e6),
         Goal(f"code of one function in {screen.wall_s:.2f} s, at most 0.5", screen.wall_s <= 0.5),
+        Goal(f"debug entries at 1/{copied / decoded:.1f} of a memory copy, at least 1/6", copied <= 6 * decoded),
     ]
-    if num_rows:
-        goals.append(Goal(f"decoding at {decoded / 1e9:.2f} GB/s, at least 1", decoded >= 1e9))
     print(*goals, sep="\n")
     return 0 if all(goal.is_met for goal in goals) else 1
 

