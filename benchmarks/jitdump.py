@@ -60,9 +60,7 @@ def main() -> int:
     optimized_bytes = optimized.stat().st_size
     seconds, num_rows = min(measure.decode(optimized, "line_rows") for _ in range(options.runs))
     copied, decoded = measure.copy_rate(optimized_bytes), optimized_bytes / seconds
-    print(
-        f"\ndump of optimized code, {optimized_bytes:,} bytes (that of baseline code has offsets of bytecode, not lines)"
-    )
+    print(f"\noptimized code (entries of baseline code have offsets of bytecode, not lines): {optimized_bytes:,} bytes")
     print(f"every debug entry decoded: {num_rows:,} line rows in {seconds:.3f} s, {decoded / 1e9:.2f} GB/s")
     print(f"memory copy of equal size: {copied / 1e9:.2f} GB/s; decoding is 1/{copied / decoded:.1f} of it\n")
 
