@@ -100,28 +100,29 @@ def test_a_record_answers_what_waits_for_it_and_nothing_later(tmp_path: Path, or
     """As in perf, another cookie of the thread ends the wait, and a record does not answer later samples."""
     attribute = original.attributes[0].with_flags(crafting.DEFER_CALLCHAIN | crafting.DEFER_OUTPUT)
     of_samples = [record for record in original.records if record.type == SAMPLE][:3]
-    user = [0x1234, 0x5678]
+    callers = [0x1234, 0x5678]
     records: list[crafting.Record] = []
-    times = []
+    times, addresses = [], []
     for number, record in enumerate(of_samples):
         fields, head, _, rest = crafting.split_sample(record.body, attribute.sample_type)
         times.append(fields[TIME])
+        addresses.append(fields[crafting.IP])
         chain = [crafting.CONTEXT_USER_DEFERRED, 7 << 32]
         records.append(crafting.Record(SAMPLE, 2, crafting.joined_sample(head, chain, rest)))
         if number < 2:
             # The first record has another cookie; the second one answers the second sample, and not the third.
-            body = b"".join(
-                word.to_bytes(8, "little") for word in (9 << 32 if number == 0 else 7 << 32, len(user), *user)
-            )
+            user = [fields[crafting.IP], *callers]
+            words = (9 << 32 if number == 0 else 7 << 32, len(user), *user)
+            body = b"".join(word.to_bytes(8, "little") for word in words)
             tid = fields[crafting.TID] >> 32
             body += attribute.sample_id(tid, tid, fields[TIME] + 1)
             records.append(crafting.Record(crafting.CALLCHAIN_DEFERRED, 2, body))
     path = PerfFile([attribute], records, original.features).write(tmp_path / "perf.data")
     found = _chains(path)
-    assert found[times[1]] == [CONTEXT_USER, *user]
+    assert found[times[1]] == [CONTEXT_USER, addresses[1], *callers]
     for time in (times[0], times[2]):
         assert crafting.CONTEXT_USER_DEFERRED in found[time]
-        assert not set(user) & set(found[time])
+        assert not set(callers) & set(found[time])
 
 
 def test_records_are_listed_whole(tmp_path: Path, original: PerfFile) -> None:

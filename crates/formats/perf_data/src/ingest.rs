@@ -12,12 +12,6 @@ use rustc_hash::FxHashMap;
 
 use super::attribute::EventAttribute;
 use super::branches::BranchRows;
-use super::consts::context::{
-    CONTEXT_GUEST_KERNEL, CONTEXT_GUEST_USER, CONTEXT_KERNEL, CONTEXT_MAX, CONTEXT_USER,
-    CONTEXT_USER_DEFERRED,
-};
-use super::consts::misc;
-use super::deferred::DeferredChain;
 use super::features::{BuildIds, text};
 use super::group_reads::{GroupReads, MemberCount};
 use super::machine_tables;
@@ -29,7 +23,7 @@ use super::reader::Releaser;
 use super::record::RecordLocation;
 use super::records::MappingRecord;
 use super::rounds::TimedRecord;
-use super::sample::SampleHead;
+use super::sample_chain::push_chain;
 use super::sample_rows::SampleRowBatches;
 use super::tasks::TaskFactKind;
 use super::timed_passes::sched_states;
@@ -194,53 +188,6 @@ struct CallchainBatches {
     next_state: usize,
 }
 
-/// Adds the addresses of a sample of a guest, with markers that state that they are in its address spaces and not in the host's.
-fn push_guest_chain(head: &SampleHead<'_>, misc: u16, addresses: &mut Vec<u64>) {
-    addresses.push(if misc & misc::CPUMODE_MASK == misc::GUEST_KERNEL {
-        CONTEXT_GUEST_KERNEL
-    } else {
-        CONTEXT_GUEST_USER
-    });
-    let words = head.callchain.iter().flat_map(|words| words.iter());
-    let start = addresses.len();
-    addresses.extend(words.map(|word| match word {
-        CONTEXT_KERNEL => CONTEXT_GUEST_KERNEL,
-        CONTEXT_USER => CONTEXT_GUEST_USER,
-        word => word,
-    }));
-    if !addresses.get(start..).is_some_and(|added| added.iter().any(|&word| word < CONTEXT_MAX)) {
-        addresses.extend(head.ip);
-    }
-}
-
-/// Adds the addresses of a sample: its chain, with its user part where that is in a later record; else the interrupted address.
-fn push_chain(file: &PerfFile, head: &SampleHead<'_>, location: RecordLocation, addresses: &mut Vec<u64>) {
-    if head.pid.is_some_and(|pid| pid < -1)
-        && let Some(record) = file.at(location)
-    {
-        return push_guest_chain(head, record.misc, addresses);
-    }
-    let words = || head.callchain.iter().flat_map(|words| words.iter());
-    match file.survey().deferred.chain(file, head, location) {
-        None => addresses.extend(words()),
-        Some(DeferredChain { num_before, user_part: Some(user_part) }) => {
-            addresses.extend(words().take(num_before));
-            addresses.push(CONTEXT_USER);
-            addresses.extend(user_part.iter());
-        }
-        Some(DeferredChain { num_before, user_part: None }) => {
-            addresses.extend(words().take(num_before));
-            if num_before == 0 {
-                addresses.extend(head.ip);
-            }
-            addresses.push(CONTEXT_USER_DEFERRED);
-        }
-    }
-    if addresses.is_empty() {
-        addresses.extend(head.ip);
-    }
-}
-
 impl CallchainBatches {
     /// Adds a row for the next time that a thread was off the processor: with the chain of its last sample before, if there is one
     /// since it was put on the processor. Returns whether there is such a row.
@@ -306,9 +253,9 @@ impl CallchainBatches {
         let location = sample?;
         let record = file.at(location)?;
         let head = file.sample_head(&record)?;
-        push_chain(file, &head, location, &mut self.addresses);
         let (index, _) = file.attributes.find(record.record_type, record.body, file.endian)?;
-        let has_stack = !file.user_registers().get(index)?.is_empty();
+        let has_stack = file.user_registers().get(index).is_some_and(|registers| !registers.is_empty());
+        push_chain(file, &record, &head, has_stack, &mut self.addresses);
         has_stack.then_some(location.number())
     }
 
@@ -335,8 +282,8 @@ impl CallchainBatches {
         });
         let count = reads.add(file, &head, index, timed.location);
         addresses.clear();
-        push_chain(file, &head, timed.location, addresses);
         let has_stack = file.user_registers().get(index).is_some_and(|registers| !registers.is_empty());
+        push_chain(file, &record, &head, has_stack, addresses);
         table.push(
             self.next_id,
             placement.clock.ns(time_within(head.time.unwrap_or(0), file.survey().span)),

@@ -36,6 +36,7 @@ mod repair;
 mod rounds;
 pub mod rules;
 mod sample;
+mod sample_chain;
 mod sample_rows;
 mod sched;
 mod survey;

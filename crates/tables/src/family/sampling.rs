@@ -19,7 +19,7 @@ table! {
         period: u64,
         /// Name of the event.
         event: Str,
-        /// Addresses, innermost first. Context markers of the kernel, such as 0xffffffffffffff80, are included.
+        /// Addresses, from that of the sample outwards. Context markers of the kernel, such as 0xffffffffffffff80, are included.
         addresses: List,
         /// Reference to the recorded registers and copy of the user stack, for unwinding: a number with a meaning only within its
         /// format. Null where the recorder unwound the stack itself.

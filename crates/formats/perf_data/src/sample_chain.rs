@@ -1,0 +1,102 @@
+//! The call chain of a sample: what was recorded of it, and where the sample was taken.
+//!
+//! The kernel walks the stack from the registers of the interrupt. The address of the sample may be another one: a precise event
+//! (PEBS, IBS) states that of the instruction that counted, and a chain may be recorded without its part in the kernel. As in
+//! `perf report`, which names a sample by its address, that is the innermost address.
+
+use super::consts::context::{
+    CONTEXT_GUEST_KERNEL, CONTEXT_GUEST_USER, CONTEXT_KERNEL, CONTEXT_MAX, CONTEXT_USER,
+    CONTEXT_USER_DEFERRED,
+};
+use super::consts::misc;
+use super::deferred::DeferredChain;
+use super::perf_file::PerfFile;
+use super::record::RawEvent;
+use super::sample::SampleHead;
+
+/// Adds the addresses of a sample, innermost first, with markers. With `has_stack`, its user part is unwound from a copy.
+pub(crate) fn push_chain(
+    file: &PerfFile,
+    record: &RawEvent<'_>,
+    head: &SampleHead<'_>,
+    has_stack: bool,
+    addresses: &mut Vec<u64>,
+) {
+    if head.pid.is_some_and(|pid| pid < -1) {
+        return push_guest_chain(head, record.misc, addresses);
+    }
+    let words = || head.callchain.iter().flat_map(|words| words.iter());
+    match file.survey().deferred.chain(file, head, record.location) {
+        None => addresses.extend(words()),
+        Some(DeferredChain { num_before, user_part: Some(user_part) }) => {
+            addresses.extend(words().take(num_before));
+            addresses.push(CONTEXT_USER);
+            addresses.extend(user_part.iter());
+        }
+        Some(DeferredChain { num_before, user_part: None }) => {
+            addresses.extend(words().take(num_before));
+            if num_before == 0 {
+                addresses.extend(head.ip);
+            }
+            addresses.push(CONTEXT_USER_DEFERRED);
+        }
+    }
+    match head.ip {
+        Some(ip) if addresses.is_empty() => addresses.push(ip),
+        Some(ip) if ip != 0 => begin_at(ip, record.misc, has_stack, addresses),
+        _ => {}
+    }
+}
+
+/// Adds the addresses of a sample of a guest, with markers that state that they are in its address spaces and not in the host's.
+fn push_guest_chain(head: &SampleHead<'_>, misc: u16, addresses: &mut Vec<u64>) {
+    addresses.push(if misc & misc::CPUMODE_MASK == misc::GUEST_KERNEL {
+        CONTEXT_GUEST_KERNEL
+    } else {
+        CONTEXT_GUEST_USER
+    });
+    let words = head.callchain.iter().flat_map(|words| words.iter());
+    let start = addresses.len();
+    addresses.extend(words.map(|word| match word {
+        CONTEXT_KERNEL => CONTEXT_GUEST_KERNEL,
+        CONTEXT_USER => CONTEXT_GUEST_USER,
+        word => word,
+    }));
+    if !addresses.get(start..).is_some_and(|added| added.iter().any(|&word| word < CONTEXT_MAX)) {
+        addresses.extend(head.ip);
+    }
+}
+
+/// Makes the address of a sample the innermost one of its chain.
+fn begin_at(ip: u64, misc: u16, has_stack: bool, addresses: &mut Vec<u64>) {
+    let own = match misc & misc::CPUMODE_MASK {
+        misc::KERNEL => CONTEXT_KERNEL,
+        misc::USER => CONTEXT_USER,
+        _ => return,
+    };
+    let Some(innermost) = addresses.iter().position(|&word| word < CONTEXT_MAX) else { return };
+    if addresses.get(innermost) == Some(&ip) {
+        return;
+    }
+    let context = match addresses.get(..innermost).and_then(|markers| markers.last()) {
+        Some(&marker) => marker,
+        None => own,
+    };
+    match (own, context) {
+        (own, context) if own == context => {
+            if let Some(address) = addresses.get_mut(innermost) {
+                *address = ip;
+            }
+        }
+        (CONTEXT_KERNEL, CONTEXT_USER) => {
+            addresses.splice(..innermost, [CONTEXT_KERNEL, ip, CONTEXT_USER]);
+        }
+        // The interrupt came after the instruction that entered the kernel.
+        (CONTEXT_USER, CONTEXT_KERNEL) if !has_stack => {
+            let user = addresses.iter().position(|&word| word == CONTEXT_USER);
+            let outer = user.map_or(addresses.len(), |user| user.saturating_add(2).min(addresses.len()));
+            addresses.splice(..outer, [CONTEXT_USER, ip]);
+        }
+        _ => {}
+    }
+}
