@@ -88,7 +88,7 @@ def chains_of(nodes: list[dict[str, Any]]) -> list[Path_]:
     return chains
 
 
-ELSEWHERE = re.compile(r"0x[0-9a-f]+|[0-9a-f]{12,16}|\[unknown\].*|__vdso_.*|_start|_dl_.*|_init|.*@plt")
+ELSEWHERE = re.compile(r"0|0x[0-9a-f]+|[0-9a-f]{12,16}|\[unknown\].*|__vdso_.*|_start|_dl_.*|_init|.*@plt")
 """Functions that perf gives no name, or that of a neighbour: of the vdso, of ld.so at its start, entries of a PLT."""
 
 
