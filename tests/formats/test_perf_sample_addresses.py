@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import struct
 import subprocess
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+import perf_chains
 import perf_crafting as crafting
 import perfuse as pf
 from perf_crafting import CONTEXT_KERNEL, CONTEXT_USER, IP, SAMPLE, TIME, PerfFile, Record
@@ -73,3 +76,39 @@ def test_a_sample_is_where_its_address_is(tmp_path: Path, original: PerfFile, ch
     of_perf = {int(s + f): int(ip, 16) for s, f, ip in re.findall(r"(\d+)\.(\d{9}):\s+([0-9a-f]+)", printed)}
     first = {ts: next(word for word in chain if word < crafting.CONTEXT_MAX) for ts, chain in found.items()}
     assert first == of_perf
+
+
+def test_call_stacks_of_the_processor_are_those_of_perf(tmp_path: Path, original: PerfFile) -> None:
+    """`perf record --call-graph lbr`: the user part is the processor's record of calls that have not returned."""
+    attribute = original.attributes[0]
+    attr = bytearray(attribute.attr)
+    attr[24:32] = (attribute.sample_type | crafting.BRANCH_STACK).to_bytes(8, "little")
+    attr[72:80] = (1 | 1 << 11).to_bytes(8, "little")  # PERF_SAMPLE_BRANCH_USER, PERF_SAMPLE_BRANCH_CALL_STACK
+    records, in_kernel = [], {}
+    for record in original.records:
+        if record.type != SAMPLE:
+            records.append(record)
+            continue
+        fields, head, chain, rest = crafting.split_sample(record.body, attribute.sample_type)
+        assert rest == b""
+        user = chain[chain.index(CONTEXT_USER) + 1 :] if CONTEXT_USER in chain else []
+        # Frame pointers lost half of the callers.
+        kept = chain[: len(chain) - len(user) // 2]
+        branches = struct.pack("<Q", max(len(user) - 1, 0))
+        for called, caller in pairwise(user):
+            branches += struct.pack("<3Q", caller - 5, called - 4, 0)
+        records.append(replace(record, body=crafting.joined_sample(head, kept, branches)))
+        in_kernel[fields[TIME]] = record.misc & MODES == KERNEL_MODE
+    path = replace(original, attributes=[replace(attribute, attr=bytes(attr))], records=records).write(
+        tmp_path / "perf.data"
+    )
+    script = ["perf", "script", "--ns", "--no-inline", "-F", "comm,time,ip,sym,dso", "-i", path]
+    printed = subprocess.run(script, capture_output=True, text=True, check=True).stdout
+    of_perf = perf_chains.read(printed)
+    found = perf_chains.of(pf.fuse(path))
+    assert found.keys() == of_perf.keys() == in_kernel.keys()
+    for time, chain in of_perf.items():
+        # In user mode perf begins with the target of the latest call, here with the address of the sample.
+        assert found[time][1:] == chain[1:]
+        assert found[time][0] == chain[0] or not in_kernel[time]
+    assert max(map(len, of_perf.values())) > 8

@@ -62,8 +62,8 @@ pub struct EventRecordLayout {
     pub sample_type: u64,
     /// `PERF_FORMAT_*` bits.
     pub read_format: u64,
-    /// Whether branch stacks contain the hardware index, and whether they contain counters.
-    pub branch: (bool, bool),
+    /// Layout of branch stacks.
+    pub branches: BranchLayout,
     /// Number of user registers in a sample, and of registers at the interrupt.
     pub num_regs: (u32, u32),
     /// Size of the sample id at the end of records other than samples.
@@ -74,6 +74,17 @@ pub struct EventRecordLayout {
     trailer_task: Option<usize>,
     /// Offset of the processor from the end of records other than samples.
     trailer_cpu: Option<usize>,
+}
+
+/// What a branch stack contains.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BranchLayout {
+    /// The processor's entry for the most recent branch.
+    pub has_hw_index: bool,
+    /// Counts, one word for each branch.
+    pub has_counters: bool,
+    /// Calls that have not returned, instead of the latest branches: `perf record --call-graph lbr`.
+    pub is_call_stack: bool,
 }
 
 /// Offset of a field from the start of a sample, and from the end of other records.
@@ -118,10 +129,11 @@ impl EventRecordLayout {
         Self {
             sample_type: attr.sample_type,
             read_format: attr.read_format,
-            branch: (
-                attr.branch_sample_type & abi::PERF_SAMPLE_BRANCH_HW_INDEX != 0,
-                attr.branch_sample_type & BRANCH_COUNTERS != 0,
-            ),
+            branches: BranchLayout {
+                has_hw_index: attr.branch_sample_type & abi::PERF_SAMPLE_BRANCH_HW_INDEX != 0,
+                has_counters: attr.branch_sample_type & BRANCH_COUNTERS != 0,
+                is_call_stack: attr.branch_sample_type & abi::PERF_SAMPLE_BRANCH_CALL_STACK != 0,
+            },
             num_regs: (attr.sample_regs_user.count_ones(), attr.sample_regs_intr.count_ones()),
             sample_id_bytes: if sample_id_all { bytes_of(TID | after_time) } else { 0 },
             time: with_trailer(time),

@@ -254,8 +254,7 @@ impl CallchainBatches {
         let record = file.at(location)?;
         let head = file.sample_head(&record)?;
         let (index, _) = file.attributes.find(record.record_type, record.body, file.endian)?;
-        let has_stack = file.user_registers().get(index).is_some_and(|registers| !registers.is_empty());
-        push_chain(file, &record, &head, has_stack, &mut self.addresses);
+        let has_stack = push_chain(file, &record, &head, index, &mut self.addresses);
         has_stack.then_some(location.number())
     }
 
@@ -282,8 +281,7 @@ impl CallchainBatches {
         });
         let count = reads.add(file, &head, index, timed.location);
         addresses.clear();
-        let has_stack = file.user_registers().get(index).is_some_and(|registers| !registers.is_empty());
-        push_chain(file, &record, &head, has_stack, addresses);
+        let has_stack = push_chain(file, &record, &head, index, addresses);
         table.push(
             self.next_id,
             placement.clock.ns(time_within(head.time.unwrap_or(0), file.survey().span)),

@@ -3,7 +3,7 @@
 use linux_perf_event_reader::constants as abi;
 use perfuse_wire::{Cursor, Endian, ErrorKind, ParseError};
 
-use super::attribute::EventRecordLayout;
+use super::attribute::{BranchLayout, EventRecordLayout};
 
 /// 64-bit words in the byte order of the file.
 #[derive(Clone, Copy, Debug)]
@@ -205,12 +205,12 @@ impl<'a> SampleRecord<'a> {
         }
         if layout.has(abi::PERF_SAMPLE_BRANCH_STACK) {
             let nr = cursor.u64("bnr")?;
-            let (index, counters) = layout.branch;
-            if index {
+            let BranchLayout { has_hw_index, has_counters, .. } = layout.branches;
+            if has_hw_index {
                 sample.branch_hw_index = Some(cursor.u64("hw_idx")?);
             }
             sample.branch_stack = Some(EventWords::read(cursor, nr.saturating_mul(3), "lbr")?);
-            if counters {
+            if has_counters {
                 sample.branch_counters = Some(EventWords::read(cursor, nr, "counters")?);
             }
         }

@@ -2,7 +2,8 @@
 //!
 //! The kernel walks the stack from the registers of the interrupt. The address of the sample may be another one: a precise event
 //! (PEBS, IBS) states that of the instruction that counted, and a chain may be recorded without its part in the kernel. As in
-//! `perf report`, which names a sample by its address, that is the innermost address.
+//! `perf report`, which names a sample by its address, that is the innermost address. With `--call-graph lbr` the user part is the
+//! processor's record of calls.
 
 use super::consts::context::{
     CONTEXT_GUEST_KERNEL, CONTEXT_GUEST_USER, CONTEXT_KERNEL, CONTEXT_MAX, CONTEXT_USER,
@@ -14,16 +15,19 @@ use super::perf_file::PerfFile;
 use super::record::RawEvent;
 use super::sample::SampleHead;
 
-/// Adds the addresses of a sample, innermost first, with markers. With `has_stack`, its user part is unwound from a copy.
+/// Adds the addresses of a sample of an event, innermost first, with markers. Returns whether the user part is unwound from a
+/// copy of the stack.
 pub(crate) fn push_chain(
     file: &PerfFile,
     record: &RawEvent<'_>,
     head: &SampleHead<'_>,
-    has_stack: bool,
+    event: usize,
     addresses: &mut Vec<u64>,
-) {
+) -> bool {
+    let has_stack = file.user_registers().get(event).is_some_and(|registers| !registers.is_empty());
     if head.pid.is_some_and(|pid| pid < -1) {
-        return push_guest_chain(head, record.misc, addresses);
+        push_guest_chain(head, record.misc, addresses);
+        return has_stack;
     }
     let words = || head.callchain.iter().flat_map(|words| words.iter());
     match file.survey().deferred.chain(file, head, record.location) {
@@ -41,10 +45,30 @@ pub(crate) fn push_chain(
             addresses.push(CONTEXT_USER_DEFERRED);
         }
     }
+    if file.attributes.list().get(event).is_some_and(|event| event.layout.branches.is_call_stack) {
+        replace_user_part(file, record, addresses);
+    }
     match head.ip {
         Some(ip) if addresses.is_empty() => addresses.push(ip),
         Some(ip) if ip != 0 => begin_at(ip, record.misc, has_stack, addresses),
         _ => {}
+    }
+    has_stack
+}
+
+/// Replaces the user part by the calls that the processor recorded: the target of the latest one, then where each of them is.
+fn replace_user_part(file: &PerfFile, record: &RawEvent<'_>, addresses: &mut Vec<u64>) {
+    let Some(user) = addresses.iter().position(|&word| word == CONTEXT_USER) else { return };
+    let Some(calls) = file.sample(record).ok().and_then(|sample| sample.branch_stack) else { return };
+    let mut words = calls.iter();
+    let mut is_latest = true;
+    while let (Some(from), Some(to), Some(_)) = (words.next(), words.next(), words.next()) {
+        if std::mem::take(&mut is_latest) {
+            addresses.truncate(user.saturating_add(1));
+            addresses.push(to);
+        }
+        // Other chains have return addresses; this one belongs to the call's instruction as they do.
+        addresses.push(from.wrapping_add(1));
     }
 }
 
