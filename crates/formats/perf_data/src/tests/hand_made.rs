@@ -11,6 +11,7 @@ const IP: u64 = 1 << 0;
 const TID: u64 = 1 << 1;
 const TIME: u64 = 1 << 2;
 const CALLCHAIN: u64 = 1 << 5;
+const CONTEXT_MAX: u64 = u64::MAX - 4094;
 
 /// A file in one byte order: header, one attribute, records, no features.
 struct FileBuilder {
@@ -49,7 +50,8 @@ impl FileBuilder {
     }
 
     fn sample(&mut self, pid: i32, time: u64, chain: &[u64]) {
-        let mut body = self.words(&[chain.last().copied().unwrap_or(0x99)]);
+        let interrupted = chain.iter().find(|&&word| word < CONTEXT_MAX);
+        let mut body = self.words(&[interrupted.copied().unwrap_or(0x99)]);
         body.extend(self.ids(pid, pid));
         body.extend(self.words(&[time]));
         if self.sample_type & CALLCHAIN != 0 {
