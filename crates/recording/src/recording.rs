@@ -498,7 +498,8 @@ pub trait Recording: Send + Sync {
     }
 
     /// Copy of a user stack, by its number in column `callchains.user_stack`. `registers` receives DWARF register numbers
-    /// and values in turn, the program counter last. `None` where there is no such copy.
+    /// and values in turn, the program counter last; where there is no copy, but a link register, that alone, and the copy is
+    /// empty. `None` where there is neither.
     fn user_stack(&self, _number: u64, _registers: &mut Vec<u64>) -> Option<UserStack<'_>> {
         None
     }

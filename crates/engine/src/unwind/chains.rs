@@ -12,9 +12,9 @@ use rayon::prelude::*;
 
 use super::lookup::{StepLookup, UnwindModules};
 use super::memory::StackCopy;
-use super::registers::Registers;
+use super::registers::{Machine, Registers};
 use super::step::FrameOrigin;
-use super::walk::{Stop, UnwoundFrame, unwind_stack};
+use super::walk::{Stop, UnwoundFrame, caller_in_registers, unwind_stack};
 
 /// Marker that precedes the user part of a chain.
 const CONTEXT_USER: u64 = (-512i64) as u64;
@@ -197,7 +197,9 @@ impl UnwoundChains {
         let number = nullable(rows.user_stacks, row)?;
         let UserStack { bytes, big_endian } =
             lookup.user_stack(*rows.sources.get(row)?, number, &mut self.registers)?;
-        let registers = Registers::from_pairs(&self.registers)?;
+        let Some(registers) = Registers::from_pairs(&self.registers) else {
+            return self.add_caller_of_leaf(rows, row, recorded, lookup);
+        };
         let stack = StackCopy { start: registers.sp()?, bytes, big_endian };
         lookup.set_process(*rows.processes.get(row)?, *rows.times.get(row)?, registers.machine());
         self.frames.clear();
@@ -210,6 +212,36 @@ impl UnwoundChains {
         let found =
             |frame: &UnwoundFrame| Some(UnwoundAddress { origin: frame.origin, is_return: frame.is_return });
         self.unwound.extend(self.frames.iter().map(found));
+        Some(())
+    }
+
+    /// Adds the recorded chain of a row with the caller of its innermost user function, where that is in the link register: on 64-bit
+    /// Arm a function that calls none need not store it, and frame pointers lead to the caller's caller. As perf does.
+    fn add_caller_of_leaf(
+        &mut self,
+        rows: &ChainColumns<'_>,
+        row: usize,
+        recorded: &[u64],
+        lookup: &mut StepLookup<'_>,
+    ) -> Option<()> {
+        let machine = Machine::Aarch64;
+        let &[number, link] = self.registers.first_chunk()?;
+        if number != u64::from(machine.ra()) {
+            return None;
+        }
+        let user = recorded.iter().position(|&word| word == CONTEXT_USER)?;
+        let (inner, outer) = recorded.split_at_checked(user.checked_add(2)?)?;
+        let mut registers = Registers::new(machine, *inner.last()?);
+        registers.set(machine.ra(), link);
+        registers.set(machine.sp(), 0);
+        lookup.set_process(*rows.processes.get(row)?, *rows.times.get(row)?, machine);
+        let caller = caller_in_registers(&registers, lookup).filter(|it| Some(&it.pc) != outer.first())?;
+        self.addresses.extend(inner);
+        self.unwound.resize(self.addresses.len(), None);
+        self.addresses.push(caller.pc);
+        self.unwound.push(Some(UnwoundAddress { origin: caller.origin, is_return: caller.is_return }));
+        self.addresses.extend(outer);
+        self.unwound.resize(self.addresses.len(), None);
         Some(())
     }
 }

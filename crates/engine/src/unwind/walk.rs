@@ -109,6 +109,16 @@ pub fn unwind_stack(
     }
 }
 
+/// The caller of an interrupted function, where no memory is needed to find it.
+pub fn caller_in_registers(registers: &Registers, code: &mut impl StepSource) -> Option<UnwoundFrame> {
+    let stack = StackCopy { start: 0, bytes: &[], big_endian: false };
+    let id = code.find(registers.pc, false)?;
+    let step = code.step(id).filter(|step| step.origin != FrameOrigin::FramePointer)?;
+    let mut frame = FrameState { registers: *registers, stack: &stack, cfa: None, low: 0 };
+    frame.leave(step, false, code).ok()?;
+    Some(UnwoundFrame { pc: frame.registers.pc, sp: 0, origin: step.origin, is_return: !step.is_signal })
+}
+
 fn unwind_with(
     registers: &Registers,
     stack: &StackCopy<'_>,

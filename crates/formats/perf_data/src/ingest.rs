@@ -254,8 +254,8 @@ impl CallchainBatches {
         let record = file.at(location)?;
         let head = file.sample_head(&record)?;
         let (index, _) = file.attributes.find(record.record_type, record.body, file.endian)?;
-        let has_stack = push_chain(file, &record, &head, index, &mut self.addresses);
-        has_stack.then_some(location.number())
+        let is_unwound = push_chain(file, &record, &head, index, &mut self.addresses);
+        is_unwound.then_some(location.number())
     }
 
     /// Process and thread keys.
@@ -267,7 +267,7 @@ impl CallchainBatches {
         })
     }
 
-    /// Adds a sample. Returns its number of addresses, and whether it has a stack to unwind.
+    /// Adds a sample. Returns its number of addresses, and whether it is unwound.
     fn push(&mut self, timed: TimedRecord, table: &mut callchains::Builder) -> Option<(usize, bool)> {
         let Self { file, placement, threads, addresses, reads, .. } = self;
         let record = file.at(timed.location)?;
@@ -281,7 +281,7 @@ impl CallchainBatches {
         });
         let count = reads.add(file, &head, index, timed.location);
         addresses.clear();
-        let has_stack = push_chain(file, &record, &head, index, addresses);
+        let is_unwound = push_chain(file, &record, &head, index, addresses);
         table.push(
             self.next_id,
             placement.clock.ns(time_within(head.time.unwrap_or(0), file.survey().span)),
@@ -291,12 +291,12 @@ impl CallchainBatches {
             count.unwrap_or_else(|| head.period.unwrap_or_else(|| attribute.fixed_period()).max(1)),
             &attribute.name,
             addresses,
-            has_stack.then_some(timed.location.number()),
+            is_unwound.then_some(timed.location.number()),
             placement.source_id,
             record.offset,
         );
         self.next_id = self.next_id.saturating_add(1);
-        Some((self.addresses.len(), has_stack))
+        Some((self.addresses.len(), is_unwound))
     }
 }
 

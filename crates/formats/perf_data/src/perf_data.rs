@@ -194,16 +194,18 @@ impl PerfData {
         self.file.endian
     }
 
-    /// The copy of a user stack, by its number in `callchains`. Replaces the content of `registers` with DWARF's number and the
-    /// value of each register, the program counter last. `None` for a kernel thread, a 32-bit program, and a sample that cannot
-    /// be decoded.
+    /// The copy of a user stack, by its number in `callchains`; empty where only the link register was recorded. Replaces the
+    /// content of `registers` with DWARF's number and the value of each register, the program counter last. `None` for a kernel
+    /// thread, a 32-bit program, and a sample that cannot be decoded.
     #[must_use]
     pub fn user_stack(&self, number: u64, registers: &mut Vec<u64>) -> Option<&[u8]> {
         let record = self.file.at(RecordLocation::from_number(number))?;
         let (index, _) = self.file.attributes.find(record.record_type, record.body, self.file.endian)?;
         let sample = self.file.sample(&record).ok()?;
-        self.file.user_registers().get(index)?.pairs(sample.user_regs, registers);
-        sample.user_stack.filter(|_| !registers.is_empty())
+        let known = self.file.user_registers().get(index)?;
+        known.pairs(sample.user_regs, registers);
+        let stack = if known.have_stack { sample.user_stack } else { Some(&[][..]) };
+        stack.filter(|_| !registers.is_empty())
     }
 
     /// Calls `each` with the index of every sample in `callchains` and its fields, in time order.

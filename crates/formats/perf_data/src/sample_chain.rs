@@ -15,8 +15,8 @@ use super::perf_file::PerfFile;
 use super::record::RawEvent;
 use super::sample::SampleHead;
 
-/// Adds the addresses of a sample of an event, innermost first, with markers. Returns whether the user part is unwound from a
-/// copy of the stack.
+/// Adds the addresses of a sample of an event, innermost first, with markers. Returns whether the user part is unwound with
+/// recorded registers.
 pub(crate) fn push_chain(
     file: &PerfFile,
     record: &RawEvent<'_>,
@@ -24,10 +24,10 @@ pub(crate) fn push_chain(
     event: usize,
     addresses: &mut Vec<u64>,
 ) -> bool {
-    let has_stack = file.user_registers().get(event).is_some_and(|registers| !registers.is_empty());
+    let registers = file.user_registers().get(event).filter(|registers| !registers.is_empty());
     if head.pid.is_some_and(|pid| pid < -1) {
         push_guest_chain(head, record.misc, addresses);
-        return has_stack;
+        return registers.is_some();
     }
     let words = || head.callchain.iter().flat_map(|words| words.iter());
     match file.survey().deferred.chain(file, head, record.location) {
@@ -50,10 +50,13 @@ pub(crate) fn push_chain(
     }
     match head.ip {
         Some(ip) if addresses.is_empty() => addresses.push(ip),
-        Some(ip) if ip != 0 => begin_at(ip, record.misc, has_stack, addresses),
+        Some(ip) if ip != 0 => {
+            let has_stack = registers.is_some_and(|registers| registers.have_stack);
+            begin_at(ip, record.misc, has_stack, addresses);
+        }
         _ => {}
     }
-    has_stack
+    registers.is_some()
 }
 
 /// Replaces the user part by the calls that the processor recorded: the target of the latest one, then where each of them is.

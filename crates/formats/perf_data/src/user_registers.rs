@@ -30,6 +30,9 @@ const S390X: Numbering = Numbering {
     pc: (33, 65), // the address in the program status word
 };
 
+/// perf's and DWARF's number of the link register of 64-bit Arm.
+const LINK_REGISTER: u32 = 30;
+
 /// Value of `abi` for registers of 64-bit code; other values are for 32-bit code.
 const ABI_64: u64 = 2;
 
@@ -38,14 +41,21 @@ const ABI_64: u64 = 2;
 pub struct UserRegisters {
     /// Index among the values of a sample, and DWARF's number.
     registers: Vec<(usize, u64)>,
+    /// Whether they are of a copied stack.
+    pub have_stack: bool,
 }
 
 impl UserRegisters {
-    /// Registers of an event that was recorded with `--call-graph dwarf`; none for other events. Without the name of the
-    /// architecture, the set of registers identifies it.
+    /// Registers of an event that was recorded with `--call-graph dwarf`, and the link register alone of one recorded with frame
+    /// pointers on 64-bit Arm; none for other events. Without the name of the architecture, the set of registers identifies it.
     #[must_use]
     pub fn of(attribute: &EventAttribute, arch: Option<&str>) -> Self {
         let mask = attribute.fields.sample_regs_user;
+        let is_link_register =
+            mask == 1 << LINK_REGISTER && arch.is_none_or(|arch| arch.starts_with("aarch64"));
+        if is_link_register && attribute.layout.has(abi::PERF_SAMPLE_REGS_USER) {
+            return Self { registers: vec![(0, LINK_REGISTER.into())], have_stack: false };
+        }
         let required = abi::PERF_SAMPLE_REGS_USER | abi::PERF_SAMPLE_STACK_USER;
         let has_user_callchain = attribute.fields.flags & abi::ATTR_FLAG_BIT_EXCLUDE_CALLCHAIN_USER == 0
             && attribute.layout.has(abi::PERF_SAMPLE_CALLCHAIN);
@@ -70,7 +80,7 @@ impl UserRegisters {
         };
         let Some(pc_index) = index(pc.0) else { return Self::default() };
         let numbered = (0..u64::BITS).filter_map(|number| Some((index(number)?, general(number)?)));
-        Self { registers: numbered.chain([(pc_index, pc.1)]).collect() }
+        Self { registers: numbered.chain([(pc_index, pc.1)]).collect(), have_stack: true }
     }
 
     /// Replaces the content of `pairs` with DWARF's number and the value of each register of a sample, the program counter
