@@ -75,7 +75,9 @@ def test_the_caller_of_a_leaf_is_in_the_link_register(tmp_path: Path, sframe_cor
     rows = _rows(program)
     link, outer = BASE + rows[0][0] + 4, BASE + rows[-1][0] + 4
     samples = [([BASE + pc, outer], link) for pc, _ in rows]
-    found = _chains(_recorded(tmp_path / "perf.data", program, samples))
+    path = _recorded(tmp_path / "perf.data", program, samples)
+    assert [one.code for one in pf.open(path).check()] == []
+    found = _chains(path)
     expected = {
         1000 + number: [BASE + pc, *([link] if in_register else []), outer]
         for number, (pc, in_register) in enumerate(rows)

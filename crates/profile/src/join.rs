@@ -54,12 +54,15 @@ impl Profile {
             .filter(|(table, _)| self.fills(table))
             .map(|&(table, columns)| AddressColumn { batches: Box::new(self.stream(table, false)), columns })
             .collect();
-        let located = if self.has_user_stacks() {
+        let has_link_registers = self.recordings().any(|recording| recording.has_link_registers());
+        let located = if self.has_user_stacks() || has_link_registers {
             let sources = RecordedUnwinding { placed: &self.placed };
             let modules = UnwindModules::new(spaces, symbolizer, &sources);
             let (located, totals) =
                 unwind_and_locate(Unwinder::new(&modules), self.stream("callchains", false), points, spaces);
-            let _ = self.unwind_totals.set(totals);
+            if self.has_user_stacks() {
+                let _ = self.unwind_totals.set(totals);
+            }
             located?
         } else {
             join::locate(

@@ -497,6 +497,11 @@ pub trait Recording: Send + Sync {
         0
     }
 
+    /// Whether samples have a link register, from which one more caller may be known.
+    fn has_link_registers(&self) -> bool {
+        false
+    }
+
     /// Copy of a user stack, by its number in column `callchains.user_stack`. `registers` receives DWARF register numbers
     /// and values in turn, the program counter last; where there is no copy, but a link register, that alone, and the copy is
     /// empty. `None` where there is neither.

@@ -109,7 +109,7 @@ fn check_survey(file: &PerfFile, sink: &mut Diagnostics) {
         &USER_STACKS,
         "sample_type",
         survey.num_user_stacks,
-        "samples have user registers or a copy of the user stack",
+        "samples have a copy of the user stack",
     );
     report_count(
         &LATE_RECORDS,

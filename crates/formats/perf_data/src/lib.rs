@@ -210,6 +210,11 @@ impl Recording for PerfData {
         Self::num_user_stacks(self)
     }
 
+    fn has_link_registers(&self) -> bool {
+        let mut events = self.file().user_registers().iter();
+        events.any(|registers| !registers.is_empty() && !registers.have_stack)
+    }
+
     fn user_stack(&self, number: u64, registers: &mut Vec<u64>) -> Option<UserStack<'_>> {
         let bytes = Self::user_stack(self, number, registers)?;
         Some(UserStack { bytes, big_endian: self.endian() == Endian::Big })

@@ -159,7 +159,7 @@ impl PerfData {
         self.file.survey().lost_records
     }
 
-    /// Number of samples with user registers or a copy of the user stack, which must be unwound.
+    /// Number of samples with a copy of the user stack, which must be unwound.
     #[must_use]
     pub fn num_user_stacks(&self) -> u64 {
         self.file.survey().num_user_stacks

@@ -61,7 +61,7 @@ pub struct RecordSurvey {
     pub span: Option<(u64, u64)>,
     /// Number of samples that can be decoded.
     pub num_samples: u64,
-    /// Number of samples that contain user registers or a copy of the user stack.
+    /// Number of samples that contain a copy of the user stack.
     pub num_user_stacks: u64,
     /// Sum of the counts in LOST records.
     pub lost_records: u64,
@@ -192,8 +192,8 @@ impl RecordSurvey {
             self.deferred.num_samples = self.deferred.num_samples.saturating_add(1);
         }
         self.num_samples = self.num_samples.saturating_add(1);
-        let user = abi::PERF_SAMPLE_REGS_USER | abi::PERF_SAMPLE_STACK_USER;
-        self.num_user_stacks = self.num_user_stacks.saturating_add(u64::from(layout.has(user)));
+        let has_stack = layout.has(abi::PERF_SAMPLE_STACK_USER);
+        self.num_user_stacks = self.num_user_stacks.saturating_add(u64::from(has_stack));
         if let Some(pid) = head.pid {
             let (first, last) = self.sampled.entry(pid).or_insert((time, time));
             *first = time.min(*first);

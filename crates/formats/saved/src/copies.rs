@@ -284,6 +284,10 @@ impl Recording for SavedCopy {
         self.inner.num_user_stacks()
     }
 
+    fn has_link_registers(&self) -> bool {
+        self.inner.has_link_registers()
+    }
+
     fn user_stack(&self, number: u64, registers: &mut Vec<u64>) -> Option<UserStack<'_>> {
         self.inner.user_stack(number, registers)
     }
