@@ -502,9 +502,9 @@ pub trait Recording: Send + Sync {
         false
     }
 
-    /// Copy of a user stack, by its number in column `callchains.user_stack`. `registers` receives DWARF register numbers
-    /// and values in turn, the program counter last; where there is no copy, but a link register, that alone, and the copy is
-    /// empty. `None` where there is neither.
+    /// Copy of a user stack, by its number in column `callchains.user_stack`. `registers` receives the DWARF number and the value of
+    /// each register, the program counter last. Of a sample with only a link register, it receives that one, and the copy is
+    /// empty. `None` for other samples.
     fn user_stack(&self, _number: u64, _registers: &mut Vec<u64>) -> Option<UserStack<'_>> {
         None
     }

@@ -22,7 +22,7 @@ table! {
         /// Addresses, from that of the sample outwards. Context markers of the kernel, such as 0xffffffffffffff80, are included.
         addresses: List,
         /// Reference to the recorded registers and copy of the user stack, for unwinding: a number with a meaning only within its
-        /// format. Null where the recorder unwound the stack itself.
+        /// format. Null where the recorder unwound the stack itself and noted no link register.
         user_stack: Opt<u64>,
         /// Recording that contains the record of this row.
         source_id: u32,
