@@ -64,13 +64,17 @@ class Viewed:
         self.page.wait_for_selector(f"#view-{tab}[aria-busy=false]:visible", timeout=TIMEOUT_MS)
         return self.page.locator(f"#view-{tab}")
 
-    def rows(self, name: str) -> list[list[str]]:
-        """Texts of the cells of a table that are in the page, by the table's accessible name."""
+    def rows(self, name: str, *, hints: bool = False) -> list[list[str]]:
+        """Texts of the cells of a table that are in the page, by the table's accessible name.
+
+        A name's hint, such as its module, follows it with `hints`.
+        """
         table = self.page.locator(f'table[aria-label="{name}"]:visible')
         table.wait_for(timeout=TIMEOUT_MS)
         return table.evaluate(
-            """table => [...table.querySelectorAll("tbody tr[role=row]")].map(
-                (row) => [...row.cells].map((cell) => (cell.querySelector("b") ?? cell).textContent))"""
+            """(table, hints) => [...table.querySelectorAll("tbody tr[role=row]")].map(
+                (row) => [...row.cells].map((cell) => ((!hints && cell.querySelector("b")) || cell).textContent))""",
+            hints,
         )
 
     def state(self) -> dict[str, str]:

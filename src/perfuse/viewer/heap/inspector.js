@@ -30,6 +30,7 @@ export class Inspector {
       label: "Objects of the type", empty: "No objects.",
       columns: [bytes("retained_bytes", "Retained"), bytes("bytes", "Size"), { key: "address", label: "Address", text: ({ address }) => address }],
       ask: ({ offset, limit }) => this.app.server.json("heap/instances", { snapshot, type_id: type, offset, limit }, { latest: offset ? undefined : "instances" }),
+      run: (act) => this.app.run(this.app.view, act),
       onOpen: ({ address }) => this.app.change({ object: address }),
     });
     await grid.reload();

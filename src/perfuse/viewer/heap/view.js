@@ -79,6 +79,7 @@ export class HeapView {
     this.grid = new PagedGrid(this.left, {
       label: "Types", columns, sort: "retained", empty: "No type matches.",
       ask: (page) => app.server.json("heap/types", { snapshot, since, q: app.state.q, ...page }, { latest: page.offset ? undefined : "heap" }),
+      run: (act) => app.run(this, act),
       onAnswer: ({ totals, command, num }) => {
         Object.assign(this, { totals, command });
         const parts = [`${Number(num).toLocaleString("en-US")} types`];

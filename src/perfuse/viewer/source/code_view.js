@@ -44,6 +44,7 @@ export class CodeView {
         { key: "name", label: "Function", sort: "server", text: ({ name }) => visible(name ?? ""), hint: ({ path, line }) => visible(path ? `${fileName(path)}${line ? `:${line}` : ""}` : "") },
       ],
       ask: ({ order, ...page }) => app.server.json("code", { ...app.unfiltered(), event: undefined, q: app.state.q, ...page }, { latest: page.offset ? undefined : "code" }),
+      run: (act) => app.run(this, act),
       onAnswer: (answer) => this.answered(answer),
       onSelect: (row) => app.run(this, () => this.showFunction(row)),
       onOpen: (row) => app.change({ tab: "callers", function: row.name }),

@@ -23,6 +23,7 @@ export class FunctionsView {
     this.grid = new PagedGrid(table, {
       label: "Functions", columns: [], sort: this.ofCalls ? "self_ns" : "self", empty: "No function matches.",
       ask: (page) => this.ask(page),
+      run: (act) => app.run(this, act),
       onAnswer: (answer) => this.answered(answer),
       onOpen: (row) => app.change({ tab: "callers", function: row.name }),
     });

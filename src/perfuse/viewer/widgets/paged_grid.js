@@ -7,11 +7,12 @@ const PAGE = 200;
 
 /**
  * A grid whose rows are pages. `ask(parameters)` returns `{ rows, num, … }`; `parameters` are `sort`, `order`, `offset`
- * and `limit`. `onAnswer(answer)` gets each first page before it is shown.
+ * and `limit`. `onAnswer(answer)` gets each first page before it is shown. `run(act)` runs what a click on a head asks
+ * for, and shows that the view is busy, or that it failed.
  */
 export class PagedGrid extends Grid {
-  constructor(host, { ask, onAnswer, sort, descending = true, ...options }) {
-    super(host, { ...options, onSort: () => this.reload(), onMore: () => this.more() });
+  constructor(host, { ask, onAnswer, run, sort, descending = true, ...options }) {
+    super(host, { ...options, onSort: () => run(() => this.reload()), onMore: () => this.more() });
     Object.assign(this, { ask, onAnswer, generation: 0 });
     if (sort) this.setOrder(sort, descending);
   }
