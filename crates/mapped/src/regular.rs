@@ -35,8 +35,9 @@ pub fn read_regular(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// Those of the operating system, and `FileTooLarge` where the file has more than `most_bytes`.
 pub fn read_at_most(file: &File, most_bytes: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    // Of a file in /proc the size is not known, and another one may grow.
+    // Of a file in /proc the size is not known, and another one may grow. One byte more shows the end.
+    let expected = file.metadata()?.len().min(most_bytes).saturating_add(1);
+    let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or(0));
     file.take(most_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most_bytes {
         return Err(io::Error::new(

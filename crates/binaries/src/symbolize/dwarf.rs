@@ -4,18 +4,19 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
-use addr2line::{Context, LookupContinuation, LookupResult};
+use addr2line::{LookupContinuation, LookupResult};
 use gimli::{AttributeValue, DebuggingInformationEntry, DwAt, UnitOffset, UnitRef, constants};
 use object::{Object, ObjectSection};
 
 use super::dwarf_sections::{DwarfReader, DwarfSources};
+use super::dwarf_units::DwarfUnits;
 use super::image::Image;
 use super::split_dwarf::{SplitDwarf, SplitFiles};
 
 /// The DWARF of a file; units are decoded when an address in them is looked up.
 pub(crate) struct Dwarf {
     /// Borrows from `sources`, as `split` does; declared before it, since fields are dropped in order.
-    context: Context<DwarfReader>,
+    units: DwarfUnits,
     split: SplitDwarf,
     sources: RefCell<DwarfSources>,
 }
@@ -39,7 +40,7 @@ pub(crate) fn has_dwarf(elf: &object::File<'_>) -> bool {
 }
 
 impl Dwarf {
-    /// Reads the list of units of a program, or of its debug file. `supplement` is the file that several debug files share, as dwz writes it; `split` finds
+    /// Reads the addresses of the units of a program, or of its debug file. `supplement` is the file that several debug files share, as dwz writes it; `split` finds
     /// those that have the rest of units.
     ///
     /// # Errors
@@ -55,15 +56,15 @@ impl Dwarf {
         if let Some(supplement) = supplement {
             dwarf.set_sup(sources.sections(supplement)?);
         }
-        let context = Context::from_dwarf(dwarf).map_err(|error| error.to_string())?;
+        let units = DwarfUnits::new(dwarf)?;
         let mut programs = vec![program.to_owned(), image.path.clone()];
         programs.dedup();
-        Ok(Self { context, split: SplitDwarf::new(programs, split), sources: RefCell::new(sources) })
+        Ok(Self { units, split: SplitDwarf::new(programs, split), sources: RefCell::new(sources) })
     }
 
-    /// What of the units that were looked up was not found: their inlined calls and declarations are unknown.
+    /// What of the units that were looked up was not found, or is damaged: their inlined calls and declarations are unknown.
     pub(crate) fn missing(&self) -> Option<String> {
-        self.split.missing()
+        self.units.damage().or_else(|| self.split.missing())
     }
 
     /// The result of a lookup, for which the rest of split units is read.
@@ -80,7 +81,8 @@ impl Dwarf {
 
     /// The functions at an address, the innermost first. Damaged DWARF gives those found up to the damage.
     pub(crate) fn visit(&self, address: u64, mut frame: impl FnMut(DwarfFrame<'_>)) {
-        let Ok(mut frames) = self.whole(self.context.find_frames(address)) else { return };
+        let Some(units) = self.units.at(address) else { return };
+        let Ok(mut frames) = self.whole(units.find_frames(address)) else { return };
         while let Ok(Some(found)) = frames.next() {
             let location = found.location;
             frame(DwarfFrame {
@@ -112,7 +114,8 @@ impl Dwarf {
     /// The function that starts at an address. Where it has no declaration, as with line tables alone, or where no
     /// function starts there, the position is that of the instruction.
     pub(crate) fn declaration(&self, address: u64) -> Option<FunctionDeclaration> {
-        let mut frames = self.whole(self.context.find_frames(address)).ok()?;
+        let units = self.units.at(address)?;
+        let mut frames = self.whole(units.find_frames(address)).ok()?;
         // The outermost comes last. Its position is that of the call where another function is inlined at its start.
         let (mut function, mut location) = (None, None);
         while let Ok(Some(frame)) = frames.next() {
@@ -121,7 +124,7 @@ impl Dwarf {
         }
         let mut found = FunctionDeclaration::default();
         if let Some((offset, name)) = function
-            && let Some(unit) = self.whole(self.context.find_dwarf_and_unit(address))
+            && let Some(unit) = self.whole(units.find_dwarf_and_unit(address))
             && let Some(entry) = unit.entry(offset).ok().filter(|entry| starts_at(unit, entry, address))
         {
             found.name = name.map(|name| name.name.slice().to_vec());

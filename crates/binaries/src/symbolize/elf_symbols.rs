@@ -40,10 +40,10 @@ impl ElfSymbols {
         let sections = text_sections(file, space);
         let machine = file.elf_header().e_machine(file.endian());
         let read = FunctionReader { endian: file.endian(), machine, sections, strings };
-        let mut symbols: Vec<ElfSymbol> = table
-            .enumerate()
-            .filter_map(|(index, symbol)| read.function::<Elf>(table, index, symbol))
-            .collect();
+        let mut symbols = Vec::with_capacity(table.len());
+        symbols.extend(
+            table.enumerate().filter_map(|(index, symbol)| read.function::<Elf>(table, index, symbol)),
+        );
         symbols.sort_unstable_by(|left, right| {
             let order = (left.address, left.merit).cmp(&(right.address, right.merit));
             order.then_with(|| by_familiarity(name_at(strings, left.name), name_at(strings, right.name)))

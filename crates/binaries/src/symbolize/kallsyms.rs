@@ -1,6 +1,6 @@
 //! Symbol lists of kernels.
 
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 
 /// The kernel's own symbol list, as `/proc/kallsyms` prints it: `ffffffff81000000 T _text`, modules' with a tab and
 /// `[name]` after it.
@@ -73,7 +73,7 @@ impl Kallsyms {
     }
 
     fn parse(text: Vec<u8>, module: Option<&str>) -> Result<Self, &'static str> {
-        let mut lines = Vec::new();
+        let mut lines = Vec::with_capacity(memchr_iter(b'\n', &text).count());
         let mut rest = 0;
         while rest < text.len() {
             perfuse_stopping::checkpoint();
@@ -109,7 +109,11 @@ fn hexadecimal(line: &[u8]) -> Option<(u64, &[u8])> {
     let mut number = 0u64;
     let mut len = 0usize;
     for &byte in line.iter().take(16) {
-        let Some(digit) = char::from(byte).to_digit(16) else { break };
+        let digit = match byte {
+            b'0'..=b'9' => byte.wrapping_sub(b'0'),
+            b'a'..=b'f' | b'A'..=b'F' => (byte | 0x20).wrapping_sub(b'a').wrapping_add(10),
+            _ => break,
+        };
         number = number << 4 | u64::from(digit);
         len = len.saturating_add(1);
     }

@@ -6,6 +6,7 @@
 mod address_space;
 mod dwarf;
 mod dwarf_sections;
+mod dwarf_units;
 mod elf_module;
 mod elf_symbols;
 mod follow;

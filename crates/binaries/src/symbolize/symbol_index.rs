@@ -26,10 +26,13 @@ pub(crate) struct SymbolIndex {
 impl SymbolIndex {
     /// Resolves overlaps; `spans` are sorted by their start.
     pub(crate) fn new(spans: impl IntoIterator<Item = SymbolSpan>) -> Self {
-        let mut index = Self::default();
+        let spans = spans.into_iter();
+        let num_spans = spans.size_hint().1.unwrap_or(0);
+        let mut index =
+            Self { starts: Vec::with_capacity(num_spans), symbols: Vec::with_capacity(num_spans) };
         let mut open = OpenSpans::default();
         let mut at = 0;
-        for span in spans.into_iter().filter(|span| span.end > span.start) {
+        for span in spans.filter(|span| span.end > span.start) {
             open.close_until(at, span.start, &mut index);
             at = span.start;
             open.push(span);

@@ -101,6 +101,53 @@ fn lines_and_inlined_calls_are_those_of_addr2line() {
     }
 }
 
+/// Sources of a program of two units: with `-flto` a function of the second is inlined in the first.
+const UNITS: [(&str, &str); 2] = [
+    (
+        "first.c",
+        "int weigh(int n);
+         __attribute__((noinline)) int first(int n) { return weigh(n) + 3; }
+         int main(int argc, char **argv) { (void)argv; return first(argc); }",
+    ),
+    (
+        "second.c",
+        "int table[4] = {1, 2, 3, 4};
+         static inline int part(int k) { return table[k & 3] * k; }
+         int weigh(int n) { int sum = 0; for (int k = 0; k < n; k++) sum += part(k); return sum; }",
+    ),
+];
+
+#[test]
+fn units_that_refer_to_each_other_or_not() {
+    let scratch = Scratch::new("units");
+    let mut compile = Command::new("cc");
+    compile.current_dir(&scratch.0).args(["-O2", "-g"]);
+    for (name, source) in UNITS {
+        std::fs::write(scratch.0.join(name), source).expect("a source");
+        compile.arg(name);
+    }
+    for (name, flags, outer) in [("apart", &[][..], "weigh"), ("together", &["-flto"], "first")] {
+        run(compile.args(flags).args(["-o", name]));
+        let program = scratch.0.join(name);
+        // Of units that refer to each other binutils 2.40 gives positions in a file `<artificial>`.
+        if flags.is_empty() {
+            assert!(agrees_with_addr2line(&program, &["first", "weigh", "main"]) > 10);
+        }
+        let module = symbolizer(true).module(text(&program), None);
+        let names = |address| -> Vec<String> {
+            let found = module.resolve(file_offset(&program, address));
+            found.frames.iter().map(|frame| frame.name.to_string()).collect()
+        };
+        let function =
+            |name: &str| functions(&program, &[]).into_iter().find(|function| function.name == name);
+        let outer = function(outer).expect("the outer function");
+        let mut stacks = (outer.address..outer.address + outer.size).map(names);
+        assert!(stacks.any(|stack| stack.ends_with(&["weigh".into(), "part".into()])), "{name}");
+        let start = function("_start").expect("the entry point");
+        assert_eq!(names(start.address), ["_start"], "a function without debug information");
+    }
+}
+
 #[test]
 fn inlined_calls_have_their_names() {
     let scratch = Scratch::new("inlines");

@@ -131,7 +131,10 @@ pub fn resolve(
         let positions: Vec<u64> = addresses.iter().map(|at| position(at).unwrap_or_default()).collect();
         Some((id, addresses, module.resolve_many(&positions)))
     };
-    let answers: Vec<_> = install(|| by_file.into_par_iter().filter_map(in_call(answer)).collect());
+    // One file may take as long as all others: a thread takes one at a time.
+    let by_file: Vec<_> = by_file.into_iter().collect();
+    let answers: Vec<_> =
+        install(|| by_file.into_par_iter().with_max_len(1).filter_map(in_call(answer)).collect());
     for (id, addresses, resolved) in answers {
         for (at, resolved) in addresses.into_iter().zip(resolved) {
             let is_return = located.locations.get(at).is_some_and(|location| location.is_return);
