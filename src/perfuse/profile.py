@@ -15,7 +15,7 @@ from perfuse.name_pattern import handle_key
 from perfuse.page_view import Viewable
 from perfuse.selection import Selection, ThreadKey, near_threads
 from perfuse.stack_filter import FILTERED_TABLES, DuringKind, FilteredStacks, StackFilter, Step
-from perfuse.table import ClosedObject, Scan, Table, Tables, names, with_bytes
+from perfuse.table import OF_DUMPS, ClosedObject, Scan, Table, Tables, names, with_bytes
 from perfuse.value_class import replace
 
 if TYPE_CHECKING:
@@ -70,7 +70,10 @@ class Profile(SavableProfile, Viewable):
     @cached_property
     def tables(self) -> Tables:
         """All common tables."""
-        return self._tables(self._fusion.table, partial(with_bytes, self._fusion))  # relations may outlive this one
+        has_dumps = any(recording.role == "code_dump" for recording in self.recordings)
+        fewer = dict.fromkeys(OF_DUMPS, self._fusion.rows_of_stacks) if has_dumps else {}
+        # Relations may outlive this one.
+        return self._tables(self._fusion.table, partial(with_bytes, self._fusion), of_stacks=fewer)
 
     def _tables(self, scan: Scan, whole: Callable[[str], "ArrowStream"], **parts: Any) -> Tables:
         built_here = {"samples", "diagnostics"} if self.selection.condition is not None else {"diagnostics"}

@@ -288,6 +288,10 @@ STACK_SUFFIX = "_of_stacks"
 """In queries of perfuse itself, the end of the name of a table with at least the rows that frames refer to."""
 
 
+OF_DUMPS = ("code_objects", "functions")
+"""Tables of the code of dumps: most of their rows are of code that no frame refers to."""
+
+
 class TablesOfStacks(Mapping[str, Any]):
     """Tables of which those about code may have only the rows that frames refer to.
 

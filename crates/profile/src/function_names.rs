@@ -61,11 +61,15 @@ impl Profile {
     }
 
     /// Table `functions` or `modules` of all recordings, with names from maps.
-    pub(crate) fn with_names(&self, name: &str) -> Result<Vec<RecordBatch>, ColumnError> {
+    pub(crate) fn with_names(
+        &self,
+        name: &str,
+        request: &TableRequest,
+    ) -> Result<Vec<RecordBatch>, ColumnError> {
         let has_maps = self.has_xray_maps();
         let plain = self.placed.iter().filter(|placed| !has_maps || native_ids(placed).is_none());
         let mut batches: Vec<RecordBatch> =
-            plain.flat_map(|placed| placed.table(name, &TableRequest::default())).collect();
+            plain.flat_map(|placed| placed.table(name, request)).collect();
         let table = |named: &NamedFunctions| {
             if name == "functions" { named.functions.clone() } else { named.modules.clone() }
         };

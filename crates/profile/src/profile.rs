@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use arrow_array::RecordBatch;
+use arrow_array::types::UInt32Type;
 use perfuse_binaries::symbolize::{Follow, Symbolizer};
 use perfuse_binaries::xray_map::{NamedFunctions, ObjectMaps};
 use perfuse_engine::align::{FirstUse, first_uses};
@@ -12,7 +13,7 @@ use perfuse_engine::calls::{CallPaths, FirstKeys, Sampled};
 use perfuse_engine::join::JoinedTables;
 use perfuse_engine::unwind::UnwindTotals;
 use perfuse_formats::{CallStream, Clock, Recording, TableRequest, UnpackLimit, WallClockTime};
-use perfuse_tables::access::ColumnError;
+use perfuse_tables::access::{ColumnError, numbers};
 use perfuse_tables::{Identities, Offsets, clocks, sources};
 use perfuse_workers::in_background;
 
@@ -147,15 +148,7 @@ impl Profile {
             }
             "frames" | "stacks" | "samples" => self.sampled_table(name)?,
             "slices" => return Ok(Some(Box::new(self.slices()?.map(Ok)))),
-            "functions" | "modules" => {
-                let joined = self.joined()?;
-                let mut all = self.with_names(name)?;
-                all.push(if name == "functions" { &joined.functions } else { &joined.modules }.clone());
-                if name == "functions" {
-                    all.extend(self.type_functions()?.map(|types| types.functions.clone()));
-                }
-                all
-            }
+            "functions" | "modules" => self.named_table(name, &TableRequest::default())?,
             name if has_points(name) => return Ok(Some(Box::new(self.with_frames(name)?.map(Ok)))),
             "instructions" => return Ok(Some(Box::new(self.instructions().map(Ok)))),
             "heap_dominators" | "heap_classes" | "heap_sites" => return Ok(Some(self.heap_table(spec.name))),
@@ -172,6 +165,32 @@ impl Profile {
     pub fn stacks_of(&self, name: &str, event_table: &str) -> Result<Vec<RecordBatch>, ColumnError> {
         self.settle_keys()?;
         Ok(self.collect(name, &table_request(event_table, true)))
+    }
+
+    /// Table `functions` or `code_objects` with at least the rows that frames refer to; of dumps, with no others.
+    ///
+    /// # Errors
+    /// When a recording's table is not as declared.
+    pub fn rows_of_stacks(&self, name: &str) -> Result<Vec<RecordBatch>, ColumnError> {
+        self.settle_keys()?;
+        let frames = &self.joined()?.frames;
+        let request = TableRequest {
+            functions: Some(distinct_keys(frames, "function_id")?),
+            code_objects: Some(distinct_keys(frames, "code_object_id")?),
+            ..TableRequest::default()
+        };
+        if name == "functions" { self.named_table(name, &request) } else { Ok(self.collect(name, &request)) }
+    }
+
+    /// Table `functions` or `modules`: rows of recordings, then of the join, and of types.
+    fn named_table(&self, name: &str, request: &TableRequest) -> Result<Vec<RecordBatch>, ColumnError> {
+        let joined = self.joined()?;
+        let mut all = self.with_names(name, request)?;
+        all.push(if name == "functions" { &joined.functions } else { &joined.modules }.clone());
+        if name == "functions" {
+            all.extend(self.type_functions()?.map(|types| types.functions.clone()));
+        }
+        Ok(all)
     }
 
     /// Tables `frames`, `stacks`, `samples`: rows of recordings, then of the join, of call traces, and of allocations.
@@ -351,4 +370,12 @@ fn realtime_offset_ns(recording: &dyn Recording, clock: &Clock) -> Option<i64> {
         _ => recording.wall_clock_time()?,
     };
     realtime_ns.checked_sub(clock.map.ns(ticks))
+}
+
+/// The values of a column of keys, sorted; each once.
+fn distinct_keys(batch: &RecordBatch, column: &'static str) -> Result<Vec<u32>, ColumnError> {
+    let mut keys: Vec<u32> = numbers::<UInt32Type>(batch, column)?.iter().flatten().collect();
+    keys.sort_unstable();
+    keys.dedup();
+    Ok(keys)
 }

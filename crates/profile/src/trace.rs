@@ -89,7 +89,7 @@ impl Profile {
     /// # Errors
     /// When a recording's table is not as declared.
     pub fn recorded_functions(&self) -> Result<Vec<RecordBatch>, ColumnError> {
-        self.with_names("functions")
+        self.with_names("functions", &TableRequest::default())
     }
 
     /// Process of each recording that has counters, by its `source_id`: the first process of the recording alone.

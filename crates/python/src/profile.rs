@@ -10,7 +10,7 @@ use perfuse_binaries::xray_map::{Error, MapFile, ObjectMaps};
 use perfuse_engine::unwind::{FrameOrigin, Stop, UnwindTotals};
 use perfuse_formats::UnpackLimit;
 use perfuse_profile::{DefinedLines, NamingFinding, ProfileInput, ProfileOptions};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -122,6 +122,15 @@ impl PyProfile {
             }
         })?;
         stream.map_err(|error: perfuse_tables::access::ColumnError| table_error(error))
+    }
+
+    /// Table `functions` or `code_objects` with at least the rows that frames refer to.
+    fn rows_of_stacks(&self, py: Python<'_>, name: &str) -> PyResult<ArrowStream> {
+        let Some(spec) = perfuse_tables::table(name) else {
+            return Err(PyKeyError::new_err(name.to_owned()));
+        };
+        let batches = self.inputs.read(py, || self.inner.rows_of_stacks(spec.name))?.map_err(table_error)?;
+        Ok(ArrowStream::new(spec.schema(), batches.into_iter()))
     }
 
     /// Starts to unwind stacks and to join samples and code in another thread; everything that needs the result waits for it. Where

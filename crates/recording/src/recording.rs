@@ -262,6 +262,8 @@ pub fn call_stream(batches: BatchStream) -> CallStream {
 pub struct TableRequest {
     /// Only rows of these code objects (keys as placed), sorted; all where `None`.
     pub code_objects: Option<Vec<u32>>,
+    /// At least the rows of these functions (keys as placed), sorted; all where `None`.
+    pub functions: Option<Vec<u32>>,
     /// Only rows of this heap snapshot (key as placed); all where `None`.
     pub snapshot: Option<u32>,
     /// Whether to fill columns of raw bytes such as `code_objects.code`.

@@ -9,6 +9,7 @@ use arrow_array::types::{
     ArrowPrimitiveType, Float64Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, Int32Array, StringArray};
+use arrow_buffer::{Buffer, OffsetBuffer};
 use arrow_schema::{DataType, Field};
 use rustc_hash::{FxHashMap, FxHasher};
 
@@ -120,8 +121,9 @@ pub struct StrBuilder {
     /// dictionary each time.
     ids: FxHashMap<u64, i32>,
     text: String,
-    ends: Vec<usize>,
-    keys: Vec<Option<i32>>,
+    /// End of each value in the text.
+    ends: Vec<i32>,
+    keys: PrimitiveBuilder<Int32Type>,
     last: Option<i32>,
 }
 
@@ -130,7 +132,7 @@ impl StrBuilder {
     fn value(&self, id: i32) -> &str {
         let id = id as usize;
         let start = id.checked_sub(1).map_or(0, |previous| self.ends[previous]);
-        &self.text[start..self.ends[id]]
+        &self.text[start as usize..self.ends[id] as usize]
     }
 
     /// The key of a text; adds it to the dictionary where it is new.
@@ -148,7 +150,8 @@ impl StrBuilder {
         let id = if found < next && self.value(found) == text { found } else { next };
         if id == next {
             self.text.push_str(text);
-            self.ends.push(self.text.len());
+            let end = i32::try_from(self.text.len());
+            self.ends.push(end.unwrap_or_else(|_| panic!("a batch has more than 2 GB of text")));
         }
         self.last = Some(id);
         id
@@ -165,13 +168,13 @@ impl Column for Str {
     #[inline]
     fn push(builder: &mut StrBuilder, item: &str) {
         let id = builder.intern(item);
-        builder.keys.push(Some(id));
+        builder.keys.append_value(id);
     }
     fn finish(builder: &mut StrBuilder) -> ArrayRef {
-        let mut done = std::mem::take(builder);
-        let keys = Int32Array::from(std::mem::take(&mut done.keys));
-        let values = StringArray::from_iter_values((0..done.ends.len()).map(|id| done.value(id as i32)));
-        match DictionaryArray::<Int32Type>::try_new(keys, Arc::new(values)) {
+        let StrBuilder { text, ends, mut keys, .. } = std::mem::take(builder);
+        let offsets = OffsetBuffer::new(std::iter::once(0).chain(ends).collect());
+        let values = StringArray::try_new(offsets, Buffer::from_vec(text.into_bytes()), None);
+        match values.and_then(|values| DictionaryArray::try_new(keys.finish(), Arc::new(values))) {
             Ok(array) => Arc::new(array),
             Err(error) => unreachable!("`intern` returns keys of the dictionary: {error}"),
         }
@@ -181,7 +184,7 @@ impl Column for Str {
 impl Nullable for Str {
     #[inline]
     fn push_null(builder: &mut StrBuilder) {
-        builder.keys.push(None);
+        builder.keys.append_null();
     }
 }
 

@@ -14,7 +14,7 @@ from perfuse.joins import Unwinding
 from perfuse.profile import Profile
 from perfuse.recording import Recording
 from perfuse.selection import Selection
-from perfuse.table import ClosedObject, Near, Tables, with_bytes
+from perfuse.table import OF_DUMPS, ClosedObject, Near, Tables, with_bytes
 
 if TYPE_CHECKING:
     from perfuse._core import ArrowStream
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
 MADE_AGAIN = frozenset({"diagnostics", "instructions", "line_rows", "inline_calls"})
 """Tables that are not answered from the file, whatever it has of them."""
-
-OF_DUMPS = frozenset({"functions", "code_objects"})
-"""Tables of code of dumps that frames refer to."""
 
 OF_TIMELINES = (
     *("samples", "stacks", "frames", "functions", "code_objects", "modules", "mappings"),
@@ -156,7 +153,7 @@ class SavedContents:
     @property
     def tables_of_stacks(self) -> frozenset[str]:
         """Tables of which the file has only the rows that frames refer to."""
-        return OF_DUMPS & frozenset(self.manifest.partial)
+        return frozenset(OF_DUMPS) & frozenset(self.manifest.partial)
 
     def rows_of_stacks(self, name: str) -> "ArrowStream":
         """What the file has of one of `tables_of_stacks`.

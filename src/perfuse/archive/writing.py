@@ -24,7 +24,7 @@ from perfuse.errors import ExportError, UsageError, require_known
 from perfuse.output_file import output_file, seekable_copy
 from perfuse.recording import Recording
 from perfuse.selection import Selection
-from perfuse.table import Columns, names
+from perfuse.table import OF_DUMPS, Columns, names
 from perfuse.terminal_output import standard_output
 
 MIMETYPE = b"application/vnd.perfuse.profile+zip"
@@ -39,9 +39,8 @@ DERIVED = {
 }
 """Tables that are not saved as Parquet, because others contain what they are made of."""
 OF_CODE = ("line_rows", "inline_calls")
-"""Tables of which only the rows of sampled code are saved, unless all are requested."""
-OF_DUMPS = ("code_objects", "functions")
-"""The same, where code comes from dumps: their copies have all of it."""
+"""Tables of which only the rows of sampled code are saved, unless all are requested. So are those of dumps, whose
+copies have all of it."""
 
 
 @dataclass(frozen=True, slots=True)

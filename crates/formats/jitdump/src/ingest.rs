@@ -10,8 +10,8 @@ use perfuse_workers::{in_call, install, num_threads};
 use rayon::prelude::*;
 
 use perfuse_tables::{
-    Identities, code_moves, code_objects, embedded_files, functions, inline_calls, line_rows, modules,
-    records,
+    Identities, Offsets, code_moves, code_objects, embedded_files, functions, inline_calls, line_rows,
+    modules, records,
 };
 
 use super::code_lines::{debug_lines, with_inline_tree};
@@ -37,7 +37,7 @@ pub fn table(
 ) -> Option<BatchStream> {
     Some(match name {
         "modules" => modules(dump, placement),
-        "functions" => functions(dump, placement),
+        "functions" => functions(dump, placement, request),
         "code_objects" => code_objects(dump, placement, request),
         "code_moves" => code_moves(dump, placement),
         "line_rows" => line_rows(dump, placement, request),
@@ -55,12 +55,15 @@ fn modules(dump: &JitDump, placement: &Placement) -> BatchStream {
     one_batch(table.finish())
 }
 
-fn functions(dump: &JitDump, placement: &Placement) -> BatchStream {
+fn functions(dump: &JitDump, placement: &Placement, request: &TableRequest) -> BatchStream {
     let functions = &dump.index().functions;
     let mut table = functions::Builder::new();
-    for (row, id) in functions.rows().iter().zip(0u32..) {
+    for (row, id) in functions.rows().iter().zip(placement.first.function..) {
+        if !is_requested(request.functions.as_deref(), id) {
+            continue;
+        }
         table.push(
-            placement.first.function.saturating_add(id),
+            id,
             None,
             row.name(),
             &row.linkage_name,
@@ -74,7 +77,7 @@ fn functions(dump: &JitDump, placement: &Placement) -> BatchStream {
 }
 
 fn code_objects(dump: &JitDump, placement: &Placement, request: &TableRequest) -> BatchStream {
-    let todo = selected_codes(dump, placement, request).map(|(id, code)| (id, *code)).collect();
+    let todo = selected_codes(dump, placement, request, |_| true);
     let (placement, with_bytes) = (placement.clone(), request.with_bytes);
     Box::new(CodeObjectBatches { dump: dump.share(), placement, with_bytes, todo, next: 0 })
 }
@@ -84,7 +87,8 @@ struct CodeObjectBatches {
     dump: Arc<DumpContents>,
     placement: Placement,
     with_bytes: bool,
-    todo: Vec<(u32, LoadedCode)>,
+    /// Numbers of code in the dump.
+    todo: Vec<u32>,
     next: usize,
 }
 
@@ -100,22 +104,21 @@ impl Iterator for CodeObjectBatches {
         }
         let mut table = code_objects::Builder::new();
         let mut num_bytes = 0usize;
-        let first = self.todo.get(self.next).map_or(0, |(_, code)| code.offset);
+        let first = self.offset_of_next().unwrap_or(0);
         let identities = Arc::clone(&self.placement.identities);
         let mut identities = identities.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some((id, code)) = self.todo.get(self.next) {
+        while let Some((number, code)) = code_of(&self.dump, self.todo.get(self.next)) {
             let machine_code = self.with_bytes.then(|| self.machine_code(code)).flatten();
             num_bytes = num_bytes.saturating_add(machine_code.map_or(0, <[u8]>::len));
-            self.push(*id, code, machine_code, &mut identities, &mut table);
+            self.push(number, code, machine_code, &mut identities, &mut table);
             self.next = self.next.saturating_add(1);
             if table.len() >= BATCH_ROWS || num_bytes >= BATCH_CODE_BYTES {
                 break;
             }
         }
         if self.with_bytes {
-            let end =
-                self.todo.get(self.next).map_or(self.dump.source.len(), |(_, code)| code.offset as usize);
-            self.dump.source.release(first as usize..end);
+            let end = self.offset_of_next().unwrap_or(self.dump.source.len());
+            self.dump.source.release(first..end);
         }
         // An empty table has one batch, for its schema.
         self.next = self.next.max(1);
@@ -124,9 +127,13 @@ impl Iterator for CodeObjectBatches {
 }
 
 impl CodeObjectBatches {
+    fn offset_of_next(&self) -> Option<usize> {
+        code_of(&self.dump, self.todo.get(self.next)).map(|(_, code)| code.offset as usize)
+    }
+
     fn push(
         &self,
-        id: u32,
+        number: u32,
         code: &LoadedCode,
         machine_code: Option<&[u8]>,
         identities: &mut Identities,
@@ -137,7 +144,7 @@ impl CodeObjectBatches {
         // The thread id belongs to the recorder's pid namespace only if the process id does.
         let is_own_tid = pid == code.pid as i32 && code.tid != 0;
         table.push(
-            id,
+            first.code_object.saturating_add(number),
             first.function.saturating_add(code.name.function),
             identities.process(pid),
             is_own_tid.then(|| identities.thread(pid, code.tid as i32)),
@@ -175,28 +182,39 @@ fn code_moves(dump: &JitDump, placement: &Placement) -> BatchStream {
     one_batch(table.finish())
 }
 
-/// The requested code in file order, with its keys in the profile.
-fn selected_codes<'a>(
-    dump: &'a JitDump,
+/// Numbers of the requested code for which a condition holds, in file order.
+fn selected_codes(
+    dump: &JitDump,
     placement: &Placement,
     request: &TableRequest,
-) -> impl Iterator<Item = (u32, &'a LoadedCode)> {
+    condition: impl Fn(&LoadedCode) -> bool,
+) -> Vec<u32> {
     let first = placement.first.code_object;
-    let selected = request.code_objects.clone();
-    let numbered = dump.index().codes.iter().zip(first..).map(|(code, id)| (id, code));
-    numbered
-        .filter(move |(id, _)| selected.as_ref().is_none_or(|selected| selected.binary_search(id).is_ok()))
+    let codes = dump.index().codes.iter().zip(0u32..);
+    let selected = codes.filter(|(code, number)| {
+        is_requested(request.code_objects.as_deref(), first.saturating_add(*number)) && condition(code)
+    });
+    selected.map(|(_, number)| number).collect()
+}
+
+/// Whether a row is requested, by its key; `keys` are sorted.
+fn is_requested(keys: Option<&[u32]>, key: u32) -> bool {
+    keys.is_none_or(|keys| keys.binary_search(&key).is_ok())
+}
+
+/// Code of a dump, with its number.
+fn code_of<'a>(dump: &'a DumpContents, number: Option<&u32>) -> Option<(u32, &'a LoadedCode)> {
+    let number = *number?;
+    Some((number, dump.index().codes.get(number as usize)?))
 }
 
 fn line_rows(dump: &JitDump, placement: &Placement, request: &TableRequest) -> BatchStream {
-    let with_lines = selected_codes(dump, placement, request)
-        .filter(|(_, code)| code.debug != NO_INDEX || code.inline != NO_INDEX);
-    let todo: Vec<(u32, LoadedCode)> = with_lines.map(|(id, code)| (id, *code)).collect();
-    let dump = dump.share();
-    let source_id = placement.source_id;
+    let todo =
+        selected_codes(dump, placement, request, |code| code.debug != NO_INDEX || code.inline != NO_INDEX);
     Box::new(LineRowBatches {
-        dump,
-        source_id,
+        dump: dump.share(),
+        source_id: placement.source_id,
+        first_code: placement.first.code_object,
         todo,
         next: 0,
         done: VecDeque::new(),
@@ -209,7 +227,9 @@ fn line_rows(dump: &JitDump, placement: &Placement, request: &TableRequest) -> B
 struct LineRowBatches {
     dump: Arc<DumpContents>,
     source_id: u32,
-    todo: Vec<(u32, LoadedCode)>,
+    first_code: u32,
+    /// Numbers of code in the dump.
+    todo: Vec<u32>,
     next: usize,
     done: VecDeque<RecordBatch>,
     released: usize,
@@ -231,8 +251,8 @@ impl Iterator for LineRowBatches {
                 // An empty table has one batch, for its schema.
                 self.done.push_back(line_rows::Builder::new().finish());
             }
-            let end =
-                self.todo.get(self.next).map_or(self.dump.source.len(), |(_, code)| code.offset as usize);
+            let next = code_of(&self.dump, self.todo.get(self.next));
+            let end = next.map_or(self.dump.source.len(), |(_, code)| code.offset as usize);
             self.dump.source.release(self.released..end);
             self.released = end;
         }
@@ -244,20 +264,23 @@ impl LineRowBatches {
     /// The next range of code whose records are close together.
     fn next_group(&mut self) -> Option<Range<usize>> {
         let start = self.next;
-        let (_, first) = self.todo.get(start)?;
+        let (_, first) = code_of(&self.dump, self.todo.get(start))?;
         let limit = first.offset.saturating_add(BATCH_SPAN_BYTES);
-        let rest = self.todo.get(start..)?;
-        let len = rest.iter().take_while(|(_, code)| code.offset < limit).count().max(1);
+        let rest = self.todo.get(start..)?.iter();
+        let is_near =
+            |number: &&u32| code_of(&self.dump, Some(number)).is_some_and(|(_, code)| code.offset < limit);
+        let len = rest.take_while(is_near).count().max(1);
         self.next = start.saturating_add(len);
         Some(start..self.next)
     }
 
-    fn table(&self, todo: &[(u32, LoadedCode)]) -> Option<RecordBatch> {
+    fn table(&self, todo: &[u32]) -> Option<RecordBatch> {
         let mut table = line_rows::Builder::new();
         let mut rows = Vec::new();
         let mut path = PathText::default();
-        for (id, code) in todo {
-            self.push(*id, code, &mut rows, &mut path, &mut table);
+        for (number, code) in todo.iter().filter_map(|number| code_of(&self.dump, Some(number))) {
+            let id = self.first_code.saturating_add(number);
+            self.push(id, code, &mut rows, &mut path, &mut table);
         }
         Some(table.finish())
     }
@@ -373,13 +396,11 @@ impl Iterator for RecordTableBatches {
 }
 
 fn inline_calls(dump: &JitDump, placement: &Placement, request: &TableRequest) -> BatchStream {
-    let codes = selected_codes(dump, placement, request).filter(|(_, code)| code.inline != NO_INDEX);
-    let todo: Vec<(u32, LoadedCode)> = codes.map(|(id, code)| (id, *code)).collect();
     Box::new(InlineCallBatches {
         dump: dump.share(),
         source_id: placement.source_id,
-        first_function: placement.first.function,
-        todo: todo.into_iter(),
+        first: placement.first,
+        todo: selected_codes(dump, placement, request, |code| code.inline != NO_INDEX).into_iter(),
         started: false,
     })
 }
@@ -388,8 +409,9 @@ fn inline_calls(dump: &JitDump, placement: &Placement, request: &TableRequest) -
 struct InlineCallBatches {
     dump: Arc<DumpContents>,
     source_id: u32,
-    first_function: u32,
-    todo: std::vec::IntoIter<(u32, LoadedCode)>,
+    first: Offsets,
+    /// Numbers of code in the dump.
+    todo: std::vec::IntoIter<u32>,
     started: bool,
 }
 
@@ -399,9 +421,11 @@ impl Iterator for InlineCallBatches {
     fn next(&mut self) -> Option<RecordBatch> {
         let mut table = inline_calls::Builder::new();
         while table.len() < BATCH_ROWS {
-            let Some((id, code)) = self.todo.next() else { break };
+            let Some(number) = self.todo.next() else { break };
             let (data, index) = (&self.dump.source, self.dump.index());
-            with_inline_tree(data, index, &code, |offset, tree| self.push(id, offset, tree, &mut table));
+            let Some(code) = index.codes.get(number as usize) else { continue };
+            let id = self.first.code_object.saturating_add(number);
+            with_inline_tree(data, index, code, |offset, tree| self.push(id, offset, tree, &mut table));
         }
         // An empty table has one batch, for its schema.
         let batch = !self.started || !table.is_empty();
@@ -421,7 +445,7 @@ impl InlineCallBatches {
                 call.start_offset,
                 call.size,
                 call.depth,
-                self.first_function.saturating_add(function),
+                self.first.function.saturating_add(function),
                 (!path.is_empty()).then_some(&*path),
                 nonzero(call.call_line),
                 nonzero(call.call_column),
