@@ -157,9 +157,9 @@ impl DataSource {
 #[must_use]
 pub fn has_accesses(attribute: &EventAttribute) -> bool {
     let EventAttribute { fields, layout, .. } = attribute;
-    // perf asks for addresses with every copy of a stack; clocks have none.
+    // perf asks for addresses and their sources with every copy of a stack; clocks have none.
     let is_clock = fields.type_ == abi::PERF_TYPE_SOFTWARE && CLOCKS.contains(&fields.config);
-    layout.has(abi::PERF_SAMPLE_DATA_SRC) || (layout.has(abi::PERF_SAMPLE_ADDR) && !is_clock)
+    !is_clock && (layout.has(abi::PERF_SAMPLE_DATA_SRC) || layout.has(abi::PERF_SAMPLE_ADDR))
 }
 
 /// `PERF_COUNT_SW_CPU_CLOCK` and `PERF_COUNT_SW_TASK_CLOCK`.
