@@ -69,10 +69,9 @@ class Profile(SavableProfile, Viewable):
 
     @cached_property
     def tables(self) -> Tables:
-        """All common tables."""
+        """All common tables. They, and relations of them, may outlive the profile."""
         has_dumps = any(recording.role == "code_dump" for recording in self.recordings)
         fewer = dict.fromkeys(OF_DUMPS, self._fusion.rows_of_stacks) if has_dumps else {}
-        # Relations may outlive this one.
         return self._tables(self._fusion.table, partial(with_bytes, self._fusion), of_stacks=fewer)
 
     def _tables(self, scan: Scan, whole: Callable[[str], "ArrowStream"], **parts: Any) -> Tables:
@@ -508,17 +507,15 @@ class Profile(SavableProfile, Viewable):
         if self.stack_filter and name in FILTERED_TABLES:
             return self._filtered_stacks.table(name)
         if name == "samples" and self.selection.condition is not None:
-            whole = self._whole()
             if not self._has_only_samples:
                 return _core.selected_samples(self._fusion, **self._selection_arguments())
-            return whole.sql(f"SELECT * FROM samples WHERE {self.selection.condition}")  # type: ignore[return-value]
+            return self._whole().sql(f"SELECT * FROM samples WHERE {self.selection.condition}")  # type: ignore[return-value]
         if name == "diagnostics":
             return _core.diagnostics_table(
                 [(d.path, d.code, d.message, d.offset, d.record_index, d.field, d.count) for d in self.diagnostics],
                 [r.path for r in self.recordings],
             )
-        stream = self._fusion.table(name)
-        if stream is None:
+        if (stream := self._fusion.table(name)) is None:
             raise KeyError(name)
         return stream
 
