@@ -68,8 +68,7 @@ impl Profile {
     ) -> Result<Vec<RecordBatch>, ColumnError> {
         let has_maps = self.has_xray_maps();
         let plain = self.placed.iter().filter(|placed| !has_maps || native_ids(placed).is_none());
-        let mut batches: Vec<RecordBatch> =
-            plain.flat_map(|placed| placed.table(name, request)).collect();
+        let mut batches: Vec<RecordBatch> = plain.flat_map(|placed| placed.table(name, request)).collect();
         let table = |named: &NamedFunctions| {
             if name == "functions" { named.functions.clone() } else { named.modules.clone() }
         };

@@ -232,7 +232,11 @@ impl Profile {
             batches.iter().map(|batch| batch.num_rows() as u64).sum::<u64>()
         };
         let named = |name| -> Result<u64, ColumnError> {
-            Ok(self.with_names(name, &TableRequest::default())?.iter().map(|batch| batch.num_rows() as u64).sum())
+            Ok(self
+                .with_names(name, &TableRequest::default())?
+                .iter()
+                .map(|batch| batch.num_rows() as u64)
+                .sum())
         };
         let after = |first: u64, num_rows: usize| first..first.saturating_add(num_rows as u64);
         let num_samples = joined.samples.iter().map(RecordBatch::num_rows).sum();
