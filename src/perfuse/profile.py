@@ -69,7 +69,7 @@ class Profile(SavableProfile, Viewable):
 
     @cached_property
     def tables(self) -> Tables:
-        """All common tables. They, and relations of them, may outlive the profile."""
+        """All common tables. Relations made of them may outlive the profile."""
         has_dumps = any(recording.role == "code_dump" for recording in self.recordings)
         fewer = dict.fromkeys(OF_DUMPS, self._fusion.rows_of_stacks) if has_dumps else {}
         return self._tables(self._fusion.table, partial(with_bytes, self._fusion), of_stacks=fewer)

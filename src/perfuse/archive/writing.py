@@ -39,8 +39,8 @@ DERIVED = {
 }
 """Tables that are not saved as Parquet, because others contain what they are made of."""
 OF_CODE = ("line_rows", "inline_calls")
-"""Tables of which only the rows of sampled code are saved, unless all are requested. So are those of dumps, whose
-copies have all of it."""
+"""Tables of which only the rows of sampled code are saved, unless all are requested. With dumps, so are `OF_DUMPS`:
+the copies of dumps have all rows."""
 
 
 @dataclass(frozen=True, slots=True)
