@@ -14,6 +14,7 @@
 mod format;
 pub mod listing;
 mod packed;
+mod pages;
 mod record_rows;
 mod recording;
 mod sampling;
@@ -22,6 +23,7 @@ mod source;
 mod tests;
 
 pub use format::{Capabilities, ClockPolicy, RecordingDirectory, Role, Sniff};
+pub use pages::PassPages;
 pub use perfuse_mapped::{CUT, TooLarge, UnpackLimit, open_regular};
 pub use record_rows::table_of;
 pub use recording::{

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::consts::{JITDUMP_FLAGS_ARCH_TIMESTAMP, RecordTag};
 use super::dump::JitDump;
 use super::functions::NO_INDEX;
-use super::index::{DumpIndex, LoadedCode, Pairing, RELEASE_BYTES};
+use super::index::{DumpIndex, LoadedCode, Pairing};
 use super::inline;
 use super::layout::{FileHeader, Move};
 use super::lines::{self, LineFindings};
@@ -16,7 +16,7 @@ use super::producer::Producer;
 use super::reader::{RawRecord, Reader, ReaderStep};
 use super::records::{DebugInfoRecord, LoadRecord, UnwindOrder, UnwindingInfoRecord};
 use super::rules::*;
-use perfuse_recording::Source;
+use perfuse_recording::{PassPages, Source};
 
 pub use super::rules::RULES;
 
@@ -32,16 +32,13 @@ pub fn check(dump: &JitDump, sink: &mut Diagnostics) {
     check.check_header();
     check.report_lost_bytes();
     let start = dump.start();
-    let mut released = 0u64;
+    let mut pages = PassPages::default();
     let mut reader = Reader::new(dump.bytes(), start.endian, start.first_record, 0);
     while let Some(step) = reader.next() {
         if let ReaderStep::Record(record) = step {
             check.check_record(&record);
         }
-        if reader.offset().saturating_sub(released) > RELEASE_BYTES {
-            dump.bytes().release(released as usize..reader.offset() as usize);
-            released = reader.offset();
-        }
+        pages.release_before(dump.bytes(), reader.offset());
     }
     check.check_pairing();
     check.check_lines();
@@ -341,15 +338,12 @@ impl<'a> Checker<'a> {
     fn check_lines(&mut self) {
         let index = self.index;
         let mut rows = Vec::new();
-        let mut released = 0u64;
+        let mut pages = PassPages::default();
         for code in index.codes.iter().filter(|code| code.debug != NO_INDEX) {
             let Some((debug, info)) = index.debug_info(self.data, code) else { continue };
             let findings = lines::decode(&info, &index.described_code(code), &mut rows);
             self.report_lines(debug.offset, debug.index, code, &info, &findings);
-            if debug.offset.saturating_sub(released) > RELEASE_BYTES {
-                self.data.release(released as usize..debug.offset as usize);
-                released = debug.offset;
-            }
+            pages.release_before(self.data, debug.offset);
         }
     }
 

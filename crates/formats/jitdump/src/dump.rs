@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use perfuse_recording::Source;
+use perfuse_recording::{PassPages, Source};
 use perfuse_tables::CodeUnwinding;
 use perfuse_wire::{Endian, ParseError};
 
 use super::build_index::IndexBuilder;
 use super::consts::JITDUMP_FLAGS_ARCH_TIMESTAMP;
-use super::index::{DumpIndex, LoadedCode, RELEASE_BYTES};
+use super::index::{DumpIndex, LoadedCode};
 use super::reader::{self, FileStart, Reader};
 use super::records::UnwindingInfoRecord;
 
@@ -36,20 +36,17 @@ impl DumpContents {
 }
 
 /// Reads all records of a file and builds its index.
-fn build_index(source: &Source, start: FileStart) -> DumpIndex {
+fn build_index(source: &Arc<Source>, start: FileStart) -> DumpIndex {
     let mut builder = IndexBuilder::new(start);
-    let mut released = 0u64;
-    source.prepare(0..RELEASE_BYTES as usize);
+    let mut pages = PassPages::default();
     let mut reader = Reader::new(source, start.endian, start.first_record, 0);
-    while let Some(step) = reader.next() {
+    loop {
+        pages.prepare_after(source, reader.offset());
+        let Some(step) = reader.next() else { break };
         builder.add(&step, reader.index());
-        if reader.offset().saturating_sub(released) > RELEASE_BYTES {
-            source.release(released as usize..reader.offset() as usize);
-            released = reader.offset();
-            source.prepare(released as usize..released.saturating_add(RELEASE_BYTES) as usize);
-        }
+        pages.release_before(source, reader.offset());
     }
-    source.release(released as usize..source.len());
+    pages.release_rest(source);
     builder.finish(source, &source.path)
 }
 

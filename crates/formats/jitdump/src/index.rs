@@ -152,9 +152,6 @@ pub struct DumpIndex {
     pub functions: FunctionTable,
 }
 
-/// Bytes of the file after which a pass returns the pages it has read to the operating system.
-pub const RELEASE_BYTES: u64 = 32 << 20;
-
 impl DumpIndex {
     /// The JIT_CODE_DEBUG_INFO of a piece of code, its entries undecoded.
     #[must_use]

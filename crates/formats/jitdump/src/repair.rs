@@ -13,14 +13,14 @@ use super::consts::{JITDUMP_FLAGS_ARCH_TIMESTAMP, MAGIC, RecordTag};
 use super::dump::JitDump;
 use super::encode;
 use super::functions::NO_INDEX;
-use super::index::{CodeMove, DumpIndex, LoadedCode, Pairing, RELEASE_BYTES};
+use super::index::{CodeMove, DumpIndex, LoadedCode, Pairing};
 use super::layout::{self, FileHeader, Move};
 use super::lines::{self, DebugLine, LineFindings};
 use super::reader::{RawRecord, Reader, ReaderStep};
 use super::records::{DebugInfoEntry, LoadRecord, UnwindOrder, UnwindingInfoRecord};
 use super::rules::*;
 use super::skew::{RECORDS_OF_SKEW, SkewEvidence};
-use perfuse_recording::{Change, Repaired, Source};
+use perfuse_recording::{Change, PassPages, Repaired, Source};
 
 /// Writes the repaired dump.
 ///
@@ -44,7 +44,7 @@ pub fn repair(dump: &JitDump, out: &mut dyn Write) -> io::Result<Repaired> {
     };
     repair.skew_mark = repair.code_to_mark();
     repair.repair_header();
-    let mut released = 0;
+    let mut pages = PassPages::default();
     let mut reader = Reader::new(dump.bytes(), index.endian, index.first_record, 0);
     while let Some(step) = reader.next() {
         match step {
@@ -56,10 +56,7 @@ pub fn repair(dump: &JitDump, out: &mut dyn Write) -> io::Result<Repaired> {
         }
         out.write_all(&repair.buffer)?;
         repair.buffer.clear();
-        if reader.offset().saturating_sub(released) > RELEASE_BYTES {
-            dump.bytes().release(released as usize..reader.offset() as usize);
-            released = reader.offset();
-        }
+        pages.release_before(dump.bytes(), reader.offset());
     }
     repair.finish()?;
     out.write_all(&repair.buffer)?;

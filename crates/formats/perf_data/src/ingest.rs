@@ -19,7 +19,7 @@ use super::memory::{MemoryRows, has_accesses};
 use super::off_cpu::time_within;
 use super::order::TimeOrder;
 use super::perf_file::PerfFile;
-use super::reader::Releaser;
+use super::reader::RecordPages;
 use super::record::RecordLocation;
 use super::records::MappingRecord;
 use super::rounds::TimedRecord;
@@ -69,7 +69,7 @@ pub fn table(file: &Arc<PerfFile>, name: &str, placement: &Placement) -> Option<
                 next_id: placement.first.sample,
                 addresses: Vec::new(),
                 retained: VecDeque::new(),
-                releaser: Releaser::default(),
+                pages: RecordPages::default(),
                 reads: GroupReads::default(),
                 next_member: 0,
                 next_state: 0,
@@ -179,7 +179,7 @@ struct CallchainBatches {
     addresses: Vec<u64>,
     /// Position in the file from which data is needed, after each of the latest batches with stacks.
     retained: VecDeque<Position>,
-    releaser: Releaser,
+    pages: RecordPages,
     /// Counts of groups of events.
     reads: GroupReads,
     /// Number of counts of their members that were read; they follow the samples.
@@ -323,7 +323,7 @@ impl Iterator for CallchainBatches {
         while self.retained.len() > num_retained
             && let Some(position) = self.retained.pop_front()
         {
-            self.releaser.release_before(&file, position);
+            self.pages.release_before(&file, position);
         }
         (!table.is_empty()).then(|| table.finish())
     }

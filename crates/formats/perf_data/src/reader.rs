@@ -1,6 +1,5 @@
 //! Records of a file, those in compressed records included, each with its absolute offset.
 
-use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use perfuse_wire::{ErrorKind, ParseError};
@@ -12,7 +11,7 @@ use super::off_cpu;
 use super::record::{RawEvent, RecordLocation, RecordsEnd, read_record};
 use super::sample::{SampleHead, SampleRecord};
 use super::unpacked::Unpacked;
-use perfuse_recording::{Position, Source};
+use perfuse_recording::{PassPages, Position, Source};
 
 /// A file as a sequence of records, with its header, attributes and features.
 #[derive(Debug)]
@@ -205,10 +204,10 @@ impl RecordFile {
     pub fn unpacked(&self) -> &Unpacked {
         self.unpacked.get_or_init(|| {
             let mut offset = self.records.start;
-            let mut released = 0;
+            let mut pages = PassPages::default();
             let records = std::iter::from_fn(|| {
                 let record = self.record_at_offset(offset).ok()?;
-                Releaser::release(&mut released, record.offset, |range| self.source.release(range));
+                pages.release_before(&self.source, record.offset);
                 offset = offset.saturating_add(record.size);
                 Some(record)
             });
@@ -217,33 +216,24 @@ impl RecordFile {
     }
 }
 
-/// Returns pages to the operating system during a pass, so that a file may be larger than memory.
+/// Pages of a file and of its unpacked content during a pass over its records.
 #[derive(Debug, Default)]
-pub struct Releaser {
-    file: usize,
-    unpacked: usize,
+pub struct RecordPages {
+    file: PassPages,
+    unpacked: PassPages,
 }
 
-impl Releaser {
-    /// Number of bytes that are returned at once.
-    const STEP_BYTES: usize = 32 << 20;
+impl RecordPages {
+    /// Maps the pages that a pass at a position comes to next.
+    #[inline]
+    pub fn prepare_after(&mut self, file: &RecordFile, at: Position) {
+        self.file.prepare_after(&file.source, at.offset);
+    }
 
     /// Returns pages before a position, which the pass does not need again.
+    #[inline]
     pub fn release_before(&mut self, file: &RecordFile, at: Position) {
-        Self::release(&mut self.file, at.offset, |range| file.source.release(range));
-        Self::release(&mut self.unpacked, at.inner, |range| file.unpacked().release(range));
+        self.file.release_before(&file.source, at.offset);
+        self.unpacked.release_with(at.inner, |range| file.unpacked().release(range));
     }
-
-    fn release(released: &mut usize, offset: u64, release: impl FnOnce(Range<usize>)) {
-        let offset = usize::try_from(offset).unwrap_or(0);
-        if offset.saturating_sub(*released) >= Self::STEP_BYTES {
-            release(page(*released)..page(offset));
-            *released = offset;
-        }
-    }
-}
-
-/// Start of the 64 KiB block that contains an offset.
-fn page(offset: usize) -> usize {
-    offset & !0xffff
 }

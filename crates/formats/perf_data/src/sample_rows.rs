@@ -10,7 +10,7 @@ use super::attribute::EventRecordLayout;
 use super::off_cpu;
 use super::order::TimeOrder;
 use super::perf_file::PerfFile;
-use super::reader::Releaser;
+use super::reader::RecordPages;
 use super::sample::SampleRecord;
 
 /// Number of rows of a record batch.
@@ -54,7 +54,7 @@ pub struct SampleRowBatches<R> {
     processes: FxHashMap<i32, u32>,
     next_id: u64,
     rows: R,
-    releaser: Releaser,
+    pages: RecordPages,
 }
 
 impl<R: SampleRows> SampleRowBatches<R> {
@@ -67,7 +67,7 @@ impl<R: SampleRows> SampleRowBatches<R> {
             processes: FxHashMap::default(),
             next_id: placement.first.sample,
             rows,
-            releaser: Releaser::default(),
+            pages: RecordPages::default(),
         }
     }
 }
@@ -76,7 +76,7 @@ impl<R: SampleRows> Iterator for SampleRowBatches<R> {
     type Item = RecordBatch;
 
     fn next(&mut self) -> Option<RecordBatch> {
-        let Self { file, placement, order, processes, next_id, rows, releaser } = self;
+        let Self { file, placement, order, processes, next_id, rows, pages } = self;
         while rows.len() < BATCH_ROWS {
             let Some(timed) = order.next(file) else { break };
             let Some(record) = file.at(timed.location) else { continue };
@@ -85,7 +85,7 @@ impl<R: SampleRows> Iterator for SampleRowBatches<R> {
             *next_id = next_id.saturating_add(1);
             // Few samples may have rows: pages are returned during a batch, too.
             if sample_id % SAMPLES_BEFORE_RELEASE == 0 {
-                releaser.release_before(file, order.oldest());
+                pages.release_before(file, order.oldest());
             }
             let (Ok(sample), Some(layout)) = (file.sample(&record), file.event_layout(&record)) else {
                 continue;
@@ -106,7 +106,7 @@ impl<R: SampleRows> Iterator for SampleRowBatches<R> {
             };
             rows.push(&row, &sample);
         }
-        releaser.release_before(file, order.oldest());
+        pages.release_before(file, order.oldest());
         (rows.len() > 0).then(|| rows.finish())
     }
 }

@@ -9,7 +9,7 @@ use super::deferred::{DeferredParts, cookie};
 use super::features::{BuildIdEntry, text};
 use super::guests::is_guest;
 use super::layout::{Lost, LostSamples, Namespaces, Section, TimeConv};
-use super::reader::{RecordFile, Releaser};
+use super::reader::{RecordFile, RecordPages};
 use super::record::{RawEvent, RecordsEnd};
 use super::records::MappingRecord;
 use super::rounds::{Rounds, SampleTimes, TimedRecord};
@@ -97,9 +97,10 @@ impl RecordSurvey {
         let mut survey = Self { samples: Some(SampleTimes::default()), ..Self::default() };
         let mut at = Position::default();
         let mut rounds = Rounds::default();
-        let mut releaser = Releaser::default();
+        let mut pages = RecordPages::default();
         survey.end = loop {
             perfuse_stopping::checkpoint();
+            pages.prepare_after(file, at);
             match file.next(&mut at) {
                 Ok(record) => {
                     survey.add_record(file, &record, &mut rounds);
@@ -107,7 +108,7 @@ impl RecordSurvey {
                 }
                 Err(end) => break end,
             }
-            releaser.release_before(file, at);
+            pages.release_before(file, at);
         };
         survey.task_records.sort_by_key(|key| key.time);
         survey.deferred.finish();

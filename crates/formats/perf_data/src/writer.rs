@@ -17,7 +17,7 @@ use super::layout::{BuildIdEvent, EventHeader, FileHeader, Mmap, Mmap2Protection
 use super::order::TimeOrder;
 use super::perf_data::PerfData;
 use super::perf_file::PerfFile;
-use super::reader::Releaser;
+use super::reader::RecordPages;
 use super::record::RawEvent;
 use super::records::MappingRecord;
 use super::view_bodies::unknown_id;
@@ -231,7 +231,7 @@ impl<W: Write + Seek> Writer<'_, W> {
         self.write_untimed(file, &mut result)?;
         let added_code = AddedCode::new(mmaps);
         let mut order = TimeOrder::new(file, |_, time| time != 0);
-        let mut releaser = Releaser::default();
+        let mut pages = RecordPages::default();
         let mut added = added.iter().peekable();
         let mut in_round = 0u64;
         while let Some(timed) = order.next(file) {
@@ -254,7 +254,7 @@ impl<W: Write + Seek> Writer<'_, W> {
             if in_round >= ROUND_RECORDS {
                 in_round = 0;
                 self.write_finished_round()?;
-                releaser.release_before(file, order.oldest());
+                pages.release_before(file, order.oldest());
             }
         }
         for mmap in added {
@@ -269,7 +269,7 @@ impl<W: Write + Seek> Writer<'_, W> {
     /// file order, so they precede all others.
     fn write_untimed(&mut self, file: &PerfFile, result: &mut Injection) -> io::Result<()> {
         let mut at = Position::default();
-        let mut releaser = Releaser::default();
+        let mut pages = RecordPages::default();
         while let Ok(record) = file.next(&mut at) {
             let is_copied = if record.record_type.is_user() {
                 not_copied_because(record.record_type).is_none()
@@ -285,7 +285,7 @@ impl<W: Write + Seek> Writer<'_, W> {
                 self.put(record.payload)?;
                 result.num_copied = result.num_copied.saturating_add(1);
             }
-            releaser.release_before(file, at);
+            pages.release_before(file, at);
         }
         Ok(())
     }
