@@ -52,6 +52,19 @@ def test_functions_are_those_of_the_original(tmp_path: Path, original: PerfFile)
     assert pf.fuse(path).sql(query).fetchall() == whole.sql(query).fetchall()
 
 
+@pytest.mark.parametrize("name", ["llvm14-mcjit", "node20", "openjdk17-jvmti", "postgres15", "wasmtime50"])
+def test_functions_of_dumps_are_found_in_deferred_chains(tmp_path: Path, jitdump_corpus: Path, name: str) -> None:
+    """JIT code in user parts, some of them answers to several samples, has the names that it has in whole chains."""
+    recording, dump = (jitdump_corpus / "produced" / f"{name}.{kind}" for kind in ("perf.data", "dump"))
+    crafted = crafting.deferred(PerfFile.read(recording), samples_per_cookie=2).write(tmp_path / "perf.data")
+    query = """SELECT ts_ns, depth, functions.name, code_object_id, address, frames.line FROM samples
+        JOIN stacks USING (stack_id) JOIN frames USING (frame_id) LEFT JOIN functions USING (function_id)
+        ORDER BY ALL"""
+    found, expected = (pf.fuse(file, dump).sql(query).fetchall() for file in (crafted, recording))
+    assert found == expected
+    assert any(code is not None for *_, code, _, _ in found)
+
+
 @pytest.fixture
 def incomplete(tmp_path: Path, original: PerfFile) -> Path:
     """A third of the records that contain user parts is missing."""
