@@ -145,3 +145,13 @@ def test_no_database_is_loaded(recordings: Path, words: tuple[str, ...]) -> None
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=recordings, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_stacks_of_calls_that_never_return_are_limited(perfuse: Perfuse, mono_corpus: Path) -> None:
+    """20,002 stacks of up to 20,002 functions have 200 million names: the first ones are listed, and the number of all."""
+    done = perfuse("report", "--json", str(mono_corpus / "malformed" / "enter-flood-no-leave.mlpd"))
+    [listed] = json.loads(done.out)["calls"]["stacks"]
+    lengths = [len(stack["functions"]) for stack in listed["stacks"]]
+    assert listed["num_stacks"] == 20_002
+    assert 1_000 < len(lengths) < 20_002
+    assert sum(lengths) <= 2_000_000

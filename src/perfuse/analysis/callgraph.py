@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, takewhile
 from typing import Literal, get_args
 
 from perfuse.analysis.functions import Function, ThreadIds
@@ -104,7 +105,12 @@ class CallPaths:
         return len(self._nodes.parents)
 
     def top(
-        self, limit: int | None = None, *, order: StackOrder = "self", pattern: str | None = None
+        self,
+        limit: int | None = None,
+        *,
+        order: StackOrder = "self",
+        pattern: str | None = None,
+        most_functions: int | None = None,
     ) -> list[CallStack]:
         """The stacks with the greatest values.
 
@@ -112,6 +118,8 @@ class CallPaths:
             limit: Largest number of rows; None for all.
             order: By time in the innermost function alone, with all it called, or by number of calls.
             pattern: Only stacks whose innermost function has a matching name: see `matcher`.
+            most_functions: Largest number of functions of all rows together, of which the first row may have more: the
+                stacks of a recursion of depth n have n²/2. None for all.
 
         Raises:
             UsageError: There is no such order.
@@ -126,6 +134,10 @@ class CallPaths:
             matching = {key for key in {*functions} if matches(self._names.name(key))}
             rows = (row for row in rows if functions[row] in matching)
         selected = smallest_rows(rows, limit, lambda row: (-values[row], row))
+        if most_functions is not None:
+            depths = nodes.depths()
+            sums = accumulate(depths[row] for row in selected)
+            selected = selected[: max(1, sum(1 for _ in takewhile(most_functions.__ge__, sums)))]
         return [
             CallStack(self._functions(row), nodes.num_calls[row], nodes.total_ns[row], nodes.self_ns[row])
             for row in selected
@@ -162,6 +174,13 @@ class _PathNodes:
         self.num_calls: list[int] = []
         self.total_ns: list[int] = []
         self.self_ns: list[int] = []
+
+    def depths(self) -> list[int]:
+        """Number of functions of each path."""
+        depths: list[int] = []
+        for parent in self.parents:
+            depths.append(1 if parent < 0 else depths[parent] + 1)
+        return depths
 
     def new(self, parent: int, function: int) -> int:
         """Appends a node, and returns its number."""

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 STACK_ORDERS = ("self", "total", "count")
 STACKS_ON_SCREEN = 5
+MOST_FUNCTIONS = 2_000_000
+"""Functions of all listed stacks together: a damaged log without returns has stacks of any depth, each in the next one."""
 WALL_TIME = "wall-time"
 """The event of the own time of calls, by stack."""
 
@@ -283,7 +285,10 @@ def _top_stacks(paths: CallPaths, thread: ThreadIds | None, request: CallsReques
     limit = request.limit
     if limit is not None and not request.stacks:
         limit = min(limit, STACKS_ON_SCREEN)
-    tops = [(order, paths.top(limit, order=order, pattern=request.pattern)) for order in orders]  # type: ignore[arg-type]
+    tops = [
+        (order, paths.top(limit, order=order, pattern=request.pattern, most_functions=MOST_FUNCTIONS))  # type: ignore[arg-type]
+        for order in orders
+    ]
     return [StackList(order, thread, len(paths), paths.whole_ns, stacks) for order, stacks in tops]
 
 
