@@ -148,7 +148,7 @@ def test_no_database_is_loaded(recordings: Path, words: tuple[str, ...]) -> None
 
 
 def test_stacks_of_calls_that_never_return_are_limited(perfuse: Perfuse, mono_corpus: Path) -> None:
-    """20,002 stacks of up to 20,002 functions have 200 million names: the first ones are listed, and the number of all."""
+    """20,002 stacks of up to 20,002 functions have 200 million names: the first are listed, and the number of all."""
     done = perfuse("report", "--json", str(mono_corpus / "malformed" / "enter-flood-no-leave.mlpd"))
     [listed] = json.loads(done.out)["calls"]["stacks"]
     lengths = [len(stack["functions"]) for stack in listed["stacks"]]

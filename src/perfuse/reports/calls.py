@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 STACK_ORDERS = ("self", "total", "count")
 STACKS_ON_SCREEN = 5
 MOST_FUNCTIONS = 2_000_000
-"""Functions of all listed stacks together: a damaged log without returns has stacks of any depth, each in the next one."""
+"""Functions of all listed stacks together: a log without returns has stacks of any depth, each in the next."""
 WALL_TIME = "wall-time"
 """The event of the own time of calls, by stack."""
 
