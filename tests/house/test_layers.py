@@ -26,7 +26,7 @@ OWN: dict[str, set[str]] = {
     "perfuse-mapped": set(),
     "perfuse-wire": {"perfuse-stopping"},
     "perfuse-tables": {"perfuse-addresses", "perfuse-stopping"},
-    "perfuse-recording": {"perfuse-wire", "perfuse-tables", "perfuse-mapped", "perfuse-stopping"},
+    "perfuse-recording": {"perfuse-wire", "perfuse-tables", "perfuse-mapped", "perfuse-stopping", "perfuse-workers"},
     **dict.fromkeys(FORMATS, BYTES),
     "perfuse-formats": {"perfuse-wire", "perfuse-recording", *FORMATS},
     "perfuse-binaries": {"perfuse-tables", "perfuse-mapped", "perfuse-stopping"},
