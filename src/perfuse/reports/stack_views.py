@@ -215,7 +215,7 @@ def stack_report(profile: Profile, request: StackRequest, event: str | None = No
         files=[input_text(one) for one in inputs(profile)],
         event=groups.event,
         counted=groups.counted,
-        recorded=recorded.whole,
+        recorded=_recorded(profile, recorded),
         selected=groups.whole,
         selection=_selection_text(profile),
         request=request,
@@ -350,6 +350,14 @@ def view_lines(report: StackReport, style: Style) -> Iterator[str]:
         left = counted(report.num_views - len(report.views), "more function matches", "more functions match")
         yield ""
         yield style.paint(f"… {left} (--limit 0 shows all)", Role.FAINT)
+
+
+def _recorded(profile: Profile, selected: StackGroups) -> Weight:
+    """Weight and number of all samples of an event, whatever threads and times are selected."""
+    is_whole = profile.selection.time_ns is None and not profile.selection.selects_threads
+    if is_whole or not isinstance(selected.source, type(profile)):
+        return selected.whole
+    return StackGroups(profile._whole(), selected.event.name).whole
 
 
 def _header(report: StackReport) -> list[tuple[str, Cell]]:
