@@ -32,6 +32,7 @@ from perfuse.reports.inputs import (
     input_clocks,
     input_text,
     inputs,
+    selection_text,
     summary_lines,
 )
 from perfuse.reports.names import function_text, module_text
@@ -217,7 +218,7 @@ def stack_report(profile: Profile, request: StackRequest, event: str | None = No
         counted=groups.counted,
         recorded=_recorded(profile, recorded),
         selected=groups.whole,
-        selection=_selection_text(profile),
+        selection=selection_text(profile),
         request=request,
         num_functions=len(flat),
         functions=flat[: request.limit] if request.is_flat else None,
@@ -248,16 +249,6 @@ def _views(groups: StackGroups, request: StackRequest) -> tuple[list[FunctionVie
     if request.function is not None and request.depth is None:
         nodes = replace(nodes, depth=2)
     return groups.view(patterns[0], nodes, most), len(groups.matching(patterns[0]))
-
-
-def _selection_text(profile: Profile) -> str:
-    selection = profile.selection
-    parts = []
-    if selection.time_ns is not None:
-        parts.append("--between")
-    if selection.thread is not None:
-        parts.append(f"--thread {selection.thread}")
-    return ", ".join([*parts, *([str(profile.stack_filter)] if profile.stack_filter else [])])
 
 
 def _whole_json(weight: Weight) -> dict[str, int]:
