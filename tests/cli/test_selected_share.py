@@ -28,3 +28,9 @@ def test_what_is_recorded_is_all_of_it(perfuse: Perfuse, how: list[str], view: l
     percent = f"{100 * part['weight'] / whole['weight']:.1f}% of "
     text = perfuse("report", "perf.data", "jit-2345.dump", *how, *view).out
     assert any(line.strip().startswith("selected") and percent in line for line in text.splitlines())
+
+
+def test_where_nothing_could_match_the_hint_states_that(perfuse: Perfuse) -> None:
+    done = perfuse("report", "perf.data", "--only", "tier:nothing")
+    assert done.code == 2
+    assert "hint: there is none" in done.err
