@@ -144,6 +144,8 @@ def nearest_hint(value: str, known: Iterable[str]) -> str:
     import re
 
     names = list(known)
+    if not names:
+        return "there is none"
     by_lower = {name.lower(): name for name in names}
     shown = ", ".join(names[:_MOST_NAMES]) + (f", … ({len(names):,} in all)" if len(names) > _MOST_NAMES else "")
 

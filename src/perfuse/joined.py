@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.joins import Join, Unwinding
 from perfuse.recording import Recording
+from perfuse.stack_filter import StackFilter
 from perfuse.table import Columns
 from perfuse.value_class import replace
 
@@ -40,6 +41,12 @@ class JoinedProfile(Protocol):
 
     def has(self, table: str) -> bool:
         """Whether a table has rows."""
+        ...
+
+    stack_filter: StackFilter
+
+    def filtered(self, stack_filter: StackFilter, /) -> "JoinedProfile":
+        """The profile with another filter of its stacks."""
         ...
 
 
@@ -96,7 +103,9 @@ def unseen_dumps(profile: JoinedProfile) -> list[Diagnostic]:
     dumps = [one for one in profile.recordings if one.role == "code_dump" and one.path in joined]
     if not dumps or not profile.has("callchains"):
         return []
-    seen = {code for code in Columns(profile.tables["frames"])["code_object_id"] if code is not None}
+    # Of all stacks: what a filter leaves says nothing about the dumps.
+    whole = profile.filtered(StackFilter()) if profile.stack_filter else profile
+    seen = {code for code in Columns(whole.tables["frames"])["code_object_id"] if code is not None}
     if len(dumps) == 1:
         unseen = dumps if not seen else []
     else:

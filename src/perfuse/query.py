@@ -308,7 +308,7 @@ def _names(query: str) -> set[str]:
     except UnicodeEncodeError:
         raise QueryError("the query is not valid Unicode", hint="write it in UTF-8") from None
     tokens = duckdb.tokenize(query)
-    ends = [*(offset for offset, _ in tokens[1:]), len(text)]
+    ends = [*(offset for offset, _ in tokens), len(text)][1:]
     kept = (
         text[offset:end].decode()
         for (offset, kind), end in zip(tokens, ends, strict=True)

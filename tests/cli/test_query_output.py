@@ -155,3 +155,21 @@ def test_duckdb_reads_the_compressed_files(perfuse: Perfuse) -> None:
     for name, reader in (("a.csv.gz", "read_csv"), ("a.csv.zst", "read_csv"), ("a.ndjson.gz", "read_json")):
         assert perfuse("query", DUMP, MANY, "-o", name).code == 0
         assert duckdb.sql(f"SELECT count(*), sum(n) FROM {reader}('{name}')").fetchall() == [(1000, 499500)]
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "ndjson", "parquet"])
+def test_columns_of_one_name_are_all_written(perfuse: Perfuse, form: str) -> None:
+    sql = "SELECT f.function_id, f.name, m.name FROM functions f JOIN modules m USING (module_id) ORDER BY 1 LIMIT 3"
+    names = "SELECT f.name AS a, m.name AS b FROM functions f JOIN modules m USING (module_id) ORDER BY f.function_id"
+    expected = json.loads(perfuse("query", DUMP, f"{names} LIMIT 3", "--json").out)
+    assert perfuse("query", DUMP, sql, "--format", form, "-o", "out").code == 0
+    read_as = {"csv": "read_csv", "parquet": "read_parquet"}.get(form, "read_json")
+    rows = duckdb.sql(f"SELECT name, name_1 FROM {read_as}('out') ORDER BY function_id").fetchall()
+    assert rows == [(row["a"], row["b"]) for row in expected]
+
+
+@pytest.mark.parametrize("sql", ["", " ", "\n", ";"])
+def test_an_empty_query_is_an_error(perfuse: Perfuse, sql: str) -> None:
+    done = perfuse("query", DUMP, sql)
+    assert done.code == 2
+    assert "it must be a SELECT, or FROM a table" in done.err

@@ -100,6 +100,13 @@ def test_check_fails_only_beyond_the_noise(prepared: Path, perfuse: Call, writte
     ("line", "message"),
     [
         ("fleet report none", "no dataset in none"),
+        ("fleet gc none", "no dataset in none"),
+        ("fleet report profiles --where buidl=41", "has a label 'buidl'"),
+        ("fleet report profiles --where buidl!=41", "did you mean build?"),
+        ("fleet report profiles --by buidl", "has a label 'buidl'"),
+        ("fleet diff profiles buidl=41 build=42", "has a label 'buidl'"),
+        ("fleet diff profiles --since 41 --within servise", "did you mean service?"),
+        ("fleet query profiles 'FROM recordings' --where buidl!=41", "has a label 'buidl'"),
         ("fleet report profiles --where build=nine", "no recording of profiles is 'build=nine'"),
         ("fleet report profiles --where nine", "'nine' does not select recordings"),
         ("fleet report profiles --event cycles", "no recording has event 'cycles'"),
@@ -125,6 +132,7 @@ def test_errors_state_what_is_wrong(prepared: Path, perfuse: Call, line: str, me
     assert (code, out) == (2, ""), err
     assert message in err
     assert prepared.is_dir()
+    assert not (prepared / "none").exists()
 
 
 def test_without_the_extra_it_is_named(prepared: Path, perfuse: Call, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,6 +101,22 @@ def test_an_empty_directory_names_what_is_found(tmp_path: Path) -> None:
     assert "*.mlpd" in str(caught.value.hint)
 
 
+def test_a_recording_of_another_name_is_not_left_out_beside_its_dump(jitdump_corpus: Path, tmp_path: Path) -> None:
+    produced = jitdump_corpus / "produced"
+    shutil.copy(produced / "node20.dump", tmp_path / "jit-29793.dump")
+    shutil.copy(produced / "node20.perf.data", tmp_path / "run1.data")
+    samples = "SELECT count(*), sum(weight) FROM samples"
+    expected = pf.fuse(produced / "node20.perf.data").sql(samples).fetchall()
+    profile = pf.fuse(tmp_path)
+    assert profile.sql(samples).fetchall() == expected
+    assert [join.pid for join in profile.joins] == [NODE20_PID]
+    shutil.copy(tmp_path / "run1.data", tmp_path / "perf.data")
+    assert [Path(one.path).name for one in pf.fuse(tmp_path).recordings] == ["perf.data", "jit-29793.dump"]
+    (tmp_path / "perf.data").rename(tmp_path / "run2.data")
+    with pytest.raises(pf.UsageError, match=r"several recordings in .*: run1\.data, run2\.data"):
+        pf.fuse(tmp_path)
+
+
 def test_a_file_counts_once(jitdump_corpus: Path, tmp_path: Path) -> None:
     log = tmp_path / "m.mlpd"
     log.write_bytes(mono_bytes.log(NODE20_PID, [HALF_SECOND] * 5, start_ns=NODE20_START))

@@ -225,3 +225,31 @@ def test_native_code_is_annotated_as_by_perf(tmp_path: Path) -> None:
     assert lines
     assert max(lines) <= len(source.read_text(encoding="utf-8").splitlines())
     assert document["sources"][str(source)]["origin"] == str(source)
+
+
+SAME_NAME = """
+extern volatile unsigned long sum;
+static __attribute__((noinline)) void helper(unsigned long n) {{ for (unsigned long i = 0; i < n; i++) sum {sign}= i; }}
+void {caller}(unsigned long n) {{ helper(n); sum++; }}
+"""
+
+
+@pytest.mark.truth(recording="perf_data", path="annotate", source="perf annotate --stdio -n")
+def test_functions_of_one_name_in_a_program_are_listed_each(tmp_path: Path) -> None:
+    need("perf", "cc", "objdump")
+    (tmp_path / "a.c").write_text(SAME_NAME.format(sign="+", caller="add"), encoding="utf-8")
+    (tmp_path / "b.c").write_text(SAME_NAME.format(sign="^", caller="mix"), encoding="utf-8")
+    main = "volatile unsigned long sum; void add(unsigned long); void mix(unsigned long);"
+    (tmp_path / "m.c").write_text(f"{main}\nint main(void) {{ add(200000000); mix(60000000); }}\n", encoding="utf-8")
+    run_tool(["cc", "-g", "-O1", "-fno-omit-frame-pointer", "-o", "twice", "a.c", "b.c", "m.c"], tmp_path)
+    perf_data = tmp_path / "perf.data"
+    perf = ["perf", "record", "-qN", "-e", "cpu-clock:u", "-F", "999", "-g", "-o", perf_data, "--", "./twice"]
+    subprocess.run(perf, cwd=tmp_path, check=True, capture_output=True, timeout=120)
+    annotation = perfuse.fuse(perf_data).annotate("helper")
+    ours = Counter[int]()
+    for one in annotation.compilations:
+        rows = annotation.listing(one).instructions
+        ours.update({one.address + row.offset: row.self_samples for row in rows if row.self_samples})
+    assert ours == samples_of_perf_annotate(perf_data, "helper")
+    assert len(annotation.compilations) == 2
+    assert min(one.self_samples for one in annotation.compilations) > 0

@@ -101,3 +101,10 @@ def test_dumps_that_stacks_lead_through_are_not_reported(stem: str, jitdump_corp
     produced = jitdump_corpus / "produced"
     profile = perfuse.fuse(produced / f"{stem}.perf.data", produced / f"{stem}.dump")
     assert "FU016" not in codes(profile)
+
+
+def test_a_filter_does_not_make_a_dump_unseen(jitdump_corpus: Path) -> None:
+    produced = jitdump_corpus / "produced"
+    profile = perfuse.fuse(produced / "node20.perf.data", produced / "node20.dump").leaf("/./")
+    assert profile.sql("SELECT count(code_object_id) FROM frames").fetchall() == [(0,)]
+    assert "FU016" not in codes(profile)

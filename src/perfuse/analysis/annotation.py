@@ -162,6 +162,16 @@ _Position = tuple[int, int, int, int]
 """Base, position, samples and weight there."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Symbol:
+    """Code of one symbol of a file: its module and build id, its bytes, and the keys of the file's mappings."""
+
+    module: NativeCode
+    build_id: str | None
+    code: bytes
+    mapping_ids: list[int]
+
+
 class Annotation:
     """The machine code of a function, with its samples.
 
@@ -230,14 +240,14 @@ class Annotation:
         """The instructions of a compilation with everything that is known of each."""
         code, missing = self._bytes(compilation)
         first = 0 if self.function.code_object_ids else compilation.address
-        starts = [row[1] - first for row in self._positions[compilation.code_object_id] if row[2]]
+        starts = [row[1] - first for row in self._positions[compilation.number] if row[2]]
         address, machine = compilation.address, compilation.machine
         instructions = [] if code is None else decode(code, address, machine, intel=self._intel, starts=starts)
         outside = self._place_samples(compilation, instructions)
         if self.function.code_object_ids:
             self._place_jit_lines(compilation, instructions)
         else:
-            self._place_native_lines(instructions)
+            self._place_native_lines(compilation, instructions)
         self._name_targets(compilation, instructions)
         bad = sum(one.size for one in instructions if one.flow == "bad")
         size = len(code or b"")
@@ -257,7 +267,7 @@ class Annotation:
     @property
     def build_id(self) -> str | None:
         """Build id of the file of native code."""
-        return None if self.function.code_object_ids else self._native[1]
+        return None if self.function.code_object_ids else self._symbols[self.hottest.number].build_id
 
     # ---- compilations
 
@@ -323,40 +333,49 @@ class Annotation:
         archs = [one.summary.arch for one in self._profile.recordings if one.format == "perf_data"]
         return next((E_MACHINES[one] for one in archs if one in E_MACHINES), None) or e_machine(None)
 
-    @cached_property
-    def _native(self) -> tuple[str, str | None, int, list[int]]:
-        """Path and build id of the file, an address of the function in it, and the keys of its mappings."""
+    def _native_compilations(self) -> list[Compilation]:
+        """Code of each symbol of that name: a file may have several, such as static functions of two sources."""
+        mappings = Columns(self._profile.tables["mappings"])
+        files = {row[0]: row[1:] for row in mappings.tuples("mapping_id", "path", "build_id")}
+        positions: dict[tuple[str | None, str | None], set[int]] = defaultdict(set)
         keys = set(self.function.function_ids)
         frames = Columns(self._whole.tables["frames"])
         columns = ("function_id", "inline_depth", "mapping_id", "relative_address", "unwound_by")
-        rows = (row for row in frames.tuples(*columns) if row[0] in keys and row[1] == 0 and row[3] is not None)
-        _, _, mapping, address, unwound_by = next(rows)
-        mappings = Columns(self._profile.tables["mappings"])
-        files = {row[0]: row[1:] for row in mappings.tuples("mapping_id", "path", "build_id")}
-        path, build_id = files.get(mapping, (None, None))
-        same = [key for key, one in files.items() if one == (path, build_id)]
-        position = address if unwound_by == "sampled" else max(address - 1, 0)
-        return path or self.function.module or "", build_id, position, same
-
-    @cached_property
-    def _module(self) -> NativeCode:
-        path, build_id, *_ = self._native
-        return self._profile.native_module(path, build_id)
-
-    def _native_compilations(self) -> list[Compilation]:
-        path, _, position, _ = self._native
-        try:
-            address, code, machine = self._module.function_code(position)
-        except ValueError as error:
+        for function, depth, mapping, address, unwound_by in frames.tuples(*columns):
+            if function in keys and depth == 0 and address is not None:
+                position = address if unwound_by == "sampled" else max(address - 1, 0)
+                positions[files.get(mapping, (None, None))].add(position)
+        self._symbols: dict[int, _Symbol] = {}
+        found: list[Compilation] = []
+        failures: list[tuple[str, ValueError]] = []
+        for (recorded, build_id), wanted in positions.items():
+            path = recorded or self.function.module or ""
+            module = self._profile.native_module(path, build_id)
+            same = [key for key, one in files.items() if one == (recorded, build_id)]
+            end = 0
+            for position in sorted(wanted):
+                if position < end:
+                    continue
+                try:
+                    address, code, machine = module.function_code(position)
+                except ValueError as error:
+                    failures.append((path, error))
+                    continue
+                end = address + len(code)
+                number, source = len(found) + 1, module.file or path
+                self._symbols[number] = _Symbol(module, build_id, code, same)
+                found.append(
+                    Compilation(number, None, None, "native", None, None, None, address, len(code), machine, source)
+                )
+        if not found:
+            path, failure = failures[0]
             raise UsageError(
-                f"the machine code of {self.function.name} is not available: {error}",
+                f"the machine code of {self.function.name} is not available: {failure}",
                 hint=_SAVES_CODE
-                if isinstance(error, NotSavedError)
+                if isinstance(failure, NotSavedError)
                 else f"give the directory of {path.rsplit('/', 1)[-1]} with --symbols (symbol_dirs=)",
-            ) from error
-        self._native_code = code
-        source = self._module.file or path
-        return [Compilation(1, None, None, "native", None, None, None, address, len(code), machine, source)]
+            ) from failure
+        return found
 
     def _of_tier(self, tier: str | None) -> list[Compilation]:
         found = [one for one in self.all_compilations if tier is None or one.tier == tier]
@@ -367,27 +386,33 @@ class Annotation:
 
     # ---- samples
 
-    def _code_samples(self, ids: Sequence[int], starts: Sequence[int] | None = None) -> Any:
-        """Samples of code objects, or of the native function; the only place that reads samples."""
+    def _code_samples(self, compilations: Sequence[Compilation], starts: Sequence[int] | None = None) -> Any:
+        """Samples of compilations, or of one symbol of a file; the only place that reads samples."""
         assert self.event is not None
-        ranges = []
-        if not self.function.code_object_ids:
-            (one,) = self.all_compilations
-            ranges = [(key, one.address, one.address + one.size_bytes) for key in self._native[3]]
+        ids = [one.code_object_id for one in compilations if one.code_object_id is not None]
+        ranges = [
+            (key, one.address, one.address + one.size_bytes)
+            for one in compilations
+            if one.code_object_id is None
+            for key in self._symbols[one.number].mapping_ids
+        ]
         return _core.code_samples(self._profile.tables, ids, ranges, event=self.event.name, starts=starts)
 
     def _count_samples(self) -> None:
-        self._positions: dict[int | None, list[_Position]] = defaultdict(list)
+        self._positions: dict[int, list[_Position]] = defaultdict(list)
         if self.event is None:
             return
-        positions, _, totals = self._code_samples(self.function.code_object_ids)
-        for code, base, at, samples, weight, *_ in positions:
-            self._positions[code].append((base, at, samples, weight))
-        of = {one.code_object_id: one for one in self.all_compilations}
-        for code, samples, weight in totals:
-            of[code].total_samples, of[code].total_weight = samples, weight
-        for one in self.all_compilations:
-            rows = self._positions[one.code_object_id]
+        # Samples have no symbol of a file: those of each are asked for by themselves.
+        every = self.all_compilations
+        for group in [every] if self.function.code_object_ids else [[one] for one in every]:
+            of = {one.code_object_id: one for one in group}
+            positions, _, totals = self._code_samples(group)
+            for code, base, at, samples, weight, *_ in positions:
+                self._positions[of[code].number].append((base, at, samples, weight))
+            for code, samples, weight in totals:
+                of[code].total_samples, of[code].total_weight = samples, weight
+        for one in every:
+            rows = self._positions[one.number]
             one.self_samples = sum(row[2] for row in rows)
             one.self_weight = sum(row[3] for row in rows)
             by_base: dict[int, int] = defaultdict(int)
@@ -399,12 +424,11 @@ class Annotation:
         """Adds samples to instructions; returns the number of those that are at none."""
         if self.event is None or not instructions:
             return compilation.self_samples
-        key = compilation.code_object_id
-        first = 0 if key is not None else compilation.address
+        first = 0 if compilation.code_object_id is not None else compilation.address
         # The end of the code stands for all that is after it.
         end = instructions[-1].offset + instructions[-1].size
         at = {first + one.offset: one for one in instructions}
-        positions, callees, _ = self._code_samples([] if key is None else [key], [*at, first + end])
+        positions, callees, _ = self._code_samples([compilation], [*at, first + end])
         outside = 0
         for _, _, position, samples, weight, total, total_weight in positions:
             one = at.get(position)
@@ -433,7 +457,7 @@ class Annotation:
 
     def _bytes(self, compilation: Compilation) -> tuple[bytes | None, str | None]:
         if compilation.code_object_id is None:
-            return self._native_code, None
+            return self._symbols[compilation.number].code, None
         row = self._code_of[compilation.code_object_id]
         code = self._codes.value("code", row)
         if not code:
@@ -465,10 +489,10 @@ class Annotation:
                 for _, (_, _, _, function, call_path, call_line) in sorted(covering.items())
             )
 
-    def _place_native_lines(self, instructions: Sequence[Instruction]) -> None:
-        (compilation,) = self.all_compilations
+    def _place_native_lines(self, compilation: Compilation, instructions: Sequence[Instruction]) -> None:
         addresses = [compilation.address + one.offset for one in instructions]
-        for one, (frames, _) in zip(instructions, self._module.frames(addresses), strict=True):
+        module = self._symbols[compilation.number].module
+        for one, (frames, _) in zip(instructions, module.frames(addresses), strict=True):
             if frames:
                 _, one.path, one.line, one.column = frames[-1]
                 # The position of a frame is that of its call of the next inner one.
@@ -491,7 +515,8 @@ class Annotation:
 
     def _target_names(self, compilation: Compilation, addresses: list[int]) -> Iterator[str | None]:
         if compilation.process_id is None or compilation.create_ns is None:
-            for address, (frames, start) in zip(addresses, self._module.frames(addresses), strict=True):
+            module = self._symbols[compilation.number].module
+            for address, (frames, start) in zip(addresses, module.frames(addresses), strict=True):
                 # The name of a symbol is that of the outermost function.
                 yield _with_offset(frames[0][0], address - start) if frames and start is not None else None
             return

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from perfuse import _core
 from perfuse.analysis.profiles import SampleProfile, TableProfile
 from perfuse.errors import UsageError
+from perfuse.stack_filter import StackFilter
 from perfuse.table import SUM_EVENTS, Columns, TablesOfStacks
 from perfuse.value_class import replace, value_class
 
@@ -59,12 +60,24 @@ class SampleFilter:
 
 def events(profile: SampleProfile) -> list[Event]:
     """The events of a profile: sampled events, the one with the most samples first; then the sums of calls and
-    allocations, in the order of `SUM_EVENTS`."""
+    allocations, in the order of `SUM_EVENTS`. A filter of stacks does not change the order: what it selects is of the
+    event that is shown without it."""
+    found = [Event(*row) for row in _core.sampled_events(profile.tables["samples"])]
+    numbers = {one.name: one.num_samples for one in found} | _unfiltered_numbers(profile)
 
     def rank(event: Event) -> tuple[int, int, str]:
-        return SUM_EVENTS.index(event.name) if event.name in SUM_EVENTS else -1, -event.num_samples, event.name
+        place = SUM_EVENTS.index(event.name) if event.name in SUM_EVENTS else -1
+        return place, -numbers[event.name], event.name
 
-    return sorted((Event(*row) for row in _core.sampled_events(profile.tables["samples"])), key=rank)
+    return sorted(found, key=rank)
+
+
+def _unfiltered_numbers(profile: Any) -> dict[str, int]:
+    """Number of samples of each event before a filter of stacks; empty without one."""
+    if not getattr(profile, "stack_filter", None):
+        return {}
+    whole = profile.filtered(StackFilter())
+    return {row[0]: row[2] for row in _core.sampled_events(whole.tables["samples"])}
 
 
 def select_event(profile: SampleProfile, name: str | None) -> Event:

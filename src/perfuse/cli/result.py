@@ -158,8 +158,9 @@ def _write_text(relation: DuckDBRelation, form: str, out: TextIO, style: Style) 
 
 
 def _json_rows(relation: DuckDBRelation) -> Iterator[dict[str, Any]]:
-    names = relation.columns
-    addresses = [is_address(name) for name in names]
+    # Two columns of one name would be one member; a subquery gives the second a name, as CSV and Parquet have it.
+    names = relation.limit(0).columns
+    addresses = [is_address(name) for name in relation.columns]
     for row in relation.fetchall():
         values = [address_value(value) if address else value for value, address in zip(row, addresses, strict=True)]
         yield dict(zip(names, values, strict=True))

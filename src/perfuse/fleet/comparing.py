@@ -301,8 +301,9 @@ def steps_since(
         event: The event.
 
     Raises:
-        UsageError: There is no such build, or none after it.
+        UsageError: There is no such build, or none after it; or no recording has a label.
     """
+    fleet.require_labels(label, *filter(None, [within]))
     (column, names), selected = label_sql(label), select_event(fleet, which, event)
     program, of_program = label_sql("program")
     group, of_group = ("''", ()) if within is None else label_sql(within)

@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from perfuse.errors import UsageError
+from perfuse.errors import UsageError, nearest_hint
 from perfuse.fleet.inputs import inputs_of
 from perfuse.fleet.layout import DICTIONARIES, OF_RECORDINGS, SQL_TYPES, TABLES
-from perfuse.fleet.selecting import Recordings, parse_recordings
+from perfuse.fleet.selecting import COLUMNS, Recordings, parse_recordings
 from perfuse.fleet.store import Store
 
 if TYPE_CHECKING:
@@ -113,6 +113,7 @@ class Fleet:
         if not which.conditions and which.last is None:
             return self
         if which not in self._parts:
+            self.require_labels(*which.labels)
             query = f"SELECT DISTINCT day, service FROM ({which.query})"
             found = self.head.rows(query, list(which.parameters))
             self._parts[which] = self._part(which, frozenset((day, service) for day, service in found))
@@ -154,8 +155,9 @@ class Fleet:
         """The number of recordings of a selection.
 
         Raises:
-            UsageError: There is none.
+            UsageError: There is none, or no recording has a label that it names.
         """
+        self.require_labels(*which.labels)
         ((number,),) = self.head.rows(f"SELECT count(*) FROM ({which.query})", list(which.parameters))
         if not number:
             raise UsageError(
@@ -163,6 +165,23 @@ class Fleet:
                 hint=self._what_there_is() if which.text else f"perfuse fleet add {self.uri} FILE...",
             )
         return int(number)
+
+    def require_labels(self, *labels: str) -> None:
+        """Checks that each is a label of some recording, or a column of `recordings`.
+
+        Raises:
+            UsageError: One is neither.
+        """
+        wanted = [one for one in labels if one not in COLUMNS]
+        if not wanted:
+            return
+        known = [
+            one for (one,) in self.head.rows("SELECT DISTINCT unnest(json_keys(labels)) FROM recordings ORDER BY 1")
+        ]
+        for label in wanted:
+            if label not in known:
+                hint = nearest_hint(label, dict.fromkeys((*known, *COLUMNS)))
+                raise UsageError(f"no recording of {self.uri} has a label {label!r}", hint=hint)
 
     def files(self) -> dict[str, list[str]]:
         """The Parquet files of each table that are part of the dataset; of `only`, those that its views read."""

@@ -85,6 +85,7 @@ def clean(fleet: Fleet, *, older_than_hours: float = 24.0, keep_files: bool = Fa
 
     Raises:
         DatasetError: Others change the dataset at the same time, or it cannot be written.
+        UsageError: There is no dataset.
     """
     from deltalake.exceptions import DeltaError
 
@@ -96,6 +97,7 @@ def clean(fleet: Fleet, *, older_than_hours: float = 24.0, keep_files: bool = Fa
 
 
 def _clean(fleet: Fleet, older_than_hours: float, keep_files: bool) -> Cleaned:
+    fleet.store.table("recordings")  # of a place that has none, no dataset is made
     fleet.store.create()
     found = Cleaned(files_before=_count(fleet))
     limit = datetime.fromtimestamp(time.time() - older_than_hours * 3600, UTC)

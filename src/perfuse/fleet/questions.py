@@ -193,7 +193,11 @@ def share_by(
         label: A label, or a column of `recordings`.
         order: The weight that shares are of.
         unit: What varies: single recordings, or hosts, which count once however many recordings they have.
+
+    Raises:
+        UsageError: No recording has the label.
     """
+    fleet.require_labels(label)
     column, names = label_sql(label)
     per = "recording_id" if unit == "recording" else "host"
     rows = fleet.only(which).rows(
@@ -259,10 +263,11 @@ def call_percentiles(fleet: Fleet, which: Recordings, function: str | None, labe
     """Percentiles of the calls of functions by the value of a label, those with the longest time first.
 
     Raises:
-        UsageError: No recording has calls; or no function matches.
+        UsageError: No recording has calls, or the label; or no function matches.
     """
     fleet.selected(which)
     condition, parameters = _function_condition(fleet, function)
+    fleet.require_labels(label)
     column, names = label_sql(label)
     rows = fleet.only(which).rows(
         f"""SELECT f.name, r.value, count(*), c.unit, sum(c.calls)::BIGINT, sum(c.sum)::BIGINT AS time,

@@ -27,12 +27,14 @@ class Recordings:
         conditions: SQL conditions over `recordings`.
         parameters: Values of their `?`.
         last: Only so many of the most recent ones; None for all.
+        labels: The labels that conditions name.
     """
 
     text: str = ""
     conditions: tuple[str, ...] = ()
     parameters: tuple[object, ...] = ()
     last: int | None = None
+    labels: tuple[str, ...] = ()
 
     @property
     def query(self) -> str:
@@ -51,6 +53,7 @@ class Recordings:
             conditions=(*self.conditions, *other.conditions),
             parameters=(*self.parameters, *other.parameters),
             last=self.last if other.last is None else other.last,
+            labels=(*self.labels, *other.labels),
         )
 
 
@@ -81,7 +84,7 @@ def parse_recordings(text: str, now: datetime | None = None) -> Recordings:
             )
             negated = f"NOT coalesce(({matches}), false)" if match[2] == "!=" else f"({matches})"
             parameters = [value for one in values for value in (*names, one.strip())]
-            found = _with(found, negated, *parameters)
+            found = replace(_with(found, negated, *parameters), labels=(*found.labels, match[1]))
         else:
             raise UsageError(
                 f"{part!r} does not select recordings",

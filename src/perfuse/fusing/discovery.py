@@ -1,7 +1,7 @@
 """The files that inputs name: a directory contributes the files that formats declare, and each file counts once."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from perfuse import _core
@@ -12,7 +12,7 @@ from perfuse.fusing.note import NAME, note_beside
 from perfuse.recording import Input, Recording, open
 
 HEAD_BYTES = 64
-"""Bytes by which a code dump is recognized."""
+"""Bytes by which the format of a file is recognized."""
 
 
 class Inputs:
@@ -59,14 +59,22 @@ def open_inputs(inputs: Iterable["Input | Recording"], *, strict: bool) -> Input
 
 
 def _open_directory(directory: Path, found: Inputs, seen: set[tuple[int, int]], *, strict: bool) -> None:
-    num_files = 0
-    for path in _recorded_files(directory):
-        num_files += 1
-        if _is_new(path, found, seen):
-            recording = open(path, strict=strict)
-            opened = found.nearby_dumps if recording.role == "code_dump" else found.recordings
-            opened.append(recording)
-    if not num_files:
+    paths = list(_recorded_files(directory, _is_named_or_dump))
+    _open_files(paths, found, seen, strict=strict)
+    if not found.recordings:
+        # What has no usual name is used where there is nothing else: perf keeps a perf.data.old beside a perf.data.
+        others = [path for path in _recorded_files(directory, _is_recording) if path not in paths]
+        if len(others) > 1:
+            shown = ", ".join(str(path.relative_to(directory)) for path in others[:5])
+            more = f" and {len(others) - 5:,} more" if len(others) > 5 else ""
+            raise UsageError(
+                f"several recordings in {directory}: {shown}{more}",
+                path=str(directory),
+                hint="name those that are of one run; diff and fleet take directories with several",
+            )
+        _open_files(others, found, seen, strict=strict)
+        paths += others
+    if not paths:
         raise UsageError(
             f"no recording in {directory}",
             path=str(directory),
@@ -74,26 +82,44 @@ def _open_directory(directory: Path, found: Inputs, seen: set[tuple[int, int]], 
         )
 
 
-def _recorded_files(directory: Path) -> Iterator[Path]:
-    """Recordings below a directory, sorted: files that formats name, code dumps, directories that are one recording."""
+def _open_files(paths: Iterable[Path], found: Inputs, seen: set[tuple[int, int]], *, strict: bool) -> None:
+    for path in paths:
+        if _is_new(path, found, seen):
+            recording = open(path, strict=strict)
+            opened = found.nearby_dumps if recording.role == "code_dump" else found.recordings
+            opened.append(recording)
+
+
+def _recorded_files(directory: Path, is_wanted: Callable[[Path], bool]) -> Iterator[Path]:
+    """Files below a directory that are wanted, sorted, and directories that are one recording."""
     for path in sorted(directory.iterdir()):
         if path.is_dir():
             if _core.directory_format(path) is not None:
                 yield path
             elif not path.is_symlink():
-                yield from _recorded_files(path)
-        elif path.is_file() and (any(one.names_file(path.name) for one in formats()) or _is_code_dump(path)):
+                yield from _recorded_files(path, is_wanted)
+        elif path.is_file() and is_wanted(path):
             yield path
 
 
-def _is_code_dump(path: Path) -> bool:
-    """Whether a file begins as a code dump; those in directories are used only where they match a process."""
+def _is_named_or_dump(path: Path) -> bool:
+    """Whether a format names such files, or it begins as a code dump, which is used where it matches a process."""
+    return any(one.names_file(path.name) for one in formats()) or "code_dump" in _certain_roles(path)
+
+
+def _is_recording(path: Path) -> bool:
+    """Whether a file begins as a recording that is not only code or unwind tables."""
+    return not _certain_roles(path).isdisjoint(("samples", "runtime_log", "call_trace", "saved_profile"))
+
+
+def _certain_roles(path: Path) -> set[str]:
+    """The roles of the formats that a file certainly has by its first bytes."""
     try:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
     except OSError:
-        return False
-    return any(how == "certain" and format_named(name).role == "code_dump" for name, how in _core.sniff(head))
+        return set()
+    return {format_named(name).role for name, how in _core.sniff(head) if how == "certain"}
 
 
 def format_of_file(path: Path) -> str | None:

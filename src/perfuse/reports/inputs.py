@@ -49,6 +49,17 @@ class DiagnosticCount:
     messages: list[str]
 
 
+def selection_text(profile: Profile) -> str:
+    """The options that select samples of a profile; empty where all are selected."""
+    selection = profile.selection
+    parts = []
+    if selection.time_ns is not None:
+        parts.append("--between")
+    if selection.thread is not None:
+        parts.append(f"--thread {selection.thread}")
+    return ", ".join([*parts, *([str(profile.stack_filter)] if profile.stack_filter else [])])
+
+
 def inputs(profile: Profile) -> list[Input]:
     """The files of a profile, in the order in which they were given or found."""
     rows = []

@@ -7,12 +7,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from perfuse.analysis.event_groups import EventGroup, FunctionEvents, Ratio, event_group
-from perfuse.analysis.sampled import Event, SampleFilter, events
+from perfuse.analysis.sampled import Event, SampleFilter, events, select_event
 from perfuse.analysis.weights import FunctionWeight, GroupWeight, UnnamedFrames, Weights
 from perfuse.errors import UsageError, require_known
 from perfuse.joins import Join, Unwinding
 from perfuse.reports.grid import Cell, Column, bar, fields, grid, section
-from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, input_text, inputs, summary_lines
+from perfuse.reports.inputs import (
+    DiagnosticCount,
+    Input,
+    diagnostic_counts,
+    input_text,
+    inputs,
+    selection_text,
+    summary_lines,
+)
 from perfuse.reports.machine import MachineReport, machine_lines, machine_report
 from perfuse.reports.names import function_text, module_text
 from perfuse.reports.registry import Options, Report
@@ -49,6 +57,8 @@ class ProfileReport:
     tiers: list[GroupWeight]
     unnamed: list[UnnamedFrames]
     diagnostics: list[DiagnosticCount]
+    selection: str = ""
+    recorded: Event | None = None
     top_jit_only: list[FunctionWeight] | None = None
     machine: MachineReport | None = None
     group: EventGroup | None = None
@@ -67,11 +77,16 @@ class ProfileReport:
             {"name": one.name, "samples": one.num_samples, "weight": one.weight, "unit": one.unit}
             for one in self.events
         ]
-        left_out = ("top_jit_only", "machine", "group", "limit")
+        left_out = ("top_jit_only", "machine", "group", "limit", "selection", "recorded")
         own = {name: value for name, value in _as_plain(self).items() if name not in left_out}
         jit_only = {"top_jit_only": list(map(_function_json, self.top_jit_only))} if self.top_jit_only else {}
         machine = self.machine.as_json(self.limit) if self.machine else {}
         group = {"group": _group_of_events_json(self.group, self.limit)} if self.group else {}
+        recorded = self.recorded or self.event
+        own |= {
+            "selection": self.selection,
+            "recorded": {"weight": recorded.weight, "count": recorded.num_samples},
+        }
         return {"kind": "samples", **own, "events": events, **functions, **jit_only, **groups, **machine, **group}
 
 
@@ -125,6 +140,7 @@ def profile_report(
     # Sums of calls are another part of the report.
     found = [one for one in events(profile) if one == weights.event or not one.is_sum or one.name in OFF_CPU_EVENTS]
     start = min(one.first_ns for one in found)
+    selected = selection_text(profile)
     return ProfileReport(
         title=profile.title,
         inputs=inputs(profile),
@@ -142,6 +158,8 @@ def profile_report(
         tiers=weights.groups("tier"),
         unnamed=weights.unnamed(),
         diagnostics=diagnostic_counts(profile),
+        selection=selected,
+        recorded=select_event(profile._whole(), weights.event.name) if selected else weights.event,
         top_jit_only=_top_jit_only(profile, weights, limit),
         machine=machine_report(profile),
         group=event_group(profile, weights.event.name) if group else None,
@@ -332,6 +350,9 @@ def _header(report: ProfileReport) -> list[tuple[str, Cell]]:
         rate = f" over {duration_text(report.duration_ns)}"
     pairs: list[tuple[str, Cell]] = [("samples", f"{_samples_text(event)}{rate}")]
     pairs += [("", f"{_samples_text(other)} (--event {other.name})") for other in report.events[1:]]
+    if report.selection and report.recorded is not None:
+        share = percent_text(event.weight, report.recorded.weight)
+        pairs.append(("selected", f"{share} of {_weight_text(report.recorded)}, by {report.selection}"))
     tasks = [counted(len(report.processes), "process", "processes"), counted(len(report.threads), "thread")]
     pairs.append(("from", ", ".join(tasks)))
     if report.unwound:

@@ -32,6 +32,7 @@ from perfuse.reports.inputs import (
     input_clocks,
     input_text,
     inputs,
+    selection_text,
     summary_lines,
 )
 from perfuse.reports.names import function_text, module_text
@@ -215,9 +216,9 @@ def stack_report(profile: Profile, request: StackRequest, event: str | None = No
         files=[input_text(one) for one in inputs(profile)],
         event=groups.event,
         counted=groups.counted,
-        recorded=recorded.whole,
+        recorded=_recorded(profile, recorded),
         selected=groups.whole,
-        selection=_selection_text(profile),
+        selection=selection_text(profile),
         request=request,
         num_functions=len(flat),
         functions=flat[: request.limit] if request.is_flat else None,
@@ -248,16 +249,6 @@ def _views(groups: StackGroups, request: StackRequest) -> tuple[list[FunctionVie
     if request.function is not None and request.depth is None:
         nodes = replace(nodes, depth=2)
     return groups.view(patterns[0], nodes, most), len(groups.matching(patterns[0]))
-
-
-def _selection_text(profile: Profile) -> str:
-    selection = profile.selection
-    parts = []
-    if selection.time_ns is not None:
-        parts.append("--between")
-    if selection.thread is not None:
-        parts.append(f"--thread {selection.thread}")
-    return ", ".join([*parts, *([str(profile.stack_filter)] if profile.stack_filter else [])])
 
 
 def _whole_json(weight: Weight) -> dict[str, int]:
@@ -350,6 +341,14 @@ def view_lines(report: StackReport, style: Style) -> Iterator[str]:
         left = counted(report.num_views - len(report.views), "more function matches", "more functions match")
         yield ""
         yield style.paint(f"… {left} (--limit 0 shows all)", Role.FAINT)
+
+
+def _recorded(profile: Profile, selected: StackGroups) -> Weight:
+    """Weight and number of all samples of an event, whatever threads and times are selected."""
+    is_whole = profile.selection.time_ns is None and not profile.selection.selects_threads
+    if is_whole or not isinstance(selected.source, type(profile)):
+        return selected.whole
+    return StackGroups(profile._whole(), selected.event.name).whole
 
 
 def _header(report: StackReport) -> list[tuple[str, Cell]]:
