@@ -210,7 +210,11 @@ impl Symbolizer {
     }
 
     fn vdso(&self, build_id: Option<&ElfBuildId>) -> Result<Arc<Image>, &'static str> {
-        let id = build_id.ok_or("the vdso's build id was not recorded")?;
+        let Some(id) = build_id else {
+            // perf 7 lists its build id under the name of a temporary file. A kernel of the same release has the same code.
+            let live = if self.live_kernel && self.was_here { live_kernel::vdso() } else { None };
+            return live.map(Arc::new).ok_or("the vdso's build id was not recorded");
+        };
         if let Some(cached) = first_with_id(&self.search, &self.search.cached(id, "[vdso]", "vdso"), id) {
             return Ok(cached);
         }

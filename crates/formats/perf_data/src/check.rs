@@ -125,4 +125,10 @@ fn check_survey(file: &PerfFile, sink: &mut Diagnostics) {
         num_incomplete(file),
         "samples without their user part, which no later record contains",
     );
+    for &(fork, pid) in &file.tasks().reused {
+        let offset = file.at(fork).map_or(start, |record| record.offset);
+        sink.push(&REUSED_PID, offset, None, "pid", || {
+            format!("a process {pid} began after another of that pid had ended; they are shown as one").into()
+        });
+    }
 }

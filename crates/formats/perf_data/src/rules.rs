@@ -25,4 +25,5 @@ rules! {
     AUX_DATA = "PD020", Info, "perf.data-file-format: PERF_RECORD_AUXTRACE";
     DEFERRED = "PD021", Warning, "perf_event.h: PERF_RECORD_CALLCHAIN_DEFERRED";
     TRAILING = "PD022", Warning, "perf.data-file-format: header";
+    REUSED_PID = "PD023", Warning, "perf_event.h: PERF_RECORD_FORK";
 }

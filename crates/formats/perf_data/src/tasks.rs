@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use linux_perf_event_reader::constants::PERF_RECORD_MISC_FORK_EXEC;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::consts::{RecordType, misc};
 use super::features::text;
@@ -76,6 +76,8 @@ pub struct Tasks {
     pub execs: Vec<Exec>,
     /// Facts about threads, in time order.
     pub facts: Vec<TaskFact>,
+    /// FORK records of processes that got the pid of one that ended before, each with the pid.
+    pub reused: Vec<(RecordLocation, i32)>,
     /// Number of inherited mappings beyond `MAX_INHERITED`, which have no rows.
     pub num_left_out: u64,
 }
@@ -90,6 +92,7 @@ impl Tasks {
             images: Vec::new(),
             current: FxHashMap::default(),
             names: FxHashMap::default(),
+            ended: FxHashSet::default(),
             num_inherited: 0,
             guest_kernels: Vec::new(),
         };
@@ -127,6 +130,8 @@ struct TasksBuilder<'a> {
     images: Vec<ProcessImage>,
     current: FxHashMap<i32, usize>,
     names: FxHashMap<(i32, i32), Arc<str>>,
+    /// Processes whose first thread has ended.
+    ended: FxHashSet<i32>,
     num_inherited: u64,
     /// Mappings of kernels of guests, each with its guest; 0 and -1 for any.
     guest_kernels: Vec<(i32, MappingRow)>,
@@ -175,6 +180,9 @@ impl TasksBuilder<'_> {
                 let Ok(Fork { pid, tid, .. }) = Fork::read(&mut cursor) else { return };
                 let pid = self.file.process_number(&record, pid);
                 self.tasks.facts.push(TaskFact { pid, tid, ts: time, kind: TaskFactKind::End });
+                if pid == tid {
+                    self.ended.insert(pid);
+                }
             }
             _ => {}
         }
@@ -225,6 +233,9 @@ impl TasksBuilder<'_> {
         }
         if existed_before || pid == ppid {
             return;
+        }
+        if self.ended.remove(&pid) {
+            self.tasks.reused.push((location, pid));
         }
         let parent = self.image(ppid);
         let parent = match self.images.get(parent) {
