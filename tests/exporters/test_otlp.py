@@ -15,6 +15,7 @@ from perf_script import perf_script
 from small_profile import BUILD_ID, MS
 from tools import need_module
 
+import perfuse as pf
 from perfuse.errors import ExportError, ExportWarning, UsageError
 from perfuse.exporters import export
 from perfuse.exporters.queries import FRAMES
@@ -57,7 +58,7 @@ def test_small_profile(small: FakeProfile) -> None:
     ((profile,),) = ([*scope.profiles] for scope in resource.scope_profiles)
     texts = data.dictionary.string_table
     assert [texts[profile.sample_type.type_strindex], texts[profile.sample_type.unit_strindex]] == [
-        "cpu-clock",
+        "cpu_clock",
         "nanoseconds",
     ]
     assert len(profile.profile_id) == 16
@@ -115,7 +116,9 @@ def test_every_sample_of_perf(expected_script: Path) -> None:
 
 
 @contextmanager
-def collector(status: int = 200, rejected: int = 0) -> Iterator[tuple[str, list[Any]]]:
+def collector(
+    status: int = 200, rejected: int = 0, content_type: str = "application/x-protobuf"
+) -> Iterator[tuple[str, list[Any]]]:
     """A server with the request and the response of the protocol: its address, and what it got."""
     service = need_module("opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2")
     got: list[Any] = []
@@ -131,6 +134,7 @@ def collector(status: int = 200, rejected: int = 0) -> Iterator[tuple[str, list[
                 answer.partial_success.error_message = "too old"
             body = answer.SerializeToString() if status == 200 else b"no such signal"
             self.send_response(status)
+            self.send_header("Content-Type", content_type)
             self.send_header("Location", "http://127.0.0.1:9/elsewhere")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -166,6 +170,12 @@ def test_answers_that_are_no_success(small: FakeProfile) -> None:
     with collector(status=307) as (address, got), pytest.raises(ExportError, match="answered 307"):
         export(small, address)
     assert len(got) == 1, "a redirect is not followed"
+    # Parca answers any address with its page.
+    with (
+        collector(content_type="text/html") as (address, _),
+        pytest.raises(ExportError, match="answered with text/html"),
+    ):
+        export(small, address)
     with pytest.raises(ExportError, match="cannot send to"):
         export(small, address)
     for wrong in ("otlp+http://", "otlp+http://host:port", "otlp+http://user@host"):
@@ -173,6 +183,38 @@ def test_answers_that_are_no_success(small: FakeProfile) -> None:
             export(small, wrong)
     with pytest.raises(UsageError, match="takes OTLP profiles, not pprof"):
         export(small, address, to="pprof")
+
+
+def test_samples_without_times_are_sums(small: FakeProfile) -> None:
+    """Pyroscope takes one value of each sample."""
+    small = with_time_of_day(small)
+    profile, sums = (
+        {
+            (one.sample_type.type_strindex, sample.stack_index, *sample.attribute_indices): [*sample.values]
+            for scope in data.resource_profiles[0].scope_profiles
+            for one in scope.profiles
+            for sample in one.samples
+        }
+        for data in (written(small), written(small, times=False))
+    )
+    assert {key: [sum(values)] for key, values in profile.items()} == sums
+    with collector() as (address, got):
+        export(small, address, times=False)
+    ((_, _, request),) = got
+    assert request.SerializeToString() == written(small, times=False).SerializeToString()
+
+
+def test_every_profile_has_a_period(recorded_calls: Path) -> None:
+    """Parca refuses profiles without the type of their period; sums have every occurrence."""
+    data = written(pf.fuse(recorded_calls))
+    texts = data.dictionary.string_table
+    profiles = [one for every in data.resource_profiles for scope in every.scope_profiles for one in scope.profiles]
+    assert {(texts[one.period_type.type_strindex], one.period) for one in profiles} == {("wall_time", 1), ("calls", 1)}
+
+
+@pytest.fixture
+def recorded_calls(xray_corpus: Path) -> Path:
+    return xray_corpus / "fdr" / "small-v5.xray"
 
 
 def test_refusals(small: FakeProfile) -> None:

@@ -24,6 +24,7 @@ from tools import need, output_of
 import perfuse
 from perfuse.errors import ExportError, ExportWarning
 from perfuse.exporters import export
+from perfuse.exporters.queries import type_names
 
 _FUNCTION = re.compile(r" \S*:\d+:\d+ s=\d+(\(.*\))?$")
 """File, line, column and system name, which follow a name."""
@@ -43,7 +44,7 @@ def test_another_event_is_another_value(small: FakeProfile, tmp_path: Path) -> N
     add_cache_miss(small)
     export(small, tmp_path / "p.pb")
     raw = pprof(tmp_path / "p.pb", "-symbolize=none", "-raw")
-    assert "cpu-clock-samples/count cpu-clock/nanoseconds[dflt] cache-misses-samples/count cache-misses/count" in raw, (
+    assert "cpu_clock_samples/count cpu_clock/nanoseconds[dflt] cache_misses_samples/count cache_misses/count" in raw, (
         raw
     )
     assert "1    1000000          1        100: 1 2" in raw, raw
@@ -69,6 +70,15 @@ def test_labels_name_threads_processes_and_tiers(small: FakeProfile, tmp_path: P
         if value is not None:
             assert found[label].pop(value) == num
     assert not any(found[label] for label in ("process", "thread", "tier"))
+
+
+@pytest.mark.parametrize("events", [["cpu-clock", "faults:u", "faults.u"], ["a/b/", "sched:sched_switch"]])
+def test_names_of_types_are_those_that_servers_take(events: list[str]) -> None:
+    """Parca's queries separate names by `:`, and it and Pyroscope refuse `-`."""
+    names = type_names(events)
+    assert list(names) == events
+    assert len({*names.values()}) == len(events)
+    assert all(re.fullmatch("[A-Za-z0-9_]+", name) for name in names.values())
 
 
 def test_stacks_are_those_of_the_tables(expected_script: Path, tmp_path: Path) -> None:
@@ -108,7 +118,7 @@ def test_traces_are_summed(name: str, traces: Path, tmp_path: Path) -> None:
     """Time in each function itself, and calls of it, are those of its slices."""
     profile = perfuse.fuse(traces / "fdr" / f"{name}.xray")
     profile.export(tmp_path / "p.pb.gz")
-    for index, column, unit in (("wall-time", "sum(self_ns)", "ns"), ("calls", "count(*)", "")):
+    for index, column, unit in (("wall_time", "sum(self_ns)", "ns"), ("calls", "count(*)", "")):
         rows = profile.sql(f"""
             SELECT f.name::VARCHAR, {column} FROM slices JOIN functions f USING (function_id) GROUP BY 1
         """).fetchall()
@@ -280,7 +290,7 @@ def test_a_server_shows_all_of_it(node: tuple[Path, Path], tmp_path: Path) -> No
         finally:
             os.killpg(server.pid, signal.SIGTERM)
     shown = json.JSONDecoder().raw_decode(page.rpartition("stackViewer(")[2])[0]
-    assert (shown["Type"], shown["Unit"]) == ("cpu-clock", "s")
+    assert (shown["Type"], shown["Unit"]) == ("cpu_clock", "s")
     assert shown["Total"] == sum(stack["Value"] for stack in shown["Stacks"]) == sum(periods)
     assert len(shown["Stacks"]) <= len(periods)
 

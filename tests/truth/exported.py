@@ -23,6 +23,7 @@ from tools import need, need_module, output_of
 Sums = dict[str, Counter[int]]
 """Sums by event, then by thread id."""
 
+_EVENTS = {"cpu_clock": "cpu-clock", "wall_time": "wall-time", "allocated_bytes": "allocated-bytes"}
 _UNITS = {"ns": 1, "µs": 10**3, "ms": 10**6, "s": 10**9, "B": 1, "KiB": 2**10, "MiB": 2**20}
 
 
@@ -36,12 +37,19 @@ def collapsed(path: Path) -> Counter[int]:
     return found
 
 
+def _event_of_type(name: str) -> str:
+    """The event of a sample type, whose name has `_` in place of other characters."""
+    if name.endswith("_samples"):
+        return f"{_event_of_type(name.removesuffix('_samples'))}-samples"
+    return _EVENTS.get(name, name)
+
+
 def pprof(path: Path) -> Sums:
     """A `profile.proto`, field by field."""
     message = list(_fields(path.read_bytes()))
     strings = [value.decode() for number, value in message if number == 6]
     types = [dict(_fields(value)) for number, value in message if number == 1]
-    names = [strings[one.get(1, 0)] for one in types]
+    names = [_event_of_type(strings[one.get(1, 0)]) for one in types]
     found: Sums = {name: Counter() for name in names}
     for number, value in message:
         if number != 2:
@@ -88,7 +96,7 @@ def otlp(path: Path) -> Sums:
     found: Sums = defaultdict(Counter)
     for resource in data.resource_profiles:
         for profile in (one for scope in resource.scope_profiles for one in scope.profiles):
-            event = texts[profile.sample_type.type_strindex]
+            event = _event_of_type(texts[profile.sample_type.type_strindex])
             for sample in profile.samples:
                 attributes = [tables.attribute_table[index] for index in sample.attribute_indices]
                 named = {texts[one.key_strindex]: one.value for one in attributes}

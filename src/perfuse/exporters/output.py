@@ -85,9 +85,9 @@ def _send(
 
     if to not in (None, "otlp"):
         raise UsageError(f"{url} takes OTLP profiles, not {to}", field="to", hint="leave out --to, or to=")
-    for option in options:
+    for option in options.keys() - {"times"}:
         raise UsageError(f"what is sent has no option {option!r}", field=option)
-    send(profile, url, progress=progress)
+    send(profile, url, times=options.get("times", True), progress=progress)
     note_what_is_missing(profile, "OTLP profiles", target_named("otlp").contents)
     return ()
 

@@ -4,7 +4,7 @@ from typing import IO
 
 from perfuse import _core
 from perfuse.exporters.contents import contents
-from perfuse.exporters.queries import FRAME_ROWS, STACK_ROWS, USUAL_WEIGHTS, with_exceptions
+from perfuse.exporters.queries import FRAME_ROWS, STACK_ROWS, USUAL_WEIGHTS, sql_text, type_names, with_exceptions
 from perfuse.exporters.source import EventSource, Progress, no_samples_error
 from perfuse.exporters.span import realtime_ns, span_ns
 from perfuse.output_descriptor import descriptor_of
@@ -15,7 +15,7 @@ _EVENTS = f"""
 _SUMS = """
     SELECT stack_id::UINTEGER AS stack_id, pid, coalesce(tid, t.thread_id)::INTEGER AS tid,
         any_value(t.name::VARCHAR) AS thread, any_value(p.name::VARCHAR) AS process,
-        any_value(c.tier::VARCHAR) AS tier, event,
+        any_value(c.tier::VARCHAR) AS tier, CASE event {names} END AS event,
         count(*)::BIGINT AS num_samples, least(sum(weight), 9223372036854775807)::UBIGINT AS weight
     FROM ({samples}) JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
     LEFT JOIN stacks k USING (stack_id) LEFT JOIN frames f USING (frame_id)
@@ -70,20 +70,22 @@ def write(profile: EventSource, out: IO[bytes], *, progress: Progress | None = N
     events = profile.sql(_EVENTS).fetchall()
     samples, has_exceptions = with_exceptions(profile)
     if has_exceptions:
-        events.append(("exceptions", "count", False, None))
+        events.append(("exceptions", "count", False, 1))
     if not events:
         raise no_samples_error(profile)
+    names = type_names(event for event, *_ in events)
+    named = " ".join(f"WHEN {sql_text(event)} THEN {sql_text(name)}" for event, name in names.items())
     first_ns, last_ns = span_ns(profile, with_processes=True) or (0, 0)
     main = profile.sql(_MAIN_MAPPING).fetchall()
     _core.write_pprof(
         descriptor_of(out),
-        samples=profile.sql(_SUMS.format(samples=samples)),
+        samples=profile.sql(_SUMS.format(samples=samples, names=named)),
         stacks=profile.sql(STACK_ROWS),
         frames=profile.sql(FRAME_ROWS),
         mappings=profile.sql(_MAPPINGS),
         main_mapping=main[0][0] if main else None,
         events=[
-            (event, unit, counted, None if period is None else min(period, _MAX_INT64))
+            (names[event], unit, counted, 1 if period is None else min(period, _MAX_INT64))
             for event, unit, counted, period in events
         ],
         title=profile.title,

@@ -1,6 +1,8 @@
 """SQL that several exporters share: all exports of a profile name a frame in the same way."""
 
+import re
 import warnings
+from collections.abc import Iterable
 
 from perfuse.errors import ExportWarning
 from perfuse.exporters.source import EventSource, Source
@@ -84,6 +86,22 @@ USUAL_WEIGHTS = f"""
     GROUP BY event
 """
 """Each event with unit, number of samples, and most frequent weight: the least of several, null for sums."""
+
+
+def type_names(events: Iterable[str]) -> dict[str, str]:
+    """Names of events as sample types: letters, digits and `_`.
+
+    Parca and Pyroscope refuse profiles with `-` in the name of a type, and separate names by `:` in queries.
+    """
+    names: dict[str, str] = {}
+    for event in events:
+        plain = name = re.sub("[^A-Za-z0-9_]", "_", event)
+        number = 1
+        while name in names.values():
+            number += 1
+            name = f"{plain}_{number}"
+        names[event] = name
+    return names
 
 
 _AS_SAMPLES = "SELECT sample_id, ts_ns, thread_id, stack_id, event::VARCHAR AS event, weight FROM samples"

@@ -113,7 +113,7 @@ impl PprofWriter<'_> {
         let only = of.events.len() == 1;
         for event in of.events {
             if event.counted {
-                let name = if only { "samples".to_owned() } else { format!("{}-samples", event.name) };
+                let name = if only { "samples".to_owned() } else { format!("{}_samples", event.name) };
                 value(&mut head, profile::SAMPLE_TYPE, &name, "count");
             }
             value(&mut head, profile::SAMPLE_TYPE, &event.name, unit(event));

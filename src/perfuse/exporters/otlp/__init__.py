@@ -14,7 +14,7 @@ from perfuse import __version__
 from perfuse.errors import ExportWarning, UsageError
 from perfuse.exporters.contents import contents
 from perfuse.exporters.otlp.messages import Message, as_json, encode
-from perfuse.exporters.queries import FRAMES, IS_SUM, USUAL_WEIGHTS, with_exceptions
+from perfuse.exporters.queries import FRAMES, IS_SUM, USUAL_WEIGHTS, type_names, with_exceptions
 from perfuse.exporters.source import EventSource, Progress, no_samples_error
 from perfuse.exporters.span import realtime_ns, span_ns
 
@@ -34,7 +34,8 @@ _SAMPLES = f"""
     FROM ({{samples}}) JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
     GROUP BY process_id, event, stack_id, tid, thread_id, t.name ORDER BY process_id, event, tid, stack_id NULLS FIRST
 """
-_EVENTS = f"SELECT event, unit, coalesce(least(weight, 2**62)::BIGINT, 0) FROM ({USUAL_WEIGHTS})"
+_EVENTS = f"SELECT event, unit, if(weight IS NULL, 1, least(weight, 2**62)::BIGINT) FROM ({USUAL_WEIGHTS})"
+"""Sums have every occurrence: their period is 1."""
 _UNITS = {"ns": "nanoseconds", "bytes": "bytes"}
 _FRAME_TYPES = {
     "v8": "v8js", "node": "v8js", "jvmti": "jvm", "openjdk": "jvm", "hotspot": "jvm", "cpython": "cpython",
@@ -49,6 +50,7 @@ def write(
     out: IO[bytes],
     *,
     encoding: Literal["protobuf", "json"] = "protobuf",
+    times: bool = True,
     progress: Progress | None = None,
 ) -> None:
     """Writes a message `ProfilesData`.
@@ -61,6 +63,7 @@ def write(
         profile: The profile.
         out: A binary file object.
         encoding: `protobuf` or `json`.
+        times: Whether samples have their times; else they are sums by stack and thread, which Pyroscope needs.
         progress: Called with the name of the current step and the completed share (0 to 1).
 
     Raises:
@@ -69,7 +72,7 @@ def write(
     """
     if encoding not in ("protobuf", "json"):
         raise UsageError(f"encoding is 'protobuf' or 'json', not {encoding!r}", field="encoding")
-    data = _message(profile, progress)
+    data = _message(profile, times, progress)
     out.write(encode(data, "ProfilesData") if encoding == "protobuf" else as_json(data, "ProfilesData").encode())
 
 
@@ -197,7 +200,7 @@ def _any_value(value: str | int) -> Message:
     return {"int_value" if isinstance(value, int) else "string_value": value}
 
 
-def _message(profile: EventSource, progress: Progress | None) -> Message:
+def _message(profile: EventSource, times: bool, progress: Progress | None) -> Message:
     samples_sql, has_exceptions = with_exceptions(profile)
     rows = profile.sql(_SAMPLES.format(samples=samples_sql)).fetchall()
     if not rows:
@@ -208,33 +211,36 @@ def _message(profile: EventSource, progress: Progress | None) -> Message:
     report("Samples", 0.6)
     first_ns, last_ns = span_ns(profile, with_processes=True) or (0, 0)
     epoch_ns = realtime_ns(profile, 0)
-    if epoch_ns is None and any(not is_sum for *_, is_sum, _weights, _times in rows):
+    if times and epoch_ns is None and any(not is_sum for *_, is_sum, _weights, _times in rows):
         warnings.warn("the time of day is unknown: samples are sums, without times", ExportWarning, stacklevel=5)
     events = {name: (unit, period) for name, unit, period in profile.sql(_EVENTS).fetchall()}
     if has_exceptions:
-        events["exceptions"] = ("count", 0)
+        events["exceptions"] = ("count", 1)
+    names = type_names(events)
     by_process: dict[int, dict[str, list[Message]]] = {}
-    for process, event, stack, tid, thread, is_sum, weights, times in rows:
+    for process, event, stack, tid, thread, is_sum, weights, occurred in rows:
         attributes = [dictionary.attribute("thread.id", tid)]
         if thread:
             attributes.append(dictionary.attribute("thread.name", thread))
         sample: dict[str, Any] = {"stack_index": dictionary.stack(stack), "attribute_indices": attributes}
-        if is_sum or epoch_ns is None:
+        if is_sum or epoch_ns is None or not times:
             sample["values"] = [min(sum(weights), 2**63 - 1)]
         else:
-            sample |= {"values": weights, "timestamps_unix_nano": [time + epoch_ns for time in times]}
+            sample |= {"values": weights, "timestamps_unix_nano": [time + epoch_ns for time in occurred]}
         by_process.setdefault(process, {}).setdefault(event, []).append(sample)
-    span = {"time_unix_nano": first_ns + epoch_ns if epoch_ns is not None else 0, "duration_nano": last_ns - first_ns}
+    # The end of a profile is exclusive.
+    duration_ns = last_ns + 1 - first_ns
+    span = {"time_unix_nano": first_ns + epoch_ns if epoch_ns is not None else 0, "duration_nano": duration_ns}
 
     def profiles(process: int) -> Iterator[Message]:
         for event, samples in by_process[process].items():
             unit, period = events[event]
             value_type = {
-                "type_strindex": dictionary.text(event),
+                "type_strindex": dictionary.text(names[event]),
                 "unit_strindex": dictionary.text(_UNITS.get(unit, "count")),
             }
             key = f"{profile.title}\0{process}\0{event}\0{span}\0{len(samples)}"
-            periods = {"period_type": value_type, "period": period} if period else {}
+            periods = {"period_type": value_type, "period": period}
             identity = {"profile_id": hashlib.blake2b(key.encode(), digest_size=16).digest()}
             yield {"sample_type": value_type, "samples": samples, **span, **periods, **identity}
 

@@ -1,7 +1,7 @@
 """Messages of OpenTelemetry's profiles signal, `opentelemetry.proto.profiles.v1development`, as protobuf and JSON.
 
 A message is a dict of its fields; absent fields have the default of their type. The numbers and types are those of
-opentelemetry-proto 1.9 and of PyPI's opentelemetry-proto 1.45.
+opentelemetry-proto 1.10 (in 1.9 some fields of `Sample` had other numbers) and of PyPI's opentelemetry-proto 1.45.
 """
 
 import base64

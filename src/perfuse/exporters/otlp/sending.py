@@ -13,7 +13,7 @@ _TIMEOUT_S = 60
 _LARGEST_ANSWER = 1 << 20
 
 
-def send(profile: EventSource, url: str, *, progress: Progress | None = None) -> None:
+def send(profile: EventSource, url: str, *, times: bool = True, progress: Progress | None = None) -> None:
     """Sends a profile to a collector as OTLP over HTTP, in protobuf.
 
     Nothing else is connected to: a redirect is an error, and no proxy is used.
@@ -21,6 +21,7 @@ def send(profile: EventSource, url: str, *, progress: Progress | None = None) ->
     Args:
         profile: The profile.
         url: `otlp+http://HOST[:PORT][/PATH]`, or `otlp+https`; by default the path is that of the specification.
+        times: Whether samples have their times.
         progress: Called with the name of the current step and the completed share (0 to 1).
 
     Raises:
@@ -36,7 +37,7 @@ def send(profile: EventSource, url: str, *, progress: Progress | None = None) ->
         hint = "otlp+http://HOST:PORT, with the path where it is not that of OTLP, and without a user's name"
         raise UsageError(f"{url} is not the address of a collector", field="path", hint=hint)
     body = io.BytesIO()
-    write(profile, body, progress=progress)
+    write(profile, body, times=times, progress=progress)
     connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = connect(host, port or (443 if parts.scheme == "https" else 4318), timeout=_TIMEOUT_S)
     path = parts.path if parts.path not in ("", "/") else _PATH
@@ -59,6 +60,10 @@ def send(profile: EventSource, url: str, *, progress: Progress | None = None) ->
             f"{url} answered {answer.status} {answer.reason}{': ' if text else ''}{text}",
             hint=hint if answer.status == 404 else None,
         )
+    kind = answer.headers.get("Content-Type")
+    if kind and "protobuf" not in kind:
+        hint = "a collector answers OTLP in protobuf; Parca takes OTLP over gRPC only, and pprof files over HTTP"
+        raise ExportError(f"{url} answered with {kind}: it does not take OTLP profiles at this address", hint=hint)
     rejected, message = _partial_success(content)
     if rejected:
         raise ExportError(f"{url} rejected {rejected:,} profiles{': ' if message else ''}{message}")
