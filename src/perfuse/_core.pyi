@@ -22,6 +22,7 @@ __all__ = [
     "Recording",
     "SFrameSection",
     "SFrameText",
+    "SavedRange",
     "ScannedTable",
     "StackTransform",
     "Timeline",
@@ -66,6 +67,8 @@ __all__ = [
     "saved_member",
     "saved_members",
     "saved_profile",
+    "saved_range",
+    "saved_range_groups",
     "saved_recording",
     "saved_table",
     "saved_tables_profile",
@@ -86,6 +89,7 @@ __all__ = [
     "take_stop",
     "take_unreadable",
     "write_arrow",
+    "write_call_events",
     "write_copy_of",
     "write_images",
     "write_perfetto_stacks",
@@ -330,6 +334,7 @@ class Recording:
     def size_bytes(self) -> int: ...
     @property
     def unpack_error(self) -> str | None: ...
+    def keys(self) -> dict[str, int]: ...
     def read_ahead(self) -> None: ...
     def has(self, table: str) -> bool: ...
     def clock(self, hz: int | None = None, header: bool = False) -> _ClockRow: ...
@@ -406,7 +411,25 @@ def saved_profile(
 ) -> Profile: ...
 def saved_facts(profile: Profile) -> _SavedFacts: ...
 def placements(profile: Profile) -> list[tuple[_ClockRow, int | None, DefinedLines | None]]: ...
+@final
+class SavedRange:
+    def recording(
+        self,
+        format: str,
+        source_id: int,
+        tables: Sequence[str],
+        keys: Mapping[str, int],
+        span: tuple[int, int] | None,
+        clock: _ClockRow,
+    ) -> Recording: ...
+    def profile(self, placed: Sequence[Placed], facts: _SavedFacts, partial: Sequence[str]) -> Profile: ...
+
+def saved_range(saved: Recording, time_ns: tuple[int, int]) -> SavedRange | None: ...
+def saved_range_groups(saved: Recording, time_ns: tuple[int, int]) -> tuple[int, int] | None: ...
 def write_table(out: int | IO[bytes], table: str, stream: Any) -> int: ...
+def write_call_events(
+    out: int | IO[bytes], stream: Any, group_rows: int | None = None
+) -> tuple[int, ArrowStream | None]: ...
 def write_copy_of(
     recording: Recording, out: int | IO[bytes], code: tuple[bool, Sequence[int]] | None = None
 ) -> None: ...

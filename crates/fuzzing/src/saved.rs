@@ -11,7 +11,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field};
 use perfuse_formats::registry;
-use perfuse_formats::saved::parquet_file::{self, BATCH_ROWS, ParquetTable};
+use perfuse_formats::saved::parquet_file::{self, BATCH_ROWS, ParquetTable, ROW_GROUP_ROWS};
 use perfuse_formats::saved::{SavedProfile, crc};
 use perfuse_formats::{Rate, Source};
 use perfuse_profile::saved::{JOINED_TABLES, JoinedRows, SavedFacts};
@@ -104,7 +104,7 @@ pub(crate) fn tables(bytes: &[u8]) {
         let rows = batch_rows.min(num_rows - first);
         Ok(batch.slice(first, rows))
     });
-    let written = parquet_file::write(spec, Arc::clone(&schema), batches, &mut file);
+    let written = parquet_file::write(spec, Arc::clone(&schema), ROW_GROUP_ROWS, batches, &mut file);
     assert_eq!(written.expect("the table can be written"), num_rows as u64, "written rows of {name}");
 
     let (range, sum) = (0..file.len(), crc(&file));

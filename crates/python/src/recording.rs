@@ -1,6 +1,6 @@
 //! One open file: what it is, its records, its departures, its tables.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use perfuse_formats::listing::{RecordCursor, RecordForm, RecordRange, RecordStyle, write_records};
 use perfuse_formats::{Placement, Rate, Recording, Source, TableRequest, UnpackLimit, registry, table_of};
+use perfuse_profile::saved_events::keys_of;
 use perfuse_profile::sframe::cross_check_recording;
 use perfuse_profile::{
     DiagnosticRow, begin_opening, diagnostics_batch, forget_opened, prefetch_summary, take_opened,
@@ -95,6 +96,12 @@ impl PyRecording {
     #[getter]
     fn unpack_error(&self) -> Option<&str> {
         self.inner.source().unpack_error.as_deref()
+    }
+
+    /// Number of keys of each kind that its tables take, other than 0.
+    fn keys(&self, py: Python<'_>) -> PyResult<HashMap<&'static str, u64>> {
+        let extent = self.inputs.read(py, || self.inner.extent())?;
+        Ok(keys_of(&extent).into_iter().filter(|(_, number)| *number > 0).collect())
     }
 
     /// Starts the pass over the record headers in the background.

@@ -36,6 +36,10 @@ OF_TIMELINES = (
 """Tables that timelines of samples are made of."""
 
 
+MOST_RANGES = 4
+"""Ranges of time whose events are kept open."""
+
+
 class SavedContents:
     """What a saved profile contains. Its recordings are unpacked when something needs more than the saved tables.
 
@@ -54,6 +58,7 @@ class SavedContents:
         self._lock = RLock()
         self._cores: list[_core.Recording] | None = None
         self._fusion: _core.Profile | None = None
+        self._ranges: dict[tuple[int, int], _core.Profile | None] = {}
         self.members = frozenset(name for name, _ in _core.saved_members(self.core))
         self.tables = frozenset(
             row["name"]
@@ -70,7 +75,7 @@ class SavedContents:
         """
         with self._lock:
             if self._cores is None:
-                with self._readable():
+                with self.readable():
                     self._cores = [
                         _core.saved_recording(self.core, one.member, one.path, one.size_bytes, one.code)
                         for one in self.manifest.inputs
@@ -89,7 +94,7 @@ class SavedContents:
                 manifest = self.manifest
                 joined: Any = None if manifest.joined_rows is None else list(manifest.joined_rows)
                 inputs = zip(self.cores, manifest.inputs, strict=True)
-                with self._readable():
+                with self.readable():
                     lines = self._definitions()
                     placed = [
                         _core.Placed(core, one.clock, one.pid, of_input)
@@ -164,8 +169,25 @@ class SavedContents:
         stream = _core.saved_table(self.core, name)
         return self.fusion.table(name) if stream is None else stream  # type: ignore[return-value]
 
+    def events(self, time_ns: tuple[int, int]) -> _core.Profile:
+        """What has the calls and events of a range of time: of the saved tables alone, where these are enough.
+
+        Raises:
+            UnreadableInput: The file is damaged, or contradicts itself.
+        """
+        from perfuse.archive.border_events import events_of_range
+
+        with self._lock:
+            if time_ns not in self._ranges:
+                if len(self._ranges) >= MOST_RANGES:
+                    self._ranges.clear()
+                self._ranges[time_ns] = events_of_range(self, time_ns)
+            found = self._ranges[time_ns]
+        return self.fusion if found is None else found
+
     @contextmanager
-    def _readable(self) -> Iterator[None]:
+    def readable(self) -> Iterator[None]:
+        """An error about what the file states is one of the file."""
         try:
             yield
         except (ValueError, TypeError, OverflowError) as error:
@@ -365,6 +387,11 @@ class SavedProfile(Profile):
     def unwinding(self) -> Unwinding | None:
         """How copies of stacks were unwound; None where there were none."""
         return self.manifest.unwinding
+
+    @property
+    def _events(self) -> _core.Profile:
+        time_ns, opened = self.selection.time_ns, self._opened
+        return opened.events(time_ns) if time_ns and isinstance(opened, SavedContents) else self._fusion
 
     @property
     def _timeline_tables(self) -> _core.Profile:

@@ -68,6 +68,11 @@ class SavableProfile:
         return all(one.role in WITHOUT_EVENTS for one in whole.recordings)
 
     @property
+    def _events(self) -> _core.Profile:
+        """What has the calls and events of the selected time; others may be missing."""
+        return self._fusion
+
+    @property
     def _timeline_tables(self) -> _core.Profile:
         """What has the tables that the page's timeline is made of."""
         return self._fusion
