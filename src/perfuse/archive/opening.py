@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -185,6 +185,17 @@ class SavedContents:
             found = self._ranges[time_ns]
         return self.fusion if found is None else found
 
+    def table_of_time(self, time_ns: tuple[int, int], name: str) -> "ArrowStream":
+        """A table with at least the rows of a range of time.
+
+        Raises:
+            UnreadableInput: It is damaged.
+        """
+        stream = self.events(time_ns).table(name)
+        if stream is None:
+            raise KeyError(name)
+        return stream
+
     @contextmanager
     def readable(self) -> Iterator[None]:
         """An error about what the file states is one of the file."""
@@ -322,11 +333,13 @@ class SavedProfile(Profile):
         contents = self.contents
         parted = dict.fromkeys(contents.tables, contents.table)
         fewer = dict.fromkeys(contents.tables_of_stacks, contents.rows_of_stacks)
+        time_ns = self.selection.time_ns
+        timed = {} if time_ns is None else {"slices": partial(contents.table_of_time, time_ns)}
 
         def with_code(name: str) -> "ArrowStream":
             return with_bytes(contents.fusion, name)
 
-        tables = self._tables(contents.table, with_code, parts=parted, of_stacks=fewer)
+        tables = self._tables(contents.table, with_code, parts=parted, of_stacks=fewer, of_time=timed)
         if any(one.code is not None for one in self.manifest.inputs):
             tables.refuse("instructions", self._require_all_code)
             tables.refuse("code_objects", self._require_all_code, whole_only=True)

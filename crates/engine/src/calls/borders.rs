@@ -3,7 +3,9 @@
 //! A saved table consists of row groups, of which a reader leaves out those without an event in the range. Calls that begin in
 //! one row group and end in another are open in those between, so their rows are needed whichever row groups are read. With
 //! these rows and the row groups of the range, [`Calls`] has the same stacks at each row of the range as with all rows: what
-//! is left out are calls that begin and end within one row group.
+//! is left out are calls that begin and end within one row group. Of each thread and row group, the first, the last, the
+//! earliest and the latest row are needed too, and each with the begin and the end of its call: an end alone could be taken for
+//! that of another call.
 
 use std::sync::Arc;
 
@@ -13,6 +15,8 @@ use perfuse_tables::access::{ColumnError, numbers};
 use perfuse_tables::{EndReason, border_events};
 use rustc_hash::FxHashMap;
 
+use super::NONE;
+use super::events::Event;
 use super::machine::Calls;
 use super::selection::Selection;
 use super::visitor::{CallEntry, Leave, Level, OpenCall, Visitor};
@@ -20,6 +24,8 @@ use crate::batch::{add_row, take_runs};
 
 /// So many rows are never too many.
 const FEW_ROWS: u64 = 1 << 16;
+/// Partners of an event: the begin of its call, the end of that, and the begin of the outermost call that this ends.
+const MAX_PARTNERS: usize = 3;
 /// More than one row of so many is too many: all rows are not much more.
 const MIN_RATIO: u64 = 8;
 
@@ -65,6 +71,8 @@ impl BorderEvents {
             let rest = sources.get(at..).unwrap_or_default();
             let Some(&source_id) = rest.first() else { break };
             if self.source_id.replace(source_id) != Some(source_id) {
+                // Calls that are open end here.
+                self.calls.enter_source(source_id);
                 self.calls.visitor().end_threads();
             }
             let same = rest.iter().take_while(|&&other| other == source_id).count();
@@ -159,6 +167,9 @@ struct Marker {
     marked: Vec<u64>,
     /// Rows of the arguments of calls that began in the row group.
     arguments: FxHashMap<u64, Vec<u64>>,
+    /// For each row of the row group another of it: for a begin the end, for an end the begin of the outermost call that it ends,
+    /// for others the begin of the call around; [`NONE`] where that is in another row group.
+    partners: Vec<u32>,
     threads: FxHashMap<u32, ThreadRows>,
 }
 
@@ -181,9 +192,37 @@ impl Marker {
         }
     }
 
+    /// Number of a row in the row group; `None` for one of an earlier row group.
+    fn place(&self, row: u64) -> Option<usize> {
+        usize::try_from(row.checked_sub(self.group_start)?).ok()
+    }
+
+    #[inline]
+    fn pair(&mut self, row: u64, partner: u64) {
+        let (Some(row), Some(partner)) = (self.place(row), self.place(partner)) else { return };
+        if row >= self.partners.len() {
+            self.partners.resize(row.saturating_add(1), NONE);
+        }
+        if let Some(slot) = self.partners.get_mut(row) {
+            *slot = u32::try_from(partner).unwrap_or(NONE);
+        }
+    }
+
+    /// Marks rows of threads of the row group, with their calls.
     fn end_threads(&mut self) {
+        let mut rows = Vec::new();
         for (_, ThreadRows { first, last, earliest, latest }) in self.threads.drain() {
-            self.marked.extend([first, last, earliest.1, latest.1]);
+            rows.extend([first, last, earliest.1, latest.1]);
+        }
+        for mut row in rows {
+            self.marked.push(row);
+            // From an event to its call, whose end may end others around it.
+            for _ in 0..MAX_PARTNERS {
+                let partner = self.place(row).and_then(|row| self.partners.get(row));
+                let Some(&partner) = partner.filter(|partner| **partner != NONE) else { break };
+                row = self.group_start.saturating_add(partner.into());
+                self.marked.push(row);
+            }
         }
     }
 
@@ -191,6 +230,7 @@ impl Marker {
     fn end_group(&mut self) -> Vec<u64> {
         self.end_threads();
         self.arguments.clear();
+        self.partners.clear();
         self.group_start = self.next;
         let mut marked = std::mem::take(&mut self.marked);
         marked.sort_unstable();
@@ -209,16 +249,32 @@ impl Visitor for Marker {
 
     #[inline]
     fn leave(&mut self, call: &OpenCall<u64>, _level: Level, leave: &Leave, _parent: Option<&OpenCall<u64>>) {
+        let end = leave.record_offset;
         if leave.reason == EndReason::Truncated {
-            self.mark_begin(call.mark);
-        } else if call.mark < self.group_start {
-            self.marked.push(leave.record_offset);
+            return self.mark_begin(call.mark);
+        }
+        if call.mark < self.group_start {
+            self.marked.push(end);
         } else if !self.arguments.is_empty() {
             self.arguments.remove(&call.mark);
+        }
+        self.pair(call.mark, end);
+        // Of several calls, the outermost ends last.
+        if let Some(slot) = self.place(end).and_then(|end| self.partners.get_mut(end)) {
+            *slot = NONE;
+        }
+        self.pair(end, call.mark);
+    }
+
+    fn orphan(&mut self, event: &Event, _cpu: Option<u32>, _depth: u32, parent: Option<&OpenCall<u64>>) {
+        // With the call around it, it is not taken for the end of another.
+        if let Some(parent) = parent {
+            self.pair(event.record_offset, parent.mark);
         }
     }
 
     fn argument(&mut self, call: &OpenCall<u64>, _level: Level, row: u64) {
+        self.pair(row, call.mark);
         if call.mark < self.group_start {
             self.marked.push(row);
         } else {

@@ -320,8 +320,9 @@ impl<V: Visitor> Calls<V> {
     fn unwind(&mut self, thread: &mut ThreadStack<V::CallData>, event: Event, cpu: Option<u32>) -> bool {
         if !thread.has_open(event.function_id) {
             if let Some(before) = &mut self.before {
-                if thread.stack.is_empty() {
-                    self.visitor.leave_earlier(event.thread_id);
+                match thread.stack.last() {
+                    None => self.visitor.leave_earlier(event.thread_id),
+                    parent => self.visitor.orphan(&event, cpu, thread.stack.len() as u32, parent),
                 }
                 before.exit(event, cpu, thread.stack.is_empty());
                 return false;
