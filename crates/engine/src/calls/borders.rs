@@ -282,6 +282,11 @@ impl Visitor for Marker {
         }
     }
 
+    fn argument_outside(&mut self, row: u64) {
+        // It is of a call from before the recording, if the thread has one.
+        self.marked.push(row);
+    }
+
     fn rows(
         &mut self,
         thread_id: u32,

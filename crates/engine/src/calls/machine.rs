@@ -209,13 +209,14 @@ impl<V: Visitor> Calls<V> {
                 CallEvent::Exit => self.exit(&mut thread, &event, cpu, EndReason::Exit),
                 CallEvent::TailExit => self.exit(&mut thread, &event, cpu, EndReason::TailCall),
                 CallEvent::ExceptionExit => self.exit(&mut thread, &event, cpu, EndReason::Unwound),
-                CallEvent::Argument => {
-                    if let Some((call, around)) = thread.stack.split_last() {
+                CallEvent::Argument => match thread.stack.split_last() {
+                    Some((call, around)) => {
                         let depth = around.len() as u32;
                         let Event { source_id, thread_id, .. } = event;
                         self.visitor.argument(call, Level { source_id, thread_id, depth }, value(row));
                     }
-                }
+                    None => self.visitor.argument_outside(value(row)),
+                },
             }
         }
         thread.last_ns = thread.last_ns.max(latest_ns);

@@ -96,8 +96,6 @@ fn seen(batches: &[RecordBatch], selection: &Selection) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
-
     #[test]
     fn ranges_need_border_events_and_their_row_groups(
         steps in steps(),
