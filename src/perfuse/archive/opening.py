@@ -410,7 +410,7 @@ class SavedProfile(Profile):
     def _timeline_tables(self) -> _core.Profile:
         """What has the tables that the page's timeline is made of: the saved ones alone, where these are all."""
         if not (self._has_no_events and self.contents.has_all(OF_TIMELINES)):
-            return self._fusion
+            return self._events
         first, end = self.selection.time_ns or (-(2**63), 2**63 - 1)
         return _core.saved_tables_profile(self.contents.core, (first, end))
 
