@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
@@ -20,8 +19,11 @@ from archive.test_partial_reading import _damaged
 from packs_of_tests import rewritten
 from perfuse import _core
 from perfuse.archive import border_events, writing
+from perfuse.archive.xz import packed, unpacked
 from perfuse.exporters import TARGETS
 from perfuse.selection import Selection
+from perfuse.viewer.routes import Routes
+from perfuse.viewer.session import Session
 from truth.kinds import CORPUS
 
 LOGS = {
@@ -166,3 +168,171 @@ def test_answers_about_ranges_are_those_of_the_log(name: str, folder: Path, tmp_
         ranges = _times(recorded, rows, len(name))
         different = [one for times in ranges for one in _differences(recorded, saved, times, tmp_path / "out")]
     assert different == []
+
+
+def test_several_logs(folder: Path, tmp_path: Path) -> None:
+    """Logs of the same threads, one after the other in the table: borders of logs are in the middle of row groups."""
+    paths, saved_path = _saved(("xray/fdr/small-v5.xray", "xray/fdr/threads4-rotate-v5.xray"), 33, folder)
+    with pf.fuse(*paths) as recorded, pf.fuse(saved_path) as saved:
+        ranges = _times(recorded, 33, 5)[2:9]
+        different = [one for times in ranges for one in _differences(recorded, saved, times, tmp_path / "out")]
+    assert different == []
+
+
+def test_threads_and_filters(folder: Path, tmp_path: Path) -> None:
+    """A thread of a range, and filters of stacks in it."""
+    paths, saved_path = _saved(("xray/basic/basic-threads-v3.xray",), 500, folder)
+    with pf.fuse(*paths) as recorded, pf.fuse(saved_path) as saved:
+        thread = recorded.sql("SELECT tid FROM threads JOIN call_events USING (thread_id) LIMIT 1").fetchall()[0][0]
+        for times in _times(recorded, 500, 3)[7:9]:
+            assert _differences(recorded, saved, times, tmp_path / "out", thread=thread) == []
+            name = recorded.sql("SELECT name::VARCHAR FROM functions LIMIT 1 OFFSET 3").fetchall()[0][0]
+            filtered = [_part(one, *times).hide(name) for one in (recorded, saved)]
+            found = [(report(one, {}), _rows(one, "samples")) for one in filtered]
+            assert found[0] == found[1]
+
+
+def _viewed(part: pf.Profile, paths: tuple[str, ...]) -> object:
+    session = Session(lambda _progress: part, list(paths))
+    session.open_now()
+    answers = [Routes(session).answer("GET", f"/api/{path}", query, b"").body for path, _, query in asked_of_pages(paths)]
+    return [json.loads(one) if one.startswith(b"{") else one for one in answers]
+
+
+def asked_of_pages(paths: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
+    for one in paths:
+        yield one.partition("?")
+
+
+PAGES = ("overview", "report", "tree", "functions", "timeline", "symbols", "tiles?k=18&first=0&last=40&tracks=0,1,2,3")
+
+
+@pytest.mark.parametrize("name", ["basic, threads", "fdr, threads"])
+def test_the_page_of_a_range(name: str, folder: Path) -> None:
+    """With its timeline: calls, and where threads were."""
+    path, rows = LOGS[name]
+    paths, saved_path = _saved((path,), rows, folder)
+    with pf.fuse(*paths) as recorded, pf.fuse(saved_path) as saved:
+        for times in _times(recorded, rows, 9)[6:]:
+            parts = [_part(one, *times) for one in (recorded, saved)]
+            expected, found = (answer_to(partial(_viewed, part, PAGES)) for part in parts)
+            assert repr(expected) == repr(found), times
+
+
+ROWS = 500
+
+
+@pytest.fixture(scope="module")
+def threads(folder: Path) -> tuple[Path, Path]:
+    """A log of several threads, and its saved profile, with copies that are not readable."""
+    paths, saved = _saved(("xray/basic/basic-threads-v3.xray",), ROWS, folder)
+    return paths[0], saved
+
+
+def _changed(saved: Path, query: str, out: Path) -> Path:
+    """The saved profile with other border events: the rows of a query over `borders`."""
+    import duckdb
+
+    with ZipFile(saved) as archive:
+        out.with_suffix(".parquet").write_bytes(archive.read(border_events.BORDER_EVENTS))
+    copied = out.with_suffix(".changed")
+    with duckdb.connect() as database:
+        database.sql(f"CREATE VIEW borders AS FROM '{out.with_suffix('.parquet')}'")
+        database.sql(f"COPY ({query}) TO '{copied}' (FORMAT parquet)")
+    out.write_bytes(rewritten(saved.read_bytes(), {border_events.BORDER_EVENTS: copied.read_bytes()}))
+    return out
+
+
+WRONG = {
+    "numbers of rows are not in order": "SELECT * REPLACE (if(row > 2000, row - 5, row)::UBIGINT AS row) FROM borders",
+    "numbers of rows": "SELECT * REPLACE (row + 1000000000 AS row) FROM borders",
+    "column thread_id refers": "SELECT * REPLACE (4000000000::UINTEGER AS thread_id) FROM borders",
+    "column function_id refers": "SELECT * REPLACE (4000000000::UINTEGER AS function_id) FROM borders",
+    "recordings are not in order": "SELECT * REPLACE ((row % 2)::UINTEGER AS source_id) FROM borders",
+    "rows differ": "SELECT * REPLACE (ts_ns + 1 AS ts_ns) FROM borders",
+    "rows differ: ": "FROM borders WHERE row % 500 > 0",
+    "column ts_ns is missing": "SELECT * EXCLUDE (ts_ns) FROM borders",
+}
+"""Border events that contradict the table, by a part of the error."""
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_border_events_that_contradict_the_table_are_refused(
+    threads: tuple[Path, Path], tmp_path: Path, message: str
+) -> None:
+    path = _changed(threads[1], WRONG[message], tmp_path / "changed.perfuse")
+    with pf.fuse(path) as profile:
+        span = profile.span_ns
+        assert span is not None
+        part = _part(profile, (span[0] + span[1]) // 2, span[1])
+        with pytest.raises(pf.UnreadableInput, match=message.removesuffix(": ")):
+            report(part, {})
+
+
+def test_other_border_events_end(threads: tuple[Path, Path], tmp_path: Path) -> None:
+    """Border events of row groups that are not read cannot be compared with them; whatever they are, there is an answer."""
+    for number, query in enumerate(
+        (
+            "FROM borders WHERE row = 0 OR kind <> 'exit'",
+            "FROM borders WHERE kind <> 'enter' OR row % 2 = 0",
+            "SELECT * REPLACE (0::UINTEGER AS function_id) FROM borders",
+            "SELECT * REPLACE ('argument' AS kind) FROM borders",
+            "FROM borders LIMIT 0",
+        )
+    ):
+        path = _changed(threads[1], query, tmp_path / f"{number}.perfuse")
+        with pf.fuse(path) as profile:
+            first, last = profile.span_ns or (0, 0)
+            for times in ((last + 1, last + 5), ((first + last) // 2, (first + last) // 2 + 5)):
+                answer = answer_to(partial(report, _part(profile, *times), {}))
+                assert isinstance(answer, tuple) or "UnreadableInput" in answer or "ExportError" in answer
+
+
+def test_damage_is_found_where_it_is_read(threads: tuple[Path, Path], tmp_path: Path) -> None:
+    """A changed byte in the middle of the table: of ranges far from it, answers are right."""
+    log, saved = threads
+    damaged = _damaged(saved, tmp_path / "damaged.perfuse", "tables/call_events")
+    with pf.fuse(damaged) as profile, pf.fuse(log) as recorded:
+        times = [ts for (ts,) in recorded.sql("SELECT ts_ns FROM call_events").fetchall()]
+        early = (min(times), min(times) + 1000)
+        assert report(_part(profile, *early), {}) == report(_part(recorded, *early), {})
+        with pytest.raises(pf.UnreadableInput, match="table call_events: its checksum is wrong"):
+            report(_part(profile, min(times), max(times)), {})
+        with pytest.raises(pf.UnreadableInput, match="table call_events: its checksum is wrong"):
+            _part(profile, min(times), max(times)).export(tmp_path / "out.pftrace")
+        assert not (tmp_path / "out.pftrace").exists()
+
+
+def test_files_of_earlier_versions_are_read_by_their_copies(threads: tuple[Path, Path], tmp_path: Path) -> None:
+    """Without border events, and without keys among the facts about recordings."""
+    log, saved = threads
+    whole = saved.with_suffix(".whole").read_bytes()
+    older = tmp_path / "older.perfuse"
+    with ZipFile(saved) as archive:
+        facts = json.loads(unpacked(archive.read("resolved/facts.json.xz"), 1 << 20))
+    for one in facts["recordings"]:
+        del one["keys"], one["span"]
+    changes = (
+        {"resolved/facts.json.xz": packed(json.dumps(facts).encode())},
+        {border_events.BORDER_EVENTS: None},
+    )
+    for change in changes:
+        older.write_bytes(rewritten(whole, change))
+        with pf.fuse(older) as profile, pf.fuse(log) as recorded:
+            first, last = recorded.span_ns or (0, 0)
+            parts = [_part(one, first, (first + last) // 2) for one in (profile, recorded)]
+            assert report(parts[0], {}) == report(parts[1], {})
+
+
+def test_most_of_the_time_is_read_of_the_copy(
+    threads: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which is smaller than the table; of a short range, the row groups with it are read."""
+    monkeypatch.setattr(border_events, "MOST_GROUPS", 0.5)
+    with pf.fuse(threads[1]) as profile:
+        first, last = profile.span_ns or (0, 0)
+        near, groups = _core.saved_range_groups(profile.contents.core, (first, first + 1)) or (0, 0)
+        assert 0 < near < groups / 4
+        report(_part(profile, first, first + 1), {})
+        with pytest.raises(pf.UnreadableInput, match="inputs/0"):
+            report(_part(profile, first, last), {})

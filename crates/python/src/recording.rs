@@ -104,6 +104,11 @@ impl PyRecording {
         Ok(keys_of(&extent).into_iter().filter(|(_, number)| *number > 0).collect())
     }
 
+    /// First and last time stamp, in ticks of its clock; None where it has none.
+    fn span(&self, py: Python<'_>) -> PyResult<Option<(u64, u64)>> {
+        self.inputs.read(py, || self.inner.span())
+    }
+
     /// Starts the pass over the record headers in the background.
     fn read_ahead(&self) {
         prefetch_summary(&self.inner);

@@ -40,8 +40,7 @@ def events_of_range(contents: "SavedContents", time_ns: tuple[int, int]) -> _cor
         placed = []
         for number, (one, known) in enumerate(zip(manifest.inputs, stated, strict=True)):
             keys = dict(known.keys or {})
-            span = known.summary.span
-            recording = events.recording(one.format, number, sorted(known.tables), keys, span, one.clock)
+            recording = events.recording(one.format, number, sorted(known.tables), keys, known.span, one.clock)
             placed.append(_core.Placed(recording, one.clock, one.pid))
         joined: Any = None if manifest.joined_rows is None else list(manifest.joined_rows)
         return events.profile(placed, (joined, list(manifest.named_rows)), manifest.partial)

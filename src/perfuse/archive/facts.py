@@ -35,6 +35,7 @@ class RecordingFacts:
         machine: Host name and kernel release of the machine that samples were taken on.
         tables: The tables that have rows of it, as far as that is known without decoding them.
         keys: Number of keys of each kind that its tables take; None where it is not stated.
+        span: Its first and last time stamp, in ticks of its clock.
     """
 
     summary: Summary
@@ -42,6 +43,7 @@ class RecordingFacts:
     machine: tuple[str, str] | None
     tables: frozenset[str]
     keys: Mapping[str, int] | None
+    span: tuple[int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ def _row(recording: Recording) -> dict[str, Any] | None:
     clock = recording.clock._asdict()
     tables = [name for name in names() if recording.has(name)]
     row = {"summary": stated, "clock": clock, "machine": recording.machine, "tables": tables}
-    row["keys"] = recording._core.keys()
+    row |= {"keys": recording._core.keys(), "span": recording._core.span()}
     try:
         again = _facts(json.loads(json.dumps(row)))
     except TypeError:
@@ -131,7 +133,15 @@ def _facts(row: Any) -> RecordingFacts:
         raise TypeError("a number of records is not a number")
     clock = Clock(**{name: row["clock"][name] for name in Clock._fields})
     machine = None if row["machine"] is None else (str(row["machine"][0]), str(row["machine"][1]))
-    return RecordingFacts(Summary(**known), clock, machine, _names(tables), _keys(row.get("keys")))
+    return RecordingFacts(Summary(**known), clock, machine, _names(tables), _keys(row.get("keys")), _span(row.get("span")))
+
+
+def _span(value: Any) -> tuple[int, int] | None:
+    if value is None:
+        return None
+    first, last = value
+    _keys({"first": first, "last": last})
+    return first, last
 
 
 def _keys(value: Any) -> Mapping[str, int] | None:
