@@ -238,8 +238,8 @@ def _changed(saved: Path, query: str, out: Path) -> Path:
     copied = out.with_suffix(".changed")
     with duckdb.connect() as database:
         database.sql(f"CREATE VIEW borders AS FROM '{out.with_suffix('.parquet')}'")
-        database.sql(f"COPY ({query}) TO '{copied}' (FORMAT parquet)")
-    out.write_bytes(rewritten(saved.read_bytes(), {border_events.BORDER_EVENTS: copied.read_bytes()}))
+        database.sql(f"COPY ({query}) TO '{copied}' (FORMAT parquet, COMPRESSION zstd)")
+    out.write_bytes(rewritten(saved.with_suffix(".whole").read_bytes(), {border_events.BORDER_EVENTS: copied.read_bytes()}))
     return out
 
 
