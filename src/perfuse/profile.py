@@ -234,19 +234,15 @@ class Profile(SavableProfile, Viewable):
             which: `kinds`, only rows with these values in column `kind`; `time` and `thread`, the columns of time and
                 thread where they are not `ts_ns` and `thread_id`; None for rows of all times or threads.
         """
-        return _core.selected_rows(self._events_by(**which), table, columns, self.selection.rows(self._threads, **which))
+        return _core.selected_rows(self._rows_by(**which), table, columns, self.selection.rows(self._threads, **which))
 
     def count_rows(self, table: str, **which: Any) -> int:
         """Number of selected rows of a table."""
-        return _core.count_rows(self._events_by(**which), table, self.selection.rows(self._threads, **which))
+        return _core.count_rows(self._rows_by(**which), table, self.selection.rows(self._threads, **which))
 
     def row_counts(self, table: str, columns: tuple[str, str], **which: Any) -> list[tuple[str, int | None, int]]:
         """Number of selected rows by the values of a text and a key column: `(text, key, count)`."""
-        return _core.row_counts(self._events_by(**which), table, columns, self.selection.rows(self._threads, **which))
-
-    def _events_by(self, *, time: str | None = "ts_ns", **_which: Any) -> _core.Profile:
-        """What has the rows that are selected by a column of times; all rows where it is not that of events."""
-        return self._events if time == "ts_ns" else self._fusion
+        return _core.row_counts(self._rows_by(**which), table, columns, self.selection.rows(self._threads, **which))
 
     def handle_sums(self, *, stacks: bool) -> "tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]":
         """Sums of the handles that the selected threads created or freed in the selected time.

@@ -79,7 +79,7 @@ def _saved(names: tuple[str, ...], rows: int, folder: Path) -> tuple[list[Path],
 
 
 def _times(profile: pf.Profile, rows: int, number: int) -> list[tuple[int, int]]:
-    """Ranges: of times of events at and beside borders of row groups, of one event, of all, of none, and random ones."""
+    """Ranges: of times of events at and beside borders of row groups, of one event, of all, of none, random ones."""
     times = [ts for (ts,) in profile.sql("SELECT ts_ns FROM call_events").fetchall()]
     first, last = min(times), max(times)
     borders = [times[at + beside] for at in range(rows, len(times), rows) for beside in (-1, 0)]
@@ -139,7 +139,9 @@ def _flame(part: pf.Profile) -> str:
     return part.flame()._repr_html_()
 
 
-EXPORTED = [one for one in TARGETS if one.name not in ("elf", "jslb", "mono", "perf-data", "perf-map", "xray", "xray-yaml")]
+EXPORTED = [
+    one for one in TARGETS if one.name not in ("elf", "jslb", "mono", "perf-data", "perf-map", "xray", "xray-yaml")
+]
 """Targets that are not made of the bytes of recordings."""
 
 
@@ -195,7 +197,9 @@ def test_threads_and_filters(folder: Path, tmp_path: Path) -> None:
 def _viewed(part: pf.Profile, paths: tuple[str, ...]) -> object:
     session = Session(lambda _progress: part, list(paths))
     session.open_now()
-    answers = [Routes(session).answer("GET", f"/api/{path}", query, b"").body for path, _, query in asked_of_pages(paths)]
+    answers = [
+        Routes(session).answer("GET", f"/api/{path}", query, b"").body for path, _, query in asked_of_pages(paths)
+    ]
     return [json.loads(one) if one.startswith(b"{") else one for one in answers]
 
 
@@ -239,7 +243,9 @@ def _changed(saved: Path, query: str, out: Path) -> Path:
     with duckdb.connect() as database:
         database.sql(f"CREATE VIEW borders AS FROM '{out.with_suffix('.parquet')}'")
         database.sql(f"COPY ({query}) TO '{copied}' (FORMAT parquet, COMPRESSION zstd)")
-    out.write_bytes(rewritten(saved.with_suffix(".whole").read_bytes(), {border_events.BORDER_EVENTS: copied.read_bytes()}))
+    out.write_bytes(
+        rewritten(saved.with_suffix(".whole").read_bytes(), {border_events.BORDER_EVENTS: copied.read_bytes()})
+    )
     return out
 
 
@@ -270,7 +276,7 @@ def test_border_events_that_contradict_the_table_are_refused(
 
 
 def test_other_border_events_end(threads: tuple[Path, Path], tmp_path: Path) -> None:
-    """Border events of row groups that are not read cannot be compared with them; whatever they are, there is an answer."""
+    """Border events of row groups that are not read are compared with nothing: whatever they are, there is an answer."""
     for number, query in enumerate(
         (
             "FROM borders WHERE row = 0 OR kind <> 'exit'",
@@ -324,9 +330,7 @@ def test_files_of_earlier_versions_are_read_by_their_copies(threads: tuple[Path,
             assert report(parts[0], {}) == report(parts[1], {})
 
 
-def test_most_of_the_time_is_read_of_the_copy(
-    threads: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_most_of_the_time_is_read_of_the_copy(threads: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Which is smaller than the table; of a short range, the row groups with it are read."""
     monkeypatch.setattr(border_events, "MOST_GROUPS", 0.5)
     with pf.fuse(threads[1]) as profile:

@@ -13,10 +13,12 @@ use arrow_schema::{DataType, Field};
 use perfuse_formats::registry;
 use perfuse_formats::saved::parquet_file::{self, BATCH_ROWS, ParquetTable, ROW_GROUP_ROWS};
 use perfuse_formats::saved::{SavedProfile, crc};
-use perfuse_formats::{Rate, Source};
+use perfuse_engine::calls::{Options, Selection};
+use perfuse_formats::{Clock, Rate, Recording, Source};
 use perfuse_profile::saved::{JOINED_TABLES, JoinedRows, SavedFacts};
+use perfuse_profile::saved_events::{RecordingFacts, SavedRange};
 use perfuse_profile::{Profile, ProfileInput};
-use perfuse_tables::TABLES;
+use perfuse_tables::{Offsets, TABLES};
 
 use crate::profiles::everything;
 
@@ -55,9 +57,40 @@ pub(crate) fn opened(bytes: &[u8]) {
         });
     }
     let facts = SavedFacts { joined: Some(joined), named: Vec::new(), partial: Vec::new() };
+    range(&saved, &facts, usize::from(rows.map_or(0, |rows| rows[0])));
     if let Ok(profile) = Profile::of_saved(inputs, &saved, &facts) {
         everything(&profile);
         let _ = profile.saved_facts();
+    }
+}
+
+/// Calls of a range of time, of tables alone: from the time of an event on, for a time that other bytes state.
+fn range(saved: &Arc<dyn Recording>, facts: &SavedFacts, event: usize) {
+    let profile = saved.as_any().downcast_ref::<SavedProfile>();
+    let Some(Ok(Some(events))) = profile.map(|profile| profile.parquet("call_events")) else { return };
+    let Ok(mut batches) = events.rows(None, BATCH_ROWS) else { return };
+    let Some(Ok(batch)) = batches.next() else { return };
+    let times = batch.column(0).as_primitive::<Int64Type>().values();
+    let start = times[event % times.len()];
+    let time_ns = start..start.saturating_add(event as i64);
+    let Ok(Some(range)) = SavedRange::open(saved, time_ns.clone()) else { return };
+    let format = registry::FORMATS.iter().find(|format| format.name == "xray").expect("there are logs of calls");
+    let clock = Clock::nanoseconds("monotonic");
+    let known = RecordingFacts {
+        format,
+        source_id: 0,
+        tables: format.tables.iter().map(|&name| name.to_owned()).collect(),
+        extent: Offsets { function: 1, ..Offsets::default() },
+        span: None,
+        clock,
+    };
+    let input = ProfileInput { recording: range.recording(known), clock, pid: None, definitions: None };
+    let Ok(profile) = Profile::of_saved_range(vec![input], saved, facts) else { return };
+    let selection = Selection { threads: None, time_ns: Some(time_ns) };
+    let _ = profile.call_costs(&Options { selection: selection.clone(), ..Options::default() }, true);
+    let _ = profile.selected_samples(&selection);
+    if let Ok(Some(slices)) = profile.table("slices", false) {
+        slices.for_each(drop);
     }
 }
 

@@ -58,10 +58,7 @@ impl CallsNear {
     ///
     /// # Errors
     /// Where one of the tables is damaged, or they contradict each other.
-    pub(crate) fn open(
-        file: &SavedProfile,
-        times: &RangeInclusive<i64>,
-    ) -> Result<Option<Self>, TableError> {
+    pub(crate) fn open(file: &SavedProfile, times: &RangeInclusive<i64>) -> Result<Option<Self>, TableError> {
         let (Some(events), Some(borders)) = (file.parquet(TABLE)?, file.border_events()?) else {
             return Ok(None);
         };

@@ -9,8 +9,8 @@ use perfuse_engine::calls::{CallPath, CallPaths, FirstKeys, Sampled};
 use perfuse_formats::saved::SavedProfile;
 use perfuse_formats::saved::parquet_file::{BATCH_ROWS, TableError};
 use perfuse_formats::{
-    BatchStream, CallStream, Clock, Format, Placement, Position, Rate, Recording, Source, Summary, TableRequest,
-    call_stream,
+    BatchStream, CallStream, Clock, Format, Placement, Position, Rate, Recording, Source, Summary,
+    TableRequest, call_stream,
 };
 use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use perfuse_tables::{Offsets, samples};
@@ -67,7 +67,8 @@ impl SavedRange {
     ) -> Result<Option<(usize, usize)>, TableError> {
         let Some(saved) = file.as_any().downcast_ref::<SavedProfile>() else { return Ok(None) };
         let events = saved.parquet("call_events")?;
-        Ok(events.map(|events| (events.groups_near("ts_ns", &times(time_ns)).len(), events.group_ends().len())))
+        Ok(events
+            .map(|events| (events.groups_near("ts_ns", &times(time_ns)).len(), events.group_ends().len())))
     }
 
     /// A recording of the profile.
@@ -88,9 +89,10 @@ impl SavedRange {
         batches: impl Iterator<Item = Result<RecordBatch, TableError>> + Send + 'static,
     ) -> BatchStream {
         let Self { file, damage, .. } = self.clone();
-        Box::new(batches.map_while(move |batch| {
-            batch.map_err(|error| damage.note(&file.source().path, error)).ok()
-        }))
+        Box::new(
+            batches
+                .map_while(move |batch| batch.map_err(|error| damage.note(&file.source().path, error)).ok()),
+        )
     }
 
     /// Rows of a table that are stored with those in the range.
@@ -143,7 +145,11 @@ impl Recording for SavedEvents {
         }
     }
 
-    fn read_record<'a>(&'a self, _at: &mut Position, _wanted: &dyn Fn(&str) -> bool) -> Option<RecordView<'a>> {
+    fn read_record<'a>(
+        &'a self,
+        _at: &mut Position,
+        _wanted: &dyn Fn(&str) -> bool,
+    ) -> Option<RecordView<'a>> {
         None
     }
 
@@ -172,7 +178,8 @@ impl Recording for SavedEvents {
         let first = placement.first.function;
         let functions = first..first.saturating_add(self.facts.extent.function);
         let column = if name == "functions" { "function_id" } else { "source_id" };
-        let is_own = move |key: u32| if column == "source_id" { key == source_id } else { functions.contains(&key) };
+        let is_own =
+            move |key: u32| if column == "source_id" { key == source_id } else { functions.contains(&key) };
         Some(Box::new(self.range.rows(name).map(move |batch| rows_with(&batch, column, &is_own))))
     }
 
@@ -216,8 +223,10 @@ impl Profile {
         let mut paths = Vec::new();
         for batch in batches("stacks")? {
             let ids = numbers::<UInt32Type>(&batch, "stack_id")?;
-            let (parents, frames) =
-                (numbers::<UInt32Type>(&batch, "parent_stack_id")?, numbers::<UInt32Type>(&batch, "frame_id")?);
+            let (parents, frames) = (
+                numbers::<UInt32Type>(&batch, "parent_stack_id")?,
+                numbers::<UInt32Type>(&batch, "frame_id")?,
+            );
             let depths = numbers::<UInt32Type>(&batch, "depth")?;
             for row in (0..batch.num_rows()).filter(|&row| ids.value(row) >= first.stack) {
                 let frame = frames.value(row).checked_sub(first.frame);

@@ -39,11 +39,8 @@ impl ReadInputs for Inputs {
 #[pyfunction]
 pub fn take_unreadable(py: Python<'_>) -> Option<Py<PyBaseException>> {
     let Unreadable { path, reason } = perfuse_profile::take_unreadable()?;
-    let error = if reason == CUT {
-        cut_error(py, &path)
-    } else {
-        damage_error(py, &Unreadable { path, reason })
-    };
+    let error =
+        if reason == CUT { cut_error(py, &path) } else { damage_error(py, &Unreadable { path, reason }) };
     Some(error.into_value(py))
 }
 

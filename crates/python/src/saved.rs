@@ -227,10 +227,7 @@ pub fn write_call_events(
     })?
     .map_err(table_error)?;
     let borders = borders.map_err(table_error)?;
-    Ok((
-        num_rows,
-        borders.map(|batches| ArrowStream::new(border_events::SPEC.schema(), batches.into_iter())),
-    ))
+    Ok((num_rows, borders.map(|batches| ArrowStream::new(border_events::SPEC.schema(), batches.into_iter()))))
 }
 
 /// The events of a range of time of a saved profile.

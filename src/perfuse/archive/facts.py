@@ -88,7 +88,7 @@ def _row(recording: Recording) -> dict[str, Any] | None:
     stated = {name: _as_json(getattr(summary, name)) for name in _FIELDS}
     clock = recording.clock._asdict()
     tables = [name for name in names() if recording.has(name)]
-    row = {"summary": stated, "clock": clock, "machine": recording.machine, "tables": tables}
+    row: dict[str, Any] = {"summary": stated, "clock": clock, "machine": recording.machine, "tables": tables}
     row |= {"keys": recording._core.keys(), "span": recording._core.span()}
     try:
         again = _facts(json.loads(json.dumps(row)))
@@ -133,7 +133,9 @@ def _facts(row: Any) -> RecordingFacts:
         raise TypeError("a number of records is not a number")
     clock = Clock(**{name: row["clock"][name] for name in Clock._fields})
     machine = None if row["machine"] is None else (str(row["machine"][0]), str(row["machine"][1]))
-    return RecordingFacts(Summary(**known), clock, machine, _names(tables), _keys(row.get("keys")), _span(row.get("span")))
+    return RecordingFacts(
+        Summary(**known), clock, machine, _names(tables), _keys(row.get("keys")), _span(row.get("span"))
+    )
 
 
 def _span(value: Any) -> tuple[int, int] | None:

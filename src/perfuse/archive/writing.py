@@ -11,8 +11,8 @@ from typing import IO, Any, cast
 from zipfile import ZIP_STORED, LargeZipFile, ZipFile, ZipInfo
 
 from perfuse import __version__, _core
-from perfuse.archive.contents import CodeChoice, LineChoice, SourceChoice
 from perfuse.archive.border_events import BORDER_EVENTS
+from perfuse.archive.contents import CodeChoice, LineChoice, SourceChoice
 from perfuse.archive.definitions import MEMBER, DefinitionWriter
 from perfuse.archive.facts import MEMBER as FACTS
 from perfuse.archive.facts import SMALL_COPIES, facts_member

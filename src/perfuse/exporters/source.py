@@ -150,9 +150,8 @@ class RuntimeSource(Protocol):
 
 def no_samples_error(profile: Source) -> ExportError:
     """The error of an exporter that needs samples, for a profile without any."""
-    tables = ["exceptions", "counter_samples", *(["slices"] if profile.has("slices") else [])]
-    # Each event of a call is the start or the end of a slice, which would all be made to count them.
-    events = ["call_events WHERE kind::VARCHAR <> 'argument'", *tables]
+    # Events of calls are asked for first: with them there are slices, which would all be made to count them.
+    events = ("call_events WHERE kind::VARCHAR <> 'argument'", "exceptions", "counter_samples", "slices")
     has_events = any(profile.sql(f"SELECT 1 FROM {one} LIMIT 1").fetchall() for one in events)
     roles = {format_named(name).role for name in Columns(profile.tables["sources"])["format"]}
     if has_events:

@@ -116,7 +116,8 @@ impl BorderEvents {
         for (first, batch) in std::mem::take(&mut self.group) {
             perfuse_stopping::checkpoint();
             let end = first.saturating_add(batch.num_rows() as u64);
-            let (here, later) = rows.split_at_checked(rows.partition_point(|&row| row < end)).unwrap_or_default();
+            let (here, later) =
+                rows.split_at_checked(rows.partition_point(|&row| row < end)).unwrap_or_default();
             rows = later;
             if !here.is_empty() {
                 self.num_found = self.num_found.saturating_add(here.len() as u64);

@@ -122,7 +122,8 @@ fn numbering(tree: &CallPathTree, has_calls: &[bool]) -> Vec<usize> {
         let FirstCall { thread_id, first_ns, source_id, record_offset, .. } = *place;
         (node.num_calls > 0).then_some((first_ns, thread_id, source_id, record_offset))
     };
-    let mut firsts: Vec<_> = tree.nodes.iter().zip(&tree.places).map(|(node, place)| first(node, place)).collect();
+    let mut firsts: Vec<_> =
+        tree.nodes.iter().zip(&tree.places).map(|(node, place)| first(node, place)).collect();
     for (index, node) in tree.nodes.iter().enumerate().rev() {
         let own = firsts.get(index).copied().flatten();
         if let (Some(own), Some(parent)) = (own, firsts.get_mut(node.parent as usize)) {

@@ -266,7 +266,10 @@ impl SavedProfile {
             num_rows = num_rows.saturating_add(batch?.num_rows() as u64);
         }
         if num_rows != opened.num_rows {
-            return Err(TableError::Table(table.name, "the number of rows is not that of its footer".to_owned()));
+            return Err(TableError::Table(
+                table.name,
+                "the number of rows is not that of its footer".to_owned(),
+            ));
         }
         Ok(opened.num_unknown_columns)
     }

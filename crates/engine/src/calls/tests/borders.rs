@@ -41,13 +41,20 @@ fn table(steps: &[Step], batch_rows: usize) -> Vec<RecordBatch> {
 }
 
 /// What a reader has of a range: border events of row groups without an event in it, and the others.
-fn read(steps: &[Step], group_rows: usize, borders: &[RecordBatch], range: &std::ops::Range<i64>) -> Vec<RecordBatch> {
+fn read(
+    steps: &[Step],
+    group_rows: usize,
+    borders: &[RecordBatch],
+    range: &std::ops::Range<i64>,
+) -> Vec<RecordBatch> {
     let groups = table(steps, group_rows);
     let mut read = Vec::new();
     for (number, group) in groups.iter().enumerate() {
         let times = group.column_by_name("ts_ns").unwrap().as_primitive::<Int64Type>().values();
         let (least, greatest) = (times.iter().min(), times.iter().max());
-        if least.is_some_and(|least| *least < range.end) && greatest.is_some_and(|greatest| *greatest >= range.start) {
+        if least.is_some_and(|least| *least < range.end)
+            && greatest.is_some_and(|greatest| *greatest >= range.start)
+        {
             read.push(group.clone());
             continue;
         }
@@ -80,9 +87,11 @@ impl Visitor for Seen {
 
     fn leave(&mut self, call: &OpenCall<u64>, level: Level, leave: &Leave, parent: Option<&OpenCall<u64>>) {
         let of_depth = |(depth, _): &&(u32, u64)| *depth == level.depth;
-        let args: Vec<u64> = self.args[level.thread_id as usize].iter().filter(of_depth).map(|(_, it)| *it).collect();
+        let args: Vec<u64> =
+            self.args[level.thread_id as usize].iter().filter(of_depth).map(|(_, it)| *it).collect();
         let parent = parent.map(|parent| parent.mark);
-        self.calls.push(format!("{} {} {level:?} {leave:?} {parent:?} {args:?}", call.mark, call.function_id));
+        self.calls
+            .push(format!("{} {} {level:?} {leave:?} {parent:?} {args:?}", call.mark, call.function_id));
     }
 
     fn argument(&mut self, _call: &OpenCall<u64>, level: Level, value: u64) {
@@ -142,7 +151,8 @@ fn ends_of_other_calls_are_not_taken_for_theirs() {
     let mut borders = BorderEvents::new(2);
     table(&steps, 5).iter().try_for_each(|batch| borders.push(batch)).unwrap();
     let borders = borders.finish().unwrap().unwrap();
-    let rows: Vec<String> = borders.iter().flat_map(|batch| formatted_rows(batch, &["row", "kind", "function_id"])).collect();
+    let rows: Vec<String> =
+        borders.iter().flat_map(|batch| formatted_rows(batch, &["row", "kind", "function_id"])).collect();
     assert_eq!(
         rows,
         ["0 enter 1", "1 enter 2", "2 enter 1", "3 exit 1", "4 enter 3", "5 exit 3", "6 exit 2", "7 exit 1"]
