@@ -14,6 +14,7 @@ from perfuse.joins import Unwinding
 from perfuse.profile import Profile
 from perfuse.recording import Recording
 from perfuse.selection import Selection
+from perfuse.stack_filter import FILTERED_TABLES
 from perfuse.table import OF_DUMPS, ClosedObject, Near, Tables, with_bytes
 
 if TYPE_CHECKING:
@@ -346,7 +347,8 @@ class SavedProfile(Profile):
         return tables
 
     def _build(self, name: str) -> "ArrowStream":
-        is_filtered = self.stack_filter or (name == "samples" and self.selection.condition is not None)
+        is_filtered = bool(self.stack_filter) and name in FILTERED_TABLES
+        is_filtered |= name == "samples" and self.selection.condition is not None
         return super()._build(name) if is_filtered or name == "diagnostics" else self.contents.table(name)
 
     @property
