@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -53,29 +53,44 @@ def _small_groups(rows: int) -> Iterator[None]:
         yield
 
 
+class Opened:
+    """Recordings, and their saved profiles without readable copies: what needs these fails.
+
+    Profiles that were saved stay open: threads of Basic mode get keys in the order in which parts of a log are decoded.
+    """
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self._folder, self._stack = folder, stack
+        self._known: dict[tuple[Path, ...], tuple[pf.Profile, Path]] = {}
+
+    def of(self, paths: tuple[Path, ...], rows: int, **options: Any) -> tuple[pf.Profile, Path]:
+        """The profile of recordings, and its saved profile, whose file with readable copies ends in `.whole`."""
+        if not all(path.exists() for path in paths):
+            pytest.skip("no corpus")
+        if paths not in self._known:
+            out = self._folder / f"{len(self._known)}.perfuse"
+            recorded = self._stack.enter_context(pf.fuse(*paths, **options))
+            with _small_groups(rows):
+                recorded.save(out.with_suffix(".whole"))
+            self._known[paths] = recorded, _damaged(out.with_suffix(".whole"), out, "inputs/")
+        return self._known[paths]
+
+    def log(self, name: str) -> tuple[pf.Profile, Path]:
+        """One of `LOGS`."""
+        path, rows = LOGS[name]
+        return self.of((CORPUS / path,), rows)
+
+
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("calls")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
+    with ExitStack() as stack:
+        yield Opened(tmp_path_factory.mktemp("calls"), stack)
 
 
 @pytest.fixture(autouse=True)
 def of_any_share(monkeypatch: pytest.MonkeyPatch) -> None:
     """Long ranges are read from the tables, too."""
     monkeypatch.setattr(border_events, "MOST_GROUPS", 2.0)
-
-
-def _saved(names: tuple[str, ...], rows: int, folder: Path) -> tuple[list[Path], Path]:
-    """The recordings, and their saved profile without readable copies: what needs them fails."""
-    paths = [CORPUS / name for name in names]
-    if not all(path.exists() for path in paths):
-        pytest.skip("no corpus")
-    out = folder / f"{'-'.join(path.stem for path in paths)}.perfuse"
-    if not out.exists():
-        whole = out.with_suffix(".whole")
-        with pf.fuse(*paths) as profile, _small_groups(rows):
-            profile.save(whole)
-        _damaged(whole, out, "inputs/")
-    return paths, out
 
 
 def _times(profile: pf.Profile, rows: int, number: int) -> list[tuple[int, int]]:
@@ -162,39 +177,37 @@ def _differences(
 
 
 @pytest.mark.parametrize("name", LOGS)
-def test_answers_about_ranges_are_those_of_the_log(name: str, folder: Path, tmp_path: Path) -> None:
+def test_answers_about_ranges_are_those_of_the_log(name: str, opened: Opened, tmp_path: Path) -> None:
     """The copy is damaged: what reads it is an error."""
-    path, rows = LOGS[name]
-    paths, saved_path = _saved((path,), rows, folder)
-    with pf.fuse(*paths) as recorded, pf.fuse(saved_path) as saved:
-        assert _differences(recorded, saved, _times(recorded, rows, len(name)), tmp_path / "out") == []
+    recorded, path = opened.log(name)
+    with pf.fuse(path) as saved:
+        ranges = _times(recorded, LOGS[name][1], len(name))
+        assert _differences(recorded, saved, ranges, tmp_path / "out") == []
 
 
-def test_several_logs(folder: Path, tmp_path: Path) -> None:
+def test_several_logs(opened: Opened, tmp_path: Path) -> None:
     """Logs of the same threads, one after the other in the table: borders of logs are in the middle of row groups."""
-    paths, saved_path = _saved(("xray/fdr/small-v5.xray", "xray/fdr/threads4-rotate-v5.xray"), 33, folder)
-    with pf.fuse(*paths) as recorded, pf.fuse(saved_path) as saved:
+    names = ("xray/fdr/small-v5.xray", "xray/fdr/threads4-rotate-v5.xray")
+    recorded, path = opened.of(tuple(CORPUS / name for name in names), 33)
+    with pf.fuse(path) as saved:
         assert _differences(recorded, saved, _times(recorded, 33, 5), tmp_path / "out") == []
 
 
-def test_calls_beside_samples(folder: Path, tmp_path: Path) -> None:
+def test_calls_beside_samples(opened: Opened, tmp_path: Path) -> None:
     """A log of the program that perf sampled, whose functions a map names."""
-    kind, rows = KINDS["perf_xray"], 5
-    whole, saved_path = folder / "perf_xray.whole", folder / "perf_xray.perfuse"
-    with pf.fuse(*kind.paths, **kind.fuse_options) as recorded:
-        with _small_groups(rows):
-            recorded.save(whole)
-        with pf.fuse(_damaged(whole, saved_path, "inputs/")) as saved:
-            assert border_events.BORDER_EVENTS in saved.contents.members
-            assert _differences(recorded, saved, _times(recorded, rows, 5), tmp_path / "out") == []
+    kind = KINDS["perf_xray"]
+    recorded, path = opened.of(kind.paths, 5, **kind.fuse_options)
+    with pf.fuse(path) as saved:
+        assert border_events.BORDER_EVENTS in saved.contents.members
+        assert _differences(recorded, saved, _times(recorded, 5, 5), tmp_path / "out") == []
 
 
-def test_threads_and_filters(folder: Path, tmp_path: Path) -> None:
+def test_threads_and_filters(opened: Opened, tmp_path: Path) -> None:
     """A thread of a range, and filters of stacks in it."""
-    paths, saved_path = _saved(("xray/basic/basic-threads-v3.xray",), 500, folder)
-    with pf.fuse(*paths) as recorded, pf.fuse(saved_path) as saved:
+    recorded, path = opened.log("basic, threads")
+    with pf.fuse(path) as saved:
         thread = recorded.sql("SELECT tid FROM threads JOIN call_events USING (thread_id) LIMIT 1").fetchall()[0][0]
-        ranges = _times(recorded, 500, 3)[7:]
+        ranges = _times(recorded, ROWS, 3)[7:]
         assert _differences(recorded, saved, ranges, tmp_path / "out", thread=thread) == []
         name = recorded.sql("SELECT name::VARCHAR FROM functions LIMIT 1 OFFSET 3").fetchall()[0][0]
         for times in ranges[:2]:
@@ -203,43 +216,38 @@ def test_threads_and_filters(folder: Path, tmp_path: Path) -> None:
             assert found[0] == found[1]
 
 
-def _viewed(part: pf.Profile, paths: tuple[str, ...]) -> object:
-    session = Session(lambda _progress: part, list(paths))
+def _viewed(part: pf.Profile, asked: tuple[tuple[str, str], ...]) -> list[object]:
+    session = Session(lambda _progress: part, [])
     session.open_now()
-    answers = [
-        Routes(session).answer("GET", f"/api/{path}", query, b"").body for path, _, query in asked_of_pages(paths)
-    ]
-    return [json.loads(one) if one.startswith(b"{") else one for one in answers]
+    routes = Routes(session)
+    return [answer_to(lambda one=one: routes.answer("GET", f"/api/{one[0]}", one[1], b"").body) for one in asked]
 
 
-def asked_of_pages(paths: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
-    for one in paths:
-        yield one.partition("?")
-
-
-PAGES = ("overview", "report", "tree", "functions", "timeline", "symbols", "tiles?k=18&first=0&last=40&tracks=0,1,2,3")
+PAGES = (
+    *((one, "") for one in ("overview", "report", "tree", "functions", "timeline", "symbols")),
+    *(("tiles", f"k=14&first=0&last=40&tracks={track}") for track in range(6)),
+)
+"""Questions of the page: path and parameters."""
 
 
 @pytest.mark.parametrize("name", ["basic, threads", "fdr, threads"])
-def test_the_page_of_a_range(name: str, folder: Path) -> None:
+def test_the_page_of_a_range(name: str, opened: Opened) -> None:
     """With its timeline: calls, and where threads were."""
-    path, rows = LOGS[name]
-    paths, saved_path = _saved((path,), rows, folder)
-    with pf.fuse(*paths) as recorded, pf.fuse(saved_path) as saved:
-        for times in _times(recorded, rows, 9)[6:]:
-            parts = [_part(one, *times) for one in (recorded, saved)]
-            expected, found = (answer_to(partial(_viewed, part, PAGES)) for part in parts)
-            assert repr(expected) == repr(found), times
+    recorded, path = opened.log(name)
+    with pf.fuse(path) as saved:
+        for times in _times(recorded, LOGS[name][1], 9)[6:]:
+            expected, found = (_viewed(_part(one, *times), PAGES) for one in (recorded, saved))
+            answers = zip(PAGES, map(repr, expected), map(repr, found), strict=True)
+            assert [one for one, recorded_answer, answer in answers if recorded_answer != answer] == [], times
 
 
-ROWS = 500
+ROWS = LOGS["basic, threads"][1]
 
 
 @pytest.fixture(scope="module")
-def threads(folder: Path) -> tuple[Path, Path]:
+def threads(opened: Opened) -> tuple[pf.Profile, Path]:
     """A log of several threads, and its saved profile, with copies that are not readable."""
-    paths, saved = _saved(("xray/basic/basic-threads-v3.xray",), ROWS, folder)
-    return paths[0], saved
+    return opened.log("basic, threads")
 
 
 def _changed(saved: Path, query: str, out: Path) -> Path:
@@ -273,7 +281,7 @@ WRONG = {
 
 @pytest.mark.parametrize("message", WRONG)
 def test_border_events_that_contradict_the_table_are_refused(
-    threads: tuple[Path, Path], tmp_path: Path, message: str
+    threads: tuple[pf.Profile, Path], tmp_path: Path, message: str
 ) -> None:
     path = _changed(threads[1], WRONG[message], tmp_path / "changed.perfuse")
     with pf.fuse(path) as profile:
@@ -284,7 +292,7 @@ def test_border_events_that_contradict_the_table_are_refused(
             report(part, {})
 
 
-def test_other_border_events_end(threads: tuple[Path, Path], tmp_path: Path) -> None:
+def test_other_border_events_end(threads: tuple[pf.Profile, Path], tmp_path: Path) -> None:
     """Border events of row groups that are not read are compared with nothing: there is an answer."""
     for number, query in enumerate(
         (
@@ -303,11 +311,11 @@ def test_other_border_events_end(threads: tuple[Path, Path], tmp_path: Path) -> 
                 assert isinstance(answer, tuple) or "UnreadableInput" in answer or "ExportError" in answer
 
 
-def test_damage_is_found_where_it_is_read(threads: tuple[Path, Path], tmp_path: Path) -> None:
+def test_damage_is_found_where_it_is_read(threads: tuple[pf.Profile, Path], tmp_path: Path) -> None:
     """A changed byte in the middle of the table: of ranges far from it, answers are right."""
-    log, saved = threads
+    recorded, saved = threads
     damaged = _damaged(saved, tmp_path / "damaged.perfuse", "tables/call_events")
-    with pf.fuse(damaged) as profile, pf.fuse(log) as recorded:
+    with pf.fuse(damaged) as profile:
         times = [ts for (ts,) in recorded.sql("SELECT ts_ns FROM call_events").fetchall()]
         early = (min(times), min(times) + 1000)
         assert report(_part(profile, *early), {}) == report(_part(recorded, *early), {})
@@ -318,9 +326,9 @@ def test_damage_is_found_where_it_is_read(threads: tuple[Path, Path], tmp_path: 
         assert not (tmp_path / "out.pftrace").exists()
 
 
-def test_files_of_earlier_versions_are_read_by_their_copies(threads: tuple[Path, Path], tmp_path: Path) -> None:
+def test_files_of_earlier_versions_are_read_by_their_copies(threads: tuple[pf.Profile, Path], tmp_path: Path) -> None:
     """Without border events, and without keys among the facts about recordings."""
-    log, saved = threads
+    recorded, saved = threads
     whole = saved.with_suffix(".whole").read_bytes()
     older = tmp_path / "older.perfuse"
     with ZipFile(saved) as archive:
@@ -333,13 +341,15 @@ def test_files_of_earlier_versions_are_read_by_their_copies(threads: tuple[Path,
     )
     for change in changes:
         older.write_bytes(rewritten(whole, change))
-        with pf.fuse(older) as profile, pf.fuse(log) as recorded:
+        with pf.fuse(older) as profile:
             first, last = recorded.span_ns or (0, 0)
             parts = [_part(one, first, (first + last) // 2) for one in (profile, recorded)]
             assert report(parts[0], {}) == report(parts[1], {})
 
 
-def test_most_of_the_time_is_read_of_the_copy(threads: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_most_of_the_time_is_read_of_the_copy(
+    threads: tuple[pf.Profile, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Which is smaller than the table; of a short range, the row groups with it are read."""
     monkeypatch.setattr(border_events, "MOST_GROUPS", 0.5)
     with pf.fuse(threads[1]) as profile:
