@@ -22,7 +22,6 @@ __all__ = [
     "Recording",
     "SFrameSection",
     "SFrameText",
-    "SavedRange",
     "ScannedTable",
     "StackTransform",
     "Timeline",
@@ -68,7 +67,6 @@ __all__ = [
     "saved_members",
     "saved_profile",
     "saved_range",
-    "saved_range_groups",
     "saved_recording",
     "saved_table",
     "saved_tables_profile",
@@ -334,8 +332,7 @@ class Recording:
     def size_bytes(self) -> int: ...
     @property
     def unpack_error(self) -> str | None: ...
-    def keys(self) -> dict[str, int]: ...
-    def span(self) -> tuple[int, int] | None: ...
+    def keys_and_span(self) -> tuple[dict[str, int], tuple[int, int] | None]: ...
     def read_ahead(self) -> None: ...
     def has(self, table: str) -> bool: ...
     def clock(self, hz: int | None = None, header: bool = False) -> _ClockRow: ...
@@ -412,22 +409,14 @@ def saved_profile(
 ) -> Profile: ...
 def saved_facts(profile: Profile) -> _SavedFacts: ...
 def placements(profile: Profile) -> list[tuple[_ClockRow, int | None, DefinedLines | None]]: ...
-
-@final
-class SavedRange:
-    def recording(
-        self,
-        format: str,
-        source_id: int,
-        tables: Sequence[str],
-        keys: Mapping[str, int],
-        span: tuple[int, int] | None,
-        clock: _ClockRow,
-    ) -> Recording: ...
-    def profile(self, placed: Sequence[Placed], facts: _SavedFacts, partial: Sequence[str]) -> Profile: ...
-
-def saved_range(saved: Recording, time_ns: tuple[int, int]) -> SavedRange | None: ...
-def saved_range_groups(saved: Recording, time_ns: tuple[int, int]) -> tuple[int, int] | None: ...
+def saved_range(
+    saved: Recording,
+    time_ns: tuple[int, int],
+    most_groups: float,
+    recordings: Sequence[tuple[str, Sequence[str], Mapping[str, int], tuple[int, int] | None, _ClockRow, int | None]],
+    facts: _SavedFacts,
+    partial: Sequence[str],
+) -> Profile | None: ...
 def write_table(out: int | IO[bytes], table: str, stream: Any) -> int: ...
 def write_call_events(
     out: int | IO[bytes], stream: Any, group_rows: int | None = None

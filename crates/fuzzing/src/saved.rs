@@ -10,15 +10,15 @@ use arrow_array::{
     RecordBatch, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
 };
 use arrow_schema::{DataType, Field};
+use perfuse_engine::calls::{Options, Selection};
 use perfuse_formats::registry;
 use perfuse_formats::saved::parquet_file::{self, BATCH_ROWS, ParquetTable, ROW_GROUP_ROWS};
 use perfuse_formats::saved::{SavedProfile, crc};
-use perfuse_engine::calls::{Options, Selection};
 use perfuse_formats::{Clock, Rate, Recording, Source};
 use perfuse_profile::saved::{JOINED_TABLES, JoinedRows, SavedFacts};
-use perfuse_profile::saved_events::{RecordingFacts, SavedRange};
+use perfuse_profile::saved_events::RecordingFacts;
 use perfuse_profile::{Profile, ProfileInput};
-use perfuse_tables::{Offsets, TABLES};
+use perfuse_tables::TABLES;
 
 use crate::profiles::everything;
 
@@ -73,19 +73,16 @@ fn range(saved: &Arc<dyn Recording>, facts: &SavedFacts, event: usize) {
     let times = batch.column(0).as_primitive::<Int64Type>().values();
     let start = times[event % times.len()];
     let time_ns = start..start.saturating_add(event as i64);
-    let Ok(Some(range)) = SavedRange::open(saved, time_ns.clone()) else { return };
-    let format = registry::FORMATS.iter().find(|format| format.name == "xray").expect("there are logs of calls");
-    let clock = Clock::nanoseconds("monotonic");
     let known = RecordingFacts {
-        format,
-        source_id: 0,
-        tables: format.tables.iter().map(|&name| name.to_owned()).collect(),
-        extent: Offsets { function: 1, ..Offsets::default() },
+        format: "xray".to_owned(),
+        tables: vec!["functions".to_owned(), "call_events".to_owned(), "instants".to_owned()],
+        keys: [("function".to_owned(), 1)].into(),
         span: None,
-        clock,
+        clock: Clock::nanoseconds("monotonic"),
+        pid: None,
     };
-    let input = ProfileInput { recording: range.recording(known), clock, pid: None, definitions: None };
-    let Ok(profile) = Profile::of_saved_range(vec![input], saved, facts) else { return };
+    let opened = Profile::of_saved_range(saved, time_ns.clone(), 1.0, vec![known], facts);
+    let Ok(Some((profile, _))) = opened else { return };
     let selection = Selection { threads: None, time_ns: Some(time_ns) };
     let _ = profile.call_costs(&Options { selection: selection.clone(), ..Options::default() }, true);
     let _ = profile.selected_samples(&selection);

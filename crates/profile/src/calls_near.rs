@@ -17,12 +17,12 @@ const SEGMENT_GROUPS: usize = 4;
 /// The rows, in parts in the order of the table.
 pub(crate) struct CallsNear {
     events: ParquetTable,
-    parts: Vec<Part>,
+    parts: Vec<RowPart>,
     limits: KeyLimits,
 }
 
 /// Rows that follow each other in the table.
-enum Part {
+enum RowPart {
     /// Border events of row groups that are left out.
     Borders(RecordBatch),
     /// A row group.
@@ -54,11 +54,16 @@ fn wrong_column() -> TableError {
 }
 
 impl CallsNear {
-    /// Those of calls in a time; `None` where the file has not the tables for it.
+    /// Those of calls in a time; `None` where the file has not the tables for it, or where more than a share of the row groups
+    /// may have events in it.
     ///
     /// # Errors
     /// Where one of the tables is damaged, or they contradict each other.
-    pub(crate) fn open(file: &SavedProfile, times: &RangeInclusive<i64>) -> Result<Option<Self>, TableError> {
+    pub(crate) fn open(
+        file: &SavedProfile,
+        times: &RangeInclusive<i64>,
+        most_groups: f64,
+    ) -> Result<Option<Self>, TableError> {
         let (Some(events), Some(borders)) = (file.parquet(TABLE)?, file.border_events()?) else {
             return Ok(None);
         };
@@ -67,8 +72,11 @@ impl CallsNear {
             Ok(u32::try_from(rows).unwrap_or(u32::MAX))
         };
         let limits = KeyLimits { threads: num_keys("threads")?, functions: num_keys("functions")? };
-        let mut near = vec![false; events.group_ends().len()];
-        for number in events.groups_near("ts_ns", times) {
+        let (mut near, groups) = (vec![false; events.group_ends().len()], events.groups_near("ts_ns", times));
+        if groups.len() as f64 > near.len() as f64 * most_groups {
+            return Ok(None);
+        }
+        for number in groups {
             if let Some(is_near) = near.get_mut(number) {
                 *is_near = true;
             }
@@ -88,7 +96,7 @@ impl CallsNear {
     pub(crate) fn segments(self: &Arc<Self>, source_id: u32) -> Vec<Rows> {
         let (mut segments, mut start, mut num_groups) = (Vec::new(), 0, 0usize);
         for (at, part) in (1usize..).zip(&self.parts) {
-            num_groups = num_groups.saturating_add(usize::from(matches!(part, Part::Group(_))));
+            num_groups = num_groups.saturating_add(usize::from(matches!(part, RowPart::Group(_))));
             if num_groups >= SEGMENT_GROUPS || at == self.parts.len() {
                 segments.push(self.rows_of_parts(start..at, source_id));
                 (start, num_groups) = (at, 0);
@@ -101,8 +109,8 @@ impl CallsNear {
         let (near, limits) = (Arc::clone(self), self.limits);
         let rows = parts.flat_map(move |number| -> Rows {
             match near.parts.get(number) {
-                Some(Part::Borders(batch)) => Box::new(std::iter::once(without_numbers(batch))),
-                Some(Part::Group(group)) => near.group_rows(group, number),
+                Some(RowPart::Borders(batch)) => Box::new(std::iter::once(without_numbers(batch))),
+                Some(RowPart::Group(group)) => near.group_rows(group, number),
                 None => Box::new(std::iter::empty()),
             }
         });
@@ -126,7 +134,7 @@ impl CallsNear {
             let first = next;
             next = next.saturating_add(batch.num_rows() as u64);
             match near.parts.get(part) {
-                Some(Part::Group(group)) if !group.agrees(&batch, first)? => {
+                Some(RowPart::Group(group)) if !group.agrees(&batch, first)? => {
                     Err(contradiction("rows differ"))
                 }
                 _ => Ok(batch),
@@ -217,7 +225,7 @@ fn of_source(batch: &RecordBatch, source_id: u32) -> Result<RecordBatch, TableEr
 }
 
 /// Border events by row group: those of each that is read, and all between these.
-fn parts(borders: &[RecordBatch], ends: &[u64], near: &[bool]) -> Result<Vec<Part>, TableError> {
+fn parts(borders: &[RecordBatch], ends: &[u64], near: &[bool]) -> Result<Vec<RowPart>, TableError> {
     let mut parts = Vec::new();
     let (mut left, mut start) = (borders.iter(), 0u64);
     // A batch and the number of its rows that were taken.
@@ -239,11 +247,11 @@ fn parts(borders: &[RecordBatch], ends: &[u64], near: &[bool]) -> Result<Vec<Par
     };
     for (number, (&end, &is_near)) in ends.iter().zip(near).enumerate() {
         if is_near {
-            parts.extend(until(start)?.into_iter().map(Part::Borders));
-            parts.push(Part::Group(NearGroup { number, rows: start..end, borders: until(end)? }));
+            parts.extend(until(start)?.into_iter().map(RowPart::Borders));
+            parts.push(RowPart::Group(NearGroup { number, rows: start..end, borders: until(end)? }));
         }
         start = end;
     }
-    parts.extend(until(u64::MAX)?.into_iter().map(Part::Borders));
+    parts.extend(until(u64::MAX)?.into_iter().map(RowPart::Borders));
     Ok(parts)
 }

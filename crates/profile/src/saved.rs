@@ -158,22 +158,6 @@ impl Profile {
         Ok(profile)
     }
 
-    /// A profile of the events of a range of time of a saved profile, whose recordings are those of
-    /// [`SavedRange::recording`](crate::saved_events::SavedRange::recording): calls and other rows outside of the range may be missing.
-    ///
-    /// # Errors
-    /// [`SavedError`]
-    pub fn of_saved_range(
-        inputs: Vec<ProfileInput>,
-        file: &Arc<dyn Recording>,
-        facts: &SavedFacts,
-    ) -> Result<Self, SavedError> {
-        let mut profile = Self::of_saved(inputs, file, facts)?;
-        profile.saved = Some(SavedTables::of(file));
-        profile.has_saved_traces = true;
-        Ok(profile)
-    }
-
     /// A profile of the tables of a saved profile alone, without its recordings: for what needs no others. With `sampled_ns` it
     /// has the samples of these times, and others that are stored with them.
     ///

@@ -1,45 +1,73 @@
 //! Calls and other events of a range of time of a saved profile, as recordings: of the tables of its file, without the copies.
 
+use std::collections::HashMap;
+use std::io::Write;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_array::types::UInt32Type;
-use perfuse_engine::calls::{CallPath, CallPaths, FirstKeys, Sampled};
+use arrow_schema::ArrowError;
+use perfuse_engine::calls::{BorderEvents, CallPath, CallPaths, FirstKeys, Sampled};
 use perfuse_formats::saved::SavedProfile;
-use perfuse_formats::saved::parquet_file::{BATCH_ROWS, TableError};
+use perfuse_formats::saved::parquet_file::{BATCH_ROWS, TableError, write};
 use perfuse_formats::{
     BatchStream, CallStream, Clock, Format, Placement, Position, Rate, Recording, Source, Summary,
-    TableRequest, call_stream,
+    TableRequest, call_stream, registry,
 };
 use perfuse_tables::access::{ColumnError, nullable, numbers, text};
-use perfuse_tables::{Offsets, samples};
+use perfuse_tables::{Offsets, call_events, samples};
 use perfuse_wire::{Diagnostics, Endian, RecordView};
 
 use crate::calls_near::CallsNear;
 use crate::inputs::Damage;
 use crate::profile::{Profile, TraceSamples};
+use crate::recordings::ProfileInput;
+use crate::saved::{SavedError, SavedFacts};
+use crate::saved_tables::SavedTables;
 
 /// What is known of a recording without its copy.
 #[derive(Clone)]
 pub struct RecordingFacts {
-    /// Its format.
-    pub format: &'static Format,
-    /// Its place in the profile.
-    pub source_id: u32,
+    /// Name of its format.
+    pub format: String,
     /// Tables that have rows of it.
     pub tables: Vec<String>,
-    /// Number of its keys.
-    pub extent: Offsets,
-    /// First and last time stamp in its own unit.
+    /// Numbers of its keys by kind; see [`keys_of`].
+    pub keys: HashMap<String, u64>,
+    /// First and last time stamp in ticks of its clock.
     pub span: Option<(u64, u64)>,
     /// Its clock.
     pub clock: Clock,
+    /// Process id on the recorded machine, where the file contains another one.
+    pub pid: Option<i32>,
+}
+
+/// Writes table `call_events` as Parquet, in row groups of `group_rows` rows. Returns its number of rows, and table
+/// `border_events` where it is of use.
+///
+/// # Errors
+/// Those of the batches, of the output and of the Parquet library.
+pub fn write_call_events(
+    batches: impl Iterator<Item = Result<RecordBatch, ArrowError>>,
+    group_rows: usize,
+    out: impl Write + Send,
+) -> Result<(u64, Option<Vec<RecordBatch>>), TableError> {
+    let mut borders = BorderEvents::new(group_rows);
+    let searched = batches.map(|batch| {
+        let batch = batch?;
+        borders.push(&batch).map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
+        Ok(batch)
+    });
+    let table = &call_events::SPEC;
+    let num_rows = write(table, table.schema(), group_rows, searched, out)?;
+    let found = borders.finish().map_err(|error| TableError::Table(table.name, error.to_string()))?;
+    Ok((num_rows, found))
 }
 
 /// The events of a range of time of a file.
 #[derive(Clone)]
-pub struct SavedRange {
+struct SavedRange {
     file: Arc<dyn Recording>,
     time_ns: Range<i64>,
     calls: Arc<CallsNear>,
@@ -47,40 +75,25 @@ pub struct SavedRange {
 }
 
 impl SavedRange {
-    /// Those of an open file; `None` where it has not the tables that calls of a range need.
-    ///
-    /// # Errors
-    /// Where these are damaged, or contradict each other.
-    pub fn open(file: &Arc<dyn Recording>, time_ns: Range<i64>) -> Result<Option<Self>, TableError> {
+    /// Those of an open file; `None` where it has not the tables that calls of a range need, or where more than a share of the
+    /// row groups of `call_events` may have events in the range.
+    fn open(
+        file: &Arc<dyn Recording>,
+        time_ns: Range<i64>,
+        most_groups: f64,
+    ) -> Result<Option<Self>, TableError> {
         let Some(saved) = file.as_any().downcast_ref::<SavedProfile>() else { return Ok(None) };
-        let calls = CallsNear::open(saved, &times(&time_ns))?.map(Arc::new);
+        let calls = CallsNear::open(saved, &times(&time_ns), most_groups)?.map(Arc::new);
         Ok(calls.map(|calls| Self { file: Arc::clone(file), time_ns, calls, damage: Damage::default() }))
     }
 
-    /// Number of the row groups of `call_events` that may have events in a range, and of all.
-    ///
-    /// # Errors
-    /// Where the table is damaged.
-    pub fn num_groups(
-        file: &Arc<dyn Recording>,
-        time_ns: &Range<i64>,
-    ) -> Result<Option<(usize, usize)>, TableError> {
-        let Some(saved) = file.as_any().downcast_ref::<SavedProfile>() else { return Ok(None) };
-        let events = saved.parquet("call_events")?;
-        Ok(events
-            .map(|events| (events.groups_near("ts_ns", &times(time_ns)).len(), events.group_ends().len())))
-    }
-
-    /// A recording of the profile.
-    #[must_use]
-    pub fn recording(&self, facts: RecordingFacts) -> Arc<dyn Recording> {
-        Arc::new(SavedEvents { range: self.clone(), facts })
-    }
-
-    /// What is found to be wrong with the file while its rows are read.
-    #[must_use]
-    pub fn damage(&self) -> Damage {
-        self.damage.clone()
+    /// A recording of the profile, by its place in it.
+    fn recording(&self, facts: RecordingFacts, source_id: u32) -> Result<ProfileInput, SavedError> {
+        let format = registry::FORMATS.iter().find(|known| known.name == facts.format);
+        let format = *format.ok_or(SavedError::Keys("sources"))?;
+        let (clock, pid) = (facts.clock, facts.pid);
+        let recording = Arc::new(SavedEvents { range: self.clone(), format, source_id, facts });
+        Ok(ProfileInput { recording, clock, pid, definitions: None })
     }
 
     /// Batches up to the first that cannot be read.
@@ -119,12 +132,14 @@ fn times(range: &Range<i64>) -> RangeInclusive<i64> {
 /// A recording of which the events of a range are read from tables.
 struct SavedEvents {
     range: SavedRange,
+    format: &'static Format,
+    source_id: u32,
     facts: RecordingFacts,
 }
 
 impl Recording for SavedEvents {
     fn format(&self) -> &'static Format {
-        self.facts.format
+        self.format
     }
 
     fn source(&self) -> &Arc<Source> {
@@ -160,7 +175,7 @@ impl Recording for SavedEvents {
     }
 
     fn extent(&self) -> Offsets {
-        self.facts.extent
+        offsets_of(|kind| self.facts.keys.get(kind).copied().unwrap_or(0))
     }
 
     fn fills(&self, table: &str) -> bool {
@@ -168,15 +183,15 @@ impl Recording for SavedEvents {
     }
 
     fn table(&self, name: &str, placement: &Placement, _request: &TableRequest) -> Option<BatchStream> {
-        if !self.facts.format.tables.contains(&name) {
+        if !self.format.tables.iter().any(|table| *table == name) {
             return None;
         }
-        let source_id = self.facts.source_id;
+        let source_id = self.source_id;
         if name == "call_events" {
             return Some(self.range.noted(self.range.calls.rows(source_id)));
         }
         let first = placement.first.function;
-        let functions = first..first.saturating_add(self.facts.extent.function);
+        let functions = first..first.saturating_add(self.extent().function);
         let column = if name == "functions" { "function_id" } else { "source_id" };
         let is_own =
             move |key: u32| if column == "source_id" { key == source_id } else { functions.contains(&key) };
@@ -184,7 +199,7 @@ impl Recording for SavedEvents {
     }
 
     fn call_segments(&self, _placement: &Placement) -> Vec<CallStream> {
-        let segments = self.range.calls.segments(self.facts.source_id);
+        let segments = self.range.calls.segments(self.source_id);
         segments.into_iter().map(|rows| call_stream(self.range.noted(rows))).collect()
     }
 
@@ -200,6 +215,27 @@ fn rows_with(batch: &RecordBatch, column: &'static str, is_own: &impl Fn(u32) ->
 }
 
 impl Profile {
+    /// A profile of the events of a range of time of a saved profile, of its tables alone: calls and other rows outside of the
+    /// range may be missing. `None` where the file has not the tables for it, or where more than a share of the row groups of
+    /// `call_events` may have events in the range. Also returns what is found to be wrong while rows are read.
+    ///
+    /// # Errors
+    /// [`SavedError`]
+    pub fn of_saved_range(
+        file: &Arc<dyn Recording>,
+        time_ns: Range<i64>,
+        most_groups: f64,
+        recordings: Vec<RecordingFacts>,
+        facts: &SavedFacts,
+    ) -> Result<Option<(Self, Damage)>, SavedError> {
+        let Some(range) = SavedRange::open(file, time_ns, most_groups)? else { return Ok(None) };
+        let inputs = recordings.into_iter().zip(0u32..).map(|(known, number)| range.recording(known, number));
+        let mut profile = Self::of_saved(inputs.collect::<Result<_, _>>()?, file, facts)?;
+        profile.saved = Some(SavedTables::of(file));
+        profile.has_saved_traces = true;
+        Ok(Some((profile, range.damage)))
+    }
+
     /// Call traces as samples, of the saved tables: keys of frames and stacks are those of all calls, whichever are selected.
     ///
     /// # Errors
@@ -268,7 +304,7 @@ pub fn keys_of(offsets: &Offsets) -> [(&'static str, u64); 13] {
 }
 
 /// The inverse of [`keys_of`]: `number` returns that of a kind.
-pub fn offsets_of(number: impl Fn(&str) -> u64) -> Offsets {
+fn offsets_of(number: impl Fn(&str) -> u64) -> Offsets {
     let small = |kind| u32::try_from(number(kind)).unwrap_or(u32::MAX);
     Offsets {
         source: small("source"),

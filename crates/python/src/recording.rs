@@ -98,15 +98,9 @@ impl PyRecording {
         self.inner.source().unpack_error.as_deref()
     }
 
-    /// Number of keys of each kind that its tables take, other than 0.
-    fn keys(&self, py: Python<'_>) -> PyResult<HashMap<&'static str, u64>> {
-        let extent = self.inputs.read(py, || self.inner.extent())?;
-        Ok(keys_of(&extent).into_iter().filter(|(_, number)| *number > 0).collect())
-    }
-
-    /// First and last time stamp, in ticks of its clock; None where it has none.
-    fn span(&self, py: Python<'_>) -> PyResult<Option<(u64, u64)>> {
-        self.inputs.read(py, || self.inner.span())
+    /// Number of keys of each kind that its tables take, and first and last time stamp in ticks of its clock.
+    fn keys_and_span(&self, py: Python<'_>) -> PyResult<(HashMap<&'static str, u64>, Option<(u64, u64)>)> {
+        self.inputs.read(py, || (keys_of(&self.inner.extent()).into_iter().collect(), self.inner.span()))
     }
 
     /// Starts the pass over the record headers in the background.

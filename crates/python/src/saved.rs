@@ -5,15 +5,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::ArrowError;
-use perfuse_engine::calls::BorderEvents;
 use perfuse_formats::saved::SavedProfile;
 use perfuse_formats::saved::copies::{SavedCopy, read_copy, write_copy};
 use perfuse_formats::saved::parquet_file::{ROW_GROUP_ROWS, write};
 use perfuse_formats::{Recording, registry};
 use perfuse_profile::saved::{JoinedRows, SavedFacts, saved_table as saved_rows};
-use perfuse_profile::saved_events::{RecordingFacts, SavedRange, offsets_of};
-use perfuse_tables::{border_events, call_events};
+use perfuse_profile::saved_events::{RecordingFacts, write_call_events as write_calls};
+use perfuse_tables::border_events;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -35,11 +33,7 @@ fn profile_of(recording: &PyRecording) -> PyResult<&SavedProfile> {
 }
 
 fn damaged(py: Python<'_>, recording: &PyRecording, what: impl std::fmt::Display) -> PyErr {
-    damaged_file(py, &recording.inner, what)
-}
-
-fn damaged_file(py: Python<'_>, file: &Arc<dyn Recording>, what: impl std::fmt::Display) -> PyErr {
-    lacking(py, &file.source().path, what, AGAIN)
+    lacking(py, &recording.inner.source().path, what, AGAIN)
 }
 
 /// Name and size of each member.
@@ -213,92 +207,43 @@ pub fn write_call_events(
     group_rows: Option<usize>,
 ) -> PyResult<(u64, Option<ArrowStream>)> {
     let (batches, out) = (reader(stream)?, out.open()?);
-    let group_rows = group_rows.unwrap_or(ROW_GROUP_ROWS);
-    let (num_rows, borders) = call(py, || {
-        let mut borders = BorderEvents::new(group_rows);
-        let searched = batches.map(|batch| {
-            let batch = batch?;
-            borders.push(&batch).map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
-            Ok(batch)
-        });
-        let spec = &call_events::SPEC;
-        let written = write(spec, spec.schema(), group_rows, searched, out);
-        written.map(|num_rows| (num_rows, borders.finish()))
-    })?
-    .map_err(table_error)?;
-    let borders = borders.map_err(table_error)?;
-    Ok((num_rows, borders.map(|batches| ArrowStream::new(border_events::SPEC.schema(), batches.into_iter()))))
+    let written = call(py, || write_calls(batches, group_rows.unwrap_or(ROW_GROUP_ROWS), out))?;
+    let (num_rows, borders) = written.map_err(table_error)?;
+    let schema = border_events::SPEC.schema();
+    Ok((num_rows, borders.map(|batches| ArrowStream::new(schema, batches.into_iter()))))
 }
 
-/// The events of a range of time of a saved profile.
-#[pyclass(frozen, name = "SavedRange", module = "perfuse._core")]
-pub struct PySavedRange {
-    range: SavedRange,
-    file: Arc<dyn Recording>,
-}
+/// Of a recording: format, tables with rows of it, numbers of its keys, span, clock, process.
+type RecordingRow = (String, Vec<String>, HashMap<String, u64>, Option<(u64, u64)>, ClockRow, Option<i32>);
 
-#[pymethods]
-impl PySavedRange {
-    /// A recording of the profile. Its facts are: format, number, tables with rows of it, keys, span.
-    fn recording(
-        &self,
-        format: &str,
-        source_id: u32,
-        tables: Vec<String>,
-        keys: HashMap<String, u64>,
-        span: Option<(u64, u64)>,
-        clock: ClockRow,
-    ) -> PyResult<PyRecording> {
-        let known = registry::FORMATS.iter().find(|known| known.name == format);
-        let format = *known.ok_or_else(|| PyValueError::new_err(format!("no format {format}")))?;
-        let extent = offsets_of(|kind| keys.get(kind).copied().unwrap_or(0));
-        let facts = RecordingFacts { format, source_id, tables, extent, span, clock: clock_of(&clock)? };
-        let inner = self.range.recording(facts);
-        let inputs = Inputs::of([&inner]).with_damage(self.range.damage());
-        Ok(PyRecording { inner, inputs })
-    }
-
-    /// The profile of its recordings, as `saved_profile`.
-    fn profile(
-        &self,
-        py: Python<'_>,
-        placed: Vec<PyRef<'_, PyPlaced>>,
-        facts: FactsRow,
-        partial: Vec<String>,
-    ) -> PyResult<PyProfile> {
-        let inputs = placed.iter().map(|placed| placed.0.clone()).collect();
-        let facts = facts_of(facts, partial);
-        let read = Inputs::of([&self.file]).with_damage(self.range.damage());
-        let opened =
-            read.read(py, || perfuse_profile::Profile::of_saved_range(inputs, &self.file, &facts))?;
-        let inner = Arc::new(opened.map_err(|error| damaged_file(py, &self.file, error))?);
-        Ok(PyProfile { inner, inputs: read })
-    }
-}
-
-/// The events of a range of time; None where the file has not the tables that calls of a range need.
+/// The profile of the events of a range of time, of tables alone; None where the file has not the tables for it, or more than
+/// a share of the row groups of `call_events` may have events in the range.
 #[pyfunction]
 pub fn saved_range(
     py: Python<'_>,
     saved: &PyRecording,
     time_ns: (i64, i64),
-) -> PyResult<Option<PySavedRange>> {
-    let file = &saved.inner;
-    let opened = saved.inputs.read(py, || SavedRange::open(file, time_ns.0..time_ns.1))?;
-    let range = opened.map_err(|error| damaged(py, saved, error))?;
-    Ok(range.map(|range| PySavedRange { range, file: Arc::clone(file) }))
-}
-
-/// Number of the row groups of `call_events` that may have events in a range of time, and of all; None without the table.
-#[pyfunction]
-pub fn saved_range_groups(
-    py: Python<'_>,
-    saved: &PyRecording,
-    time_ns: (i64, i64),
-) -> PyResult<Option<(usize, usize)>> {
-    let range = time_ns.0..time_ns.1;
-    let counted = saved.inputs.read(py, || SavedRange::num_groups(&saved.inner, &range))?;
-    counted.map_err(|error| damaged(py, saved, error))
+    most_groups: f64,
+    recordings: Vec<RecordingRow>,
+    facts: FactsRow,
+    partial: Vec<String>,
+) -> PyResult<Option<PyProfile>> {
+    let known = recordings.into_iter().map(|(format, tables, keys, span, clock, pid)| {
+        Ok(RecordingFacts { format, tables, keys, span, clock: clock_of(&clock)?, pid })
+    });
+    let (known, facts) = (known.collect::<PyResult<Vec<_>>>()?, facts_of(facts, partial));
+    let open = || {
+        perfuse_profile::Profile::of_saved_range(
+            &saved.inner,
+            time_ns.0..time_ns.1,
+            most_groups,
+            known,
+            &facts,
+        )
+    };
+    let opened = saved.inputs.read(py, open)?.map_err(|error| damaged(py, saved, error))?;
+    let inputs = Inputs::of([&saved.inner]);
+    Ok(opened.map(|(inner, damage)| PyProfile { inner: Arc::new(inner), inputs: inputs.with_damage(damage) }))
 }
 
 /// Writes a compressed copy of a recording. With `code`, only the machine code of these code objects (numbers within the

@@ -1,11 +1,15 @@
 """Calls and events of a range of time of a saved profile, without the copies of its recordings."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol
 
 from perfuse import _core
 
 if TYPE_CHECKING:
-    from perfuse.archive.opening import SavedContents
+    from perfuse.archive.facts import RecordingFacts
+    from perfuse.archive.manifest import Manifest
+    from perfuse.recording import Recording
 
 BORDER_EVENTS = "resolved/border_events.parquet"
 """Rows of `call_events` that calls of any range need."""
@@ -17,30 +21,53 @@ MOST_GROUPS = 0.5
 """Of a greater share of the row groups of `call_events` the copies are read, which are smaller."""
 
 
-def events_of_range(contents: "SavedContents", time_ns: tuple[int, int]) -> _core.Profile | None:
+class Contents(Protocol):
+    """What a saved profile contains.
+
+    Attributes:
+        core: The open file.
+        manifest: What it states.
+        members: Names of its members.
+    """
+
+    core: _core.Recording
+    manifest: "Manifest"
+    members: frozenset[str]
+
+    @property
+    def recordings(self) -> "Sequence[Recording]":
+        """Its recordings."""
+        ...
+
+    def facts(self, number: int) -> "RecordingFacts | None":
+        """What is known of a recording without its copy; None where the file does not state it."""
+        ...
+
+    def has_all(self, tables: Iterable[str]) -> bool:
+        """Whether tables are answered from the file alone."""
+        ...
+
+    def readable(self) -> AbstractContextManager[None]:
+        """An error about what the file states is one of the file."""
+        ...
+
+
+def events_of_range(contents: Contents, time_ns: tuple[int, int]) -> _core.Profile | None:
     """What has the calls and events of a range of time; None where they are read from the copies.
 
     Raises:
         UnreadableInput: The file is damaged, or contradicts itself.
     """
-    manifest, core = contents.manifest, contents.core
-    if BORDER_EVENTS not in contents.members or "call_events" not in contents.tables:
+    manifest = contents.manifest
+    if BORDER_EVENTS not in contents.members or not contents.has_all(("call_events",)):
         return None
-    facts = [contents.facts(number) for number in range(len(manifest.inputs))]
-    stated = [one for one in facts if one is not None and one.keys is not None]
-    if len(stated) < len(facts) or not all(one.role in ROLES for one in contents.recordings):
-        return None
-    groups = _core.saved_range_groups(core, time_ns)
-    if groups is None or groups[0] > groups[1] * MOST_GROUPS:
-        return None
-    with contents.readable():
-        events = _core.saved_range(core, time_ns)
-        if events is None:
+    rows = []
+    for number, one in enumerate(manifest.inputs):
+        known = contents.facts(number)
+        if known is None or known.keys is None or contents.recordings[number].role not in ROLES:
             return None
-        placed = []
-        for number, (one, known) in enumerate(zip(manifest.inputs, stated, strict=True)):
-            keys = dict(known.keys or {})
-            recording = events.recording(one.format, number, sorted(known.tables), keys, known.span, one.clock)
-            placed.append(_core.Placed(recording, one.clock, one.pid))
-        joined: Any = None if manifest.joined_rows is None else list(manifest.joined_rows)
-        return events.profile(placed, (joined, list(manifest.named_rows)), manifest.partial)
+        rows.append((one.format, sorted(known.tables), known.keys, known.span, one.clock, one.pid))
+    joined: Any = None if manifest.joined_rows is None else list(manifest.joined_rows)
+    facts = joined, list(manifest.named_rows)
+    with contents.readable():
+        return _core.saved_range(contents.core, time_ns, MOST_GROUPS, rows, facts, manifest.partial)

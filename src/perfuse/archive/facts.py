@@ -89,7 +89,8 @@ def _row(recording: Recording) -> dict[str, Any] | None:
     clock = recording.clock._asdict()
     tables = [name for name in names() if recording.has(name)]
     row: dict[str, Any] = {"summary": stated, "clock": clock, "machine": recording.machine, "tables": tables}
-    row |= {"keys": recording._core.keys(), "span": recording._core.span()}
+    keys, row["span"] = recording._core.keys_and_span()
+    row["keys"] = {kind: number for kind, number in sorted(keys.items()) if number}
     try:
         again = _facts(json.loads(json.dumps(row)))
     except TypeError:
