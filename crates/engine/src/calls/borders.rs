@@ -294,19 +294,28 @@ impl Visitor for Marker {
         _cpu: Option<u32>,
         times: impl DoubleEndedIterator<Item = i64> + ExactSizeIterator,
     ) {
-        for ts_ns in times {
-            let row = self.next;
-            self.next = row.saturating_add(1);
-            let here = (ts_ns, row);
-            let new = ThreadRows { first: row, last: row, earliest: here, latest: here };
-            let thread = self.threads.entry(thread_id).or_insert(new);
-            thread.last = row;
-            if ts_ns < thread.earliest.0 {
-                thread.earliest = here;
+        let (first, len) = (self.next, times.len() as u64);
+        self.next = first.saturating_add(len);
+        let here = |place: (usize, i64)| (place.1, first.saturating_add(place.0 as u64));
+        let mut times = times.enumerate();
+        let Some(start) = times.next().map(here) else { return };
+        let (mut earliest, mut latest) = (start, start);
+        for (at, ts_ns) in times {
+            if ts_ns < earliest.0 {
+                earliest = here((at, ts_ns));
             }
-            if ts_ns > thread.latest.0 {
-                thread.latest = here;
+            if ts_ns > latest.0 {
+                latest = here((at, ts_ns));
             }
+        }
+        let last = self.next.saturating_sub(1);
+        let thread = self.threads.entry(thread_id).or_insert(ThreadRows { first, last, earliest, latest });
+        thread.last = last;
+        if earliest.0 < thread.earliest.0 {
+            thread.earliest = earliest;
+        }
+        if latest.0 > thread.latest.0 {
+            thread.latest = latest;
         }
     }
 }
