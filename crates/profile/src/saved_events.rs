@@ -183,7 +183,7 @@ impl Recording for SavedEvents {
     }
 
     fn table(&self, name: &str, placement: &Placement, _request: &TableRequest) -> Option<BatchStream> {
-        if !self.format.tables.iter().any(|table| *table == name) {
+        if !self.fills(name) {
             return None;
         }
         let source_id = self.source_id;

@@ -25,6 +25,9 @@ use crate::errors::{io_error, unreadable};
 use crate::inputs::{Inputs, ReadInputs};
 use crate::output::{Target, WaitingPython};
 
+/// Numbers of keys by kind; first and last time stamp.
+type KeysAndSpan = (HashMap<&'static str, u64>, Option<(u64, u64)>);
+
 /// An open file of any format.
 #[pyclass(frozen, name = "Recording", module = "perfuse._core")]
 pub struct PyRecording {
@@ -99,7 +102,7 @@ impl PyRecording {
     }
 
     /// Number of keys of each kind that its tables take, and first and last time stamp in ticks of its clock.
-    fn keys_and_span(&self, py: Python<'_>) -> PyResult<(HashMap<&'static str, u64>, Option<(u64, u64)>)> {
+    fn keys_and_span(&self, py: Python<'_>) -> PyResult<KeysAndSpan> {
         self.inputs.read(py, || (keys_of(&self.inner.extent()).into_iter().collect(), self.inner.span()))
     }
 
