@@ -11,8 +11,12 @@ from perfuse.selection import Selection
 class TimelineProfile(Protocol):
     """A profile with events in time; `perfuse.Profile` is one."""
 
-    _fusion: _core.Profile
     selection: Selection
+
+    @property
+    def _events(self) -> _core.Profile:
+        """What has the calls and events of the selected time."""
+        ...
 
     def sql(self, query: str, /) -> Any:
         """Runs SQL over the common tables."""
@@ -47,7 +51,7 @@ class CallTrace:
         threads = None if selection.threads is None else [key for (key,) in profile.sql(selection.threads).fetchall()]
         functions = None if selection.function_ids is None else list(selection.function_ids)
         self._core = _core.CallTrace(
-            profile._fusion, threads=threads, time_ns=selection.time_ns, functions=functions, progress=progress
+            profile._events, threads=threads, time_ns=selection.time_ns, functions=functions, progress=progress
         )
         self.num_events = self._core.num_events
         self.num_instants = self._core.num_instants

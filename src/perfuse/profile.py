@@ -153,7 +153,7 @@ class Profile(SavableProfile, Viewable):
         """
         if all(recording.summary.span is None for recording in self.recordings):
             return None
-        traced = None if self._has_no_events else self._fusion.trace_span()
+        traced = None if self._has_no_events else self._events.trace_span()
         if traced and all(recording.role == "runtime_log" for recording in self.recordings):
             first, last = self.selection.time_ns or traced
             first, last = max(first, traced[0]), min(last, traced[1])
@@ -206,7 +206,7 @@ class Profile(SavableProfile, Viewable):
             options: Options of the core: `by` (`function`, `thread` or `cpu`), `rank` (how percentiles are computed:
                 `nearest` or `llvm`), `functions` (keys), `recursive_only`, `edges`, `paths`.
         """
-        return _core.call_statistics(self._fusion, **self._selection_arguments(), **options)
+        return _core.call_statistics(self._events, **self._selection_arguments(), **options)
 
     def allocation_sums(self, by: str | None = None, *, stacks: bool = True) -> "ArrowStream":
         """Sums of the allocations of the selected threads and time, computed in one pass: a row per group.
@@ -234,15 +234,15 @@ class Profile(SavableProfile, Viewable):
             which: `kinds`, only rows with these values in column `kind`; `time` and `thread`, the columns of time and
                 thread where they are not `ts_ns` and `thread_id`; None for rows of all times or threads.
         """
-        return _core.selected_rows(self._fusion, table, columns, self.selection.rows(self._threads, **which))
+        return _core.selected_rows(self._rows_by(**which), table, columns, self.selection.rows(self._threads, **which))
 
     def count_rows(self, table: str, **which: Any) -> int:
         """Number of selected rows of a table."""
-        return _core.count_rows(self._fusion, table, self.selection.rows(self._threads, **which))
+        return _core.count_rows(self._rows_by(**which), table, self.selection.rows(self._threads, **which))
 
     def row_counts(self, table: str, columns: tuple[str, str], **which: Any) -> list[tuple[str, int | None, int]]:
         """Number of selected rows by the values of a text and a key column: `(text, key, count)`."""
-        return _core.row_counts(self._fusion, table, columns, self.selection.rows(self._threads, **which))
+        return _core.row_counts(self._rows_by(**which), table, columns, self.selection.rows(self._threads, **which))
 
     def handle_sums(self, *, stacks: bool) -> "tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]":
         """Sums of the handles that the selected threads created or freed in the selected time.
@@ -508,7 +508,7 @@ class Profile(SavableProfile, Viewable):
             return self._filtered_stacks.table(name)
         if name == "samples" and self.selection.condition is not None:
             if not self._has_only_samples:
-                return _core.selected_samples(self._fusion, **self._selection_arguments())
+                return _core.selected_samples(self._events, **self._selection_arguments())
             return self._whole().sql(f"SELECT * FROM samples WHERE {self.selection.condition}")  # type: ignore[return-value]
         if name == "diagnostics":
             return _core.diagnostics_table(

@@ -23,7 +23,7 @@ from perfuse import memory as process_memory
 from perfuse.errors import QueryError, UsageError, core_error, nearest_hint
 from perfuse.memory import limit_memory, memory_bytes, resident_bytes
 from perfuse.query_ranges import needed_ranges, with_ranges
-from perfuse.table import ON_REQUEST, STACK_SUFFIX
+from perfuse.table import ON_REQUEST, parts_of_tables
 from perfuse.temporary import process_directory
 
 if TYPE_CHECKING:
@@ -107,10 +107,9 @@ class Database:
         for name in words & set(self._tables) - session.registered:
             session.connection.register(name, self._tables[name].scanned(names))
             session.registered.add(name)
-        for name in {word for word in words if word.endswith(STACK_SUFFIX)} - session.registered:
-            if (table := name.removesuffix(STACK_SUFFIX)) in self._tables:
-                session.connection.register(name, self._tables[table].of_stacks.scanned(names))
-                session.registered.add(name)
+        for name, part in parts_of_tables(self._tables, words - session.registered).items():
+            session.connection.register(name, part.scanned(names))
+            session.registered.add(name)
         if memory is not None:
             self._limit_memory(session.connection, memory_bytes(memory))
         with query_errors(lambda message: self._hint(message, query)):
@@ -144,6 +143,8 @@ class Database:
                 connection.register(name, self._tables[needed.table].near(needed.near))
             for name in words & set(self._tables):
                 connection.register(name, self._tables[name].scanned(words))
+            for name, part in parts_of_tables(self._tables, words).items():
+                connection.register(name, part.scanned(words))
             self._running.connection = connection
             return connection.sql(with_ranges(query, ranges, names.__getitem__), params=parameters)
         except duckdb.Error:

@@ -87,6 +87,7 @@ class Table:
         build_whole: Callable[[str], "ArrowStream"] | None = None,
         build_near: "BuildNear | None" = None,
         of_stacks: "Table | None" = None,
+        of_time: "Table | None" = None,
     ) -> None:
         self.name = name
         self._build = build
@@ -94,6 +95,7 @@ class Table:
         self._build_whole = build_whole
         self._build_near = build_near
         self._of_stacks = of_stacks
+        self._of_time = of_time
         self._arrow: ArrowTable | None = None
 
     def to_arrow(self, columns: Sequence[str] | None = None) -> "ArrowTable":
@@ -163,6 +165,14 @@ class Table:
         return self if self._of_stacks is None or self._arrow is not None else self._of_stacks
 
     @property
+    def of_time(self) -> "Table":
+        """The table, or one with at least the rows of the selected time, where these are read sooner.
+
+        Its own keys count from another start, in the same order, and own times of calls are not right.
+        """
+        return self if self._of_time is None or self._arrow is not None else self._of_time
+
+    @property
     def columns_with_ranges(self) -> tuple[str, ...]:
         """Columns of which `near` finds the rows with values in a range; none where the table has no parts."""
         if self._build_near is None or self._arrow is not None:
@@ -183,8 +193,9 @@ class Table:
     def close(self) -> None:
         """Lets go of what the table is built from; it stays valid if it was built."""
         self._build, self._scan, self._build_whole, self._build_near = _closed, None, None, None
-        if self._of_stacks is not None:
-            self._of_stacks.close()
+        for fewer in (self._of_stacks, self._of_time):
+            if fewer is not None:
+                fewer.close()
 
     def to_pandas(self) -> Any:
         """The table as a `pandas.DataFrame` (extra `perfuse[pandas]`)."""
@@ -235,13 +246,25 @@ class Tables(Mapping[str, Table]):
         build_whole: Callable[[str], "ArrowStream"] | None = None,
         parts: Parts | None = None,
         of_stacks: Mapping[str, Scan] | None = None,
+        of_time: Mapping[str, Scan] | None = None,
     ) -> None:
         self._available = available
         scans = scans or {}
-        fewer = {name: Table(name, partial(one, name), one) for name, one in (of_stacks or {}).items() if name in scans}
+        fewer, timed = (
+            {name: Table(name, partial(one, name), one) for name, one in (some or {}).items() if name in scans}
+            for some in (of_stacks, of_time)
+        )
         near = {name: one for name, one in (parts or {}).items() if name in scans}
         self._tables = {
-            name: Table(name, partial(build, name), scans.get(name), build_whole, near.get(name), fewer.get(name))
+            name: Table(
+                name,
+                partial(build, name),
+                scans.get(name),
+                build_whole,
+                near.get(name),
+                fewer.get(name),
+                timed.get(name),
+            )
             for name in available
         }
 
@@ -286,6 +309,19 @@ class Tables(Mapping[str, Table]):
 
 STACK_SUFFIX = "_of_stacks"
 """In queries of perfuse itself, the end of the name of a table with at least the rows that frames refer to."""
+
+TIME_SUFFIX = "_of_time"
+"""The same of a table with at least the rows of the selected time: see `Table.of_time`."""
+
+
+def parts_of_tables(tables: Mapping[str, Table], words: Iterable[str]) -> dict[str, Table]:
+    """Tables with only some rows that words of a query name, by these names."""
+    found = {}
+    for word in words:
+        for suffix, part in ((STACK_SUFFIX, Table.of_stacks), (TIME_SUFFIX, Table.of_time)):
+            if word.endswith(suffix) and (name := word.removesuffix(suffix)) in tables:
+                found[word] = part.__get__(tables[name])
+    return found
 
 
 OF_DUMPS = ("code_objects", "functions")

@@ -119,7 +119,7 @@ def test_crates_that_see_file_content_deny_panics(root: Path) -> None:
 def test_bindings_stay_thin(root: Path) -> None:
     """Joining recordings is the profile crate's work: the bindings convert arguments and results."""
     sources = (root / "crates" / "python" / "src").rglob("*.rs")
-    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in sources) < 4800
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in sources) < 4900
 
 
 def test_no_crate_is_large(root: Path) -> None:

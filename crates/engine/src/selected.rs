@@ -7,7 +7,7 @@ use arrow_array::types::{Int64Type, UInt32Type};
 use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use rustc_hash::FxHashMap;
 
-use crate::batch::take_runs;
+use crate::batch::{add_row, take_runs};
 use crate::calls::Selection;
 
 /// Condition on rows of a table.
@@ -21,6 +21,14 @@ pub struct RowFilter {
     pub thread: &'static str,
     /// Values of column `kind` that are selected; all where `None`.
     pub kinds: Option<Vec<String>>,
+}
+
+/// The rows of a batch that satisfy a condition on their number in it.
+#[must_use]
+pub fn rows_where(batch: &RecordBatch, is_selected: impl Fn(usize) -> bool) -> RecordBatch {
+    let mut runs = Vec::new();
+    (0..batch.num_rows()).filter(|&row| is_selected(row)).for_each(|row| add_row(&mut runs, row));
+    take_runs(batch, &runs).unwrap_or_else(|| batch.slice(0, 0))
 }
 
 impl RowFilter {

@@ -10,11 +10,13 @@ use arrow_array::{
     RecordBatch, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
 };
 use arrow_schema::{DataType, Field};
+use perfuse_engine::calls::{Options, Selection};
 use perfuse_formats::registry;
-use perfuse_formats::saved::parquet_file::{self, BATCH_ROWS, ParquetTable};
+use perfuse_formats::saved::parquet_file::{self, BATCH_ROWS, ParquetTable, ROW_GROUP_ROWS};
 use perfuse_formats::saved::{SavedProfile, crc};
-use perfuse_formats::{Rate, Source};
+use perfuse_formats::{Clock, Rate, Recording, Source};
 use perfuse_profile::saved::{JOINED_TABLES, JoinedRows, SavedFacts};
+use perfuse_profile::saved_events::RecordingFacts;
 use perfuse_profile::{Profile, ProfileInput};
 use perfuse_tables::TABLES;
 
@@ -55,9 +57,37 @@ pub(crate) fn opened(bytes: &[u8]) {
         });
     }
     let facts = SavedFacts { joined: Some(joined), named: Vec::new(), partial: Vec::new() };
+    range(&saved, &facts, usize::from(rows.map_or(0, |rows| rows[0])));
     if let Ok(profile) = Profile::of_saved(inputs, &saved, &facts) {
         everything(&profile);
         let _ = profile.saved_facts();
+    }
+}
+
+/// Calls of a range of time, of tables alone: from the time of an event on, for a time that other bytes state.
+fn range(saved: &Arc<dyn Recording>, facts: &SavedFacts, event: usize) {
+    let profile = saved.as_any().downcast_ref::<SavedProfile>();
+    let Some(Ok(Some(events))) = profile.map(|profile| profile.parquet("call_events")) else { return };
+    let Ok(mut batches) = events.rows(None, BATCH_ROWS) else { return };
+    let Some(Ok(batch)) = batches.next() else { return };
+    let times = batch.column(0).as_primitive::<Int64Type>().values();
+    let start = times[event % times.len()];
+    let time_ns = start..start.saturating_add(event as i64);
+    let known = RecordingFacts {
+        format: "xray".to_owned(),
+        tables: vec!["functions".to_owned(), "call_events".to_owned(), "instants".to_owned()],
+        keys: [("function".to_owned(), 1)].into(),
+        span: None,
+        clock: Clock::nanoseconds("monotonic"),
+        pid: None,
+    };
+    let opened = Profile::of_saved_range(saved, time_ns.clone(), 1.0, vec![known], facts);
+    let Ok(Some((profile, _))) = opened else { return };
+    let selection = Selection { threads: None, time_ns: Some(time_ns) };
+    let _ = profile.call_costs(&Options { selection: selection.clone(), ..Options::default() }, true);
+    let _ = profile.selected_samples(&selection);
+    if let Ok(Some(slices)) = profile.table("slices", false) {
+        slices.for_each(drop);
     }
 }
 
@@ -104,7 +134,7 @@ pub(crate) fn tables(bytes: &[u8]) {
         let rows = batch_rows.min(num_rows - first);
         Ok(batch.slice(first, rows))
     });
-    let written = parquet_file::write(spec, Arc::clone(&schema), batches, &mut file);
+    let written = parquet_file::write(spec, Arc::clone(&schema), ROW_GROUP_ROWS, batches, &mut file);
     assert_eq!(written.expect("the table can be written"), num_rows as u64, "written rows of {name}");
 
     let (range, sum) = (0..file.len(), crc(&file));

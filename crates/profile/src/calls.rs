@@ -47,6 +47,9 @@ impl Profile {
             return Ok(None);
         }
         let samples = self.trace_samples.get_or_init(|| {
+            if self.has_saved_traces {
+                return self.saved_trace_samples();
+            }
             let Account { paths, path_rows, .. } =
                 self.account(&Options { functions: Some(Vec::new()), ..Options::default() })?;
             self.to_samples(paths, &path_rows)

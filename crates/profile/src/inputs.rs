@@ -2,31 +2,58 @@
 
 use std::error::Error;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow_array::RecordBatch;
 use perfuse_formats::{CUT, Recording, Source};
 
 /// The inputs of a recording or of a profile.
 #[derive(Clone)]
-pub struct Inputs(Arc<[Arc<Source>]>);
+pub struct Inputs {
+    sources: Arc<[Arc<Source>]>,
+    damage: Damage,
+}
+
+/// What is wrong with a file whose rows are streams that cannot fail.
+#[derive(Clone, Debug, Default)]
+pub struct Damage(Arc<OnceLock<Unreadable>>);
+
+impl Damage {
+    /// Stores what is wrong; what was stored first stays.
+    pub(crate) fn note(&self, path: &str, reason: impl fmt::Display) {
+        let _ = self.0.set(Unreadable { path: path.to_owned(), reason: reason.to_string() });
+    }
+}
 
 impl From<&Arc<Source>> for Inputs {
     fn from(source: &Arc<Source>) -> Self {
-        Self([Arc::clone(source)].into())
+        Self { sources: [Arc::clone(source)].into(), damage: Damage::default() }
     }
 }
 
 impl Inputs {
     /// The inputs of recordings.
     pub fn of<'a>(recordings: impl IntoIterator<Item = &'a Arc<dyn Recording>>) -> Self {
-        Self(recordings.into_iter().map(|recording| Arc::clone(recording.source())).collect())
+        let sources = recordings.into_iter().map(|recording| Arc::clone(recording.source())).collect();
+        Self { sources, damage: Damage::default() }
+    }
+
+    /// The same with damage that is found meanwhile.
+    #[must_use]
+    pub fn with_damage(self, damage: Damage) -> Self {
+        Self { damage, ..self }
+    }
+
+    /// What was found to be wrong with an input: what was computed of it is not right.
+    #[must_use]
+    pub fn damaged(&self) -> Option<&Unreadable> {
+        self.damage.0.get()
     }
 
     /// Path of an input that became shorter since it was opened: what was computed of it may be wrong.
     #[must_use]
     pub fn cut(&self) -> Option<&str> {
-        self.0.iter().find(|source| source.is_cut()).map(|source| source.path.as_str())
+        self.sources.iter().find(|source| source.is_cut()).map(|source| source.path.as_str())
     }
 
     /// Batches that are computed from the inputs, with an error at the end where one of them was cut; [`take_unreadable`]
@@ -38,12 +65,17 @@ impl Inputs {
         let inputs = self.clone();
         let batches = batches.map(|batch| batch.map_err(|error| ReadError::Batch(Box::new(error))));
         let mut failed = false;
-        batches.map(Some).chain([None]).map_while(move |batch| match inputs.cut() {
+        let unreadable = move || match (inputs.cut(), inputs.damaged()) {
+            (Some(path), _) => Some(Unreadable::noted(path, CUT)),
+            (None, Some(damaged)) => Some(Unreadable::noted(&damaged.path, &damaged.reason)),
+            (None, None) => None,
+        };
+        batches.map(Some).chain([None]).map_while(move |batch| match unreadable() {
             _ if failed => None,
             None => batch,
-            Some(path) => {
+            Some(unreadable) => {
                 failed = true;
-                Some(Err(ReadError::Cut(Unreadable::noted(path, CUT))))
+                Some(Err(ReadError::Cut(unreadable)))
             }
         })
     }

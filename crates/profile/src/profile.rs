@@ -80,6 +80,8 @@ pub struct Profile {
     pub(crate) partial_tables: Vec<String>,
     /// Whether `named_functions` were saved.
     pub(crate) has_saved_names: bool,
+    /// Whether calls are those of a range, and the paths of all calls are read of the saved tables.
+    pub(crate) has_saved_traces: bool,
 }
 
 impl Profile {
@@ -106,6 +108,7 @@ impl Profile {
             saved: None,
             partial_tables: Vec::new(),
             has_saved_names: false,
+            has_saved_traces: false,
         }
     }
 

@@ -54,8 +54,8 @@ impl Profile {
         lost: LostEntries,
         go_on: &mut dyn FnMut(u64) -> bool,
     ) -> Result<(CallRowsOfThreads, LostEntries), TimelineError> {
-        let mut calls =
-            Calls::new(CallRowsOfThreads::new(options.max_slices), options.selection.clone(), lost);
+        let rows = CallRowsOfThreads::new(options.max_slices, options.selection.time_ns.clone());
+        let mut calls = Calls::new(rows, options.selection.clone(), lost);
         let mut num_rows = 0u64;
         for batch in Prefetch::new(self.stream("call_events", false)) {
             num_rows = num_rows.saturating_add(batch.num_rows() as u64);

@@ -26,7 +26,11 @@ impl ReadInputs for Inputs {
     }
 
     fn check(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.cut()).map_or(Ok(()), |path| Err(cut_error(py, path)))
+        if let Some(path) = py.detach(|| self.cut()) {
+            return Err(cut_error(py, path));
+        }
+        let damaged = |found: &Unreadable| Err(damage_error(py, found));
+        self.damaged().map_or(Ok(()), damaged)
     }
 }
 
@@ -35,12 +39,13 @@ impl ReadInputs for Inputs {
 #[pyfunction]
 pub fn take_unreadable(py: Python<'_>) -> Option<Py<PyBaseException>> {
     let Unreadable { path, reason } = perfuse_profile::take_unreadable()?;
-    let error = if reason == CUT {
-        cut_error(py, &path)
-    } else {
-        lacking(py, &path, reason, "the file is damaged: take another copy, or save the recording again")
-    };
+    let error =
+        if reason == CUT { cut_error(py, &path) } else { damage_error(py, &Unreadable { path, reason }) };
     Some(error.into_value(py))
+}
+
+fn damage_error(py: Python<'_>, Unreadable { path, reason }: &Unreadable) -> PyErr {
+    lacking(py, path, reason, "the file is damaged: take another copy, or save the recording again")
 }
 
 fn cut_error(py: Python<'_>, path: &str) -> PyErr {

@@ -1,6 +1,6 @@
 //! One open file: what it is, its records, its departures, its tables.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use perfuse_formats::listing::{RecordCursor, RecordForm, RecordRange, RecordStyle, write_records};
 use perfuse_formats::{Placement, Rate, Recording, Source, TableRequest, UnpackLimit, registry, table_of};
+use perfuse_profile::saved_events::keys_of;
 use perfuse_profile::sframe::cross_check_recording;
 use perfuse_profile::{
     DiagnosticRow, begin_opening, diagnostics_batch, forget_opened, prefetch_summary, take_opened,
@@ -23,6 +24,9 @@ use crate::clock::{ClockRow, clock_row};
 use crate::errors::{io_error, unreadable};
 use crate::inputs::{Inputs, ReadInputs};
 use crate::output::{Target, WaitingPython};
+
+/// Numbers of keys by kind; first and last time stamp.
+type KeysAndSpan = (HashMap<&'static str, u64>, Option<(u64, u64)>);
 
 /// An open file of any format.
 #[pyclass(frozen, name = "Recording", module = "perfuse._core")]
@@ -95,6 +99,11 @@ impl PyRecording {
     #[getter]
     fn unpack_error(&self) -> Option<&str> {
         self.inner.source().unpack_error.as_deref()
+    }
+
+    /// Number of keys of each kind that its tables take, and first and last time stamp in ticks of its clock.
+    fn keys_and_span(&self, py: Python<'_>) -> PyResult<KeysAndSpan> {
+        self.inputs.read(py, || (keys_of(&self.inner.extent()).into_iter().collect(), self.inner.span()))
     }
 
     /// Starts the pass over the record headers in the background.

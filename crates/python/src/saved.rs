@@ -1,21 +1,24 @@
 //! Saved profiles: their members, the tables and recordings in them, and what is written to them.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use perfuse_formats::saved::SavedProfile;
 use perfuse_formats::saved::copies::{SavedCopy, read_copy, write_copy};
-use perfuse_formats::saved::parquet_file::write;
+use perfuse_formats::saved::parquet_file::{ROW_GROUP_ROWS, write};
 use perfuse_formats::{Recording, registry};
 use perfuse_profile::saved::{JoinedRows, SavedFacts, saved_table as saved_rows};
+use perfuse_profile::saved_events::{RecordingFacts, write_call_events as write_calls};
+use perfuse_tables::border_events;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::arrow::{ArrowStream, reader};
 use crate::call::call;
-use crate::clock::{ClockRow, clock_row};
+use crate::clock::{ClockRow, clock_of, clock_row};
 use crate::errors::{io_error, lacking, table_error};
 use crate::inputs::{Inputs, ReadInputs};
 use crate::output::Target;
@@ -118,6 +121,14 @@ fn range((start, end): Rows) -> Range<u64> {
     start..end
 }
 
+fn facts_of((joined, named): FactsRow, partial: Vec<String>) -> SavedFacts {
+    SavedFacts {
+        joined: joined.map(|rows| JoinedRows { rows: rows.map(range) }),
+        named: named.into_iter().map(|(functions, modules)| (range(functions), range(modules))).collect(),
+        partial,
+    }
+}
+
 /// The profile of the recordings of a saved profile; `partial` are tables of which it has only some rows.
 #[pyfunction]
 pub fn saved_profile(
@@ -127,12 +138,7 @@ pub fn saved_profile(
     facts: FactsRow,
     partial: Vec<String>,
 ) -> PyResult<PyProfile> {
-    let (joined, named) = facts;
-    let facts = SavedFacts {
-        joined: joined.map(|rows| JoinedRows { rows: rows.map(range) }),
-        named: named.into_iter().map(|(functions, modules)| (range(functions), range(modules))).collect(),
-        partial,
-    };
+    let facts = facts_of(facts, partial);
     let inputs = placed.iter().map(|placed| placed.0.clone()).collect();
     let opened =
         saved.inputs.read(py, || perfuse_profile::Profile::of_saved(inputs, &saved.inner, &facts))?;
@@ -182,11 +188,62 @@ pub fn placements(profile: &PyProfile) -> Vec<(ClockRow, Option<i32>, Option<PyD
 /// Writes a table as Parquet. Returns its number of rows.
 #[pyfunction]
 pub fn write_table(py: Python<'_>, out: Target, table: &str, stream: &Bound<'_, PyAny>) -> PyResult<u64> {
-    let spec = perfuse_tables::table(table).ok_or_else(|| PyValueError::new_err(table.to_owned()))?;
+    let border_events = Some(&border_events::SPEC).filter(|spec| spec.name == table);
+    let spec = perfuse_tables::table(table).or(border_events);
+    let spec = spec.ok_or_else(|| PyValueError::new_err(table.to_owned()))?;
     let batches = reader(stream)?;
     let out = out.open()?;
-    let written = call(py, || write(spec, spec.schema(), batches, out))?;
+    let written = call(py, || write(spec, spec.schema(), ROW_GROUP_ROWS, batches, out))?;
     written.map_err(table_error)
+}
+
+/// Writes table `call_events` as Parquet. Returns its number of rows, and table `border_events`; None where it is of no use.
+#[pyfunction]
+#[pyo3(signature = (out, stream, group_rows=None))]
+pub fn write_call_events(
+    py: Python<'_>,
+    out: Target,
+    stream: &Bound<'_, PyAny>,
+    group_rows: Option<usize>,
+) -> PyResult<(u64, Option<ArrowStream>)> {
+    let (batches, out) = (reader(stream)?, out.open()?);
+    let written = call(py, || write_calls(batches, group_rows.unwrap_or(ROW_GROUP_ROWS), out))?;
+    let (num_rows, borders) = written.map_err(table_error)?;
+    let schema = border_events::SPEC.schema();
+    Ok((num_rows, borders.map(|batches| ArrowStream::new(schema, batches.into_iter()))))
+}
+
+/// Of a recording: format, tables with rows of it, numbers of its keys, span, clock, process.
+type RecordingRow = (String, Vec<String>, HashMap<String, u64>, Option<(u64, u64)>, ClockRow, Option<i32>);
+
+/// The profile of the events of a range of time, of tables alone; None where the file has not the tables for it, or more than
+/// a share of the row groups of `call_events` may have events in the range.
+#[pyfunction]
+pub fn saved_range(
+    py: Python<'_>,
+    saved: &PyRecording,
+    time_ns: (i64, i64),
+    most_groups: f64,
+    recordings: Vec<RecordingRow>,
+    facts: FactsRow,
+    partial: Vec<String>,
+) -> PyResult<Option<PyProfile>> {
+    let known = recordings.into_iter().map(|(format, tables, keys, span, clock, pid)| {
+        Ok(RecordingFacts { format, tables, keys, span, clock: clock_of(&clock)?, pid })
+    });
+    let (known, facts) = (known.collect::<PyResult<Vec<_>>>()?, facts_of(facts, partial));
+    let open = || {
+        perfuse_profile::Profile::of_saved_range(
+            &saved.inner,
+            time_ns.0..time_ns.1,
+            most_groups,
+            known,
+            &facts,
+        )
+    };
+    let opened = saved.inputs.read(py, open)?.map_err(|error| damaged(py, saved, error))?;
+    let inputs = Inputs::of([&saved.inner]);
+    Ok(opened.map(|(inner, damage)| PyProfile { inner: Arc::new(inner), inputs: inputs.with_damage(damage) }))
 }
 
 /// Writes a compressed copy of a recording. With `code`, only the machine code of these code objects (numbers within the

@@ -18,9 +18,9 @@ pub use calls::{CallRow, CallRows, CallRun};
 pub use column::Choices;
 pub use family::{
     Alignment, CallEvent, EndReason, ExceptionEvent, LockEvent, PcType, SchedState, SliceKind, StartReason,
-    UnwindOrigin, allocations, branches, call_events, call_sums, callchains, cgroups, clocks, code_moves,
-    code_objects, counter_samples, counters, coverage, diagnostics, embedded_files, exceptions, frames,
-    functions, gc_handles, heap_classes, heap_dominators, heap_objects, heap_references, heap_roots,
+    UnwindOrigin, allocations, border_events, branches, call_events, call_sums, callchains, cgroups, clocks,
+    code_moves, code_objects, counter_samples, counters, coverage, diagnostics, embedded_files, exceptions,
+    frames, functions, gc_handles, heap_classes, heap_dominators, heap_objects, heap_references, heap_roots,
     heap_sites, heap_snapshots, inline_calls, instants, instructions, kernel_symbols, line_rows, lock_events,
     mappings, memory_accesses, modules, namespaces, object_moves, processes, records, samples, sched_states,
     slices, sources, stacks, text_pokes, threads, types, unwind_functions, unwind_lookups, unwind_rows,

@@ -34,12 +34,16 @@ class RecordingFacts:
         clock: The clock of its time stamps.
         machine: Host name and kernel release of the machine that samples were taken on.
         tables: The tables that have rows of it, as far as that is known without decoding them.
+        keys: Number of keys of each kind that its tables take; None where it is not stated.
+        span: Its first and last time stamp, in ticks of its clock.
     """
 
     summary: Summary
     clock: Clock
     machine: tuple[str, str] | None
     tables: frozenset[str]
+    keys: Mapping[str, int] | None
+    span: tuple[int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,9 @@ def _row(recording: Recording) -> dict[str, Any] | None:
     stated = {name: _as_json(getattr(summary, name)) for name in _FIELDS}
     clock = recording.clock._asdict()
     tables = [name for name in names() if recording.has(name)]
-    row = {"summary": stated, "clock": clock, "machine": recording.machine, "tables": tables}
+    row: dict[str, Any] = {"summary": stated, "clock": clock, "machine": recording.machine, "tables": tables}
+    keys, row["span"] = recording._core.keys_and_span()
+    row["keys"] = {kind: number for kind, number in sorted(keys.items()) if number}
     try:
         again = _facts(json.loads(json.dumps(row)))
     except TypeError:
@@ -128,7 +134,25 @@ def _facts(row: Any) -> RecordingFacts:
         raise TypeError("a number of records is not a number")
     clock = Clock(**{name: row["clock"][name] for name in Clock._fields})
     machine = None if row["machine"] is None else (str(row["machine"][0]), str(row["machine"][1]))
-    return RecordingFacts(Summary(**known), clock, machine, _names(tables))
+    return RecordingFacts(
+        Summary(**known), clock, machine, _names(tables), _keys(row.get("keys")), _span(row.get("span"))
+    )
+
+
+def _span(value: Any) -> tuple[int, int] | None:
+    if value is None:
+        return None
+    first, last = value
+    _keys({"first": first, "last": last})
+    return first, last
+
+
+def _keys(value: Any) -> Mapping[str, int] | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict) or not all(type(number) is int and 0 <= number < 2**64 for number in value.values()):
+        raise TypeError("keys are not numbers")
+    return value
 
 
 def _names(value: Any) -> frozenset[str]:

@@ -14,7 +14,7 @@ from perfuse.summary import Summary
 MANIFEST = "manifest.json"
 """The member with the manifest."""
 FORMAT = "perfuse-pack"
-MAJOR, MINOR = 1, 2
+MAJOR, MINOR = 1, 3
 """Version of the layout. A reader opens every major version up to its own, and every minor version of these."""
 TABLES_VERSION = 1
 """Version of the declarations of the common tables."""

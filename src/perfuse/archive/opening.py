@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -14,6 +14,7 @@ from perfuse.joins import Unwinding
 from perfuse.profile import Profile
 from perfuse.recording import Recording
 from perfuse.selection import Selection
+from perfuse.stack_filter import FILTERED_TABLES
 from perfuse.table import OF_DUMPS, ClosedObject, Near, Tables, with_bytes
 
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ OF_TIMELINES = (
 """Tables that timelines of samples are made of."""
 
 
+MOST_RANGES = 4
+"""Ranges of time whose events are kept open."""
+
+
 class SavedContents:
     """What a saved profile contains. Its recordings are unpacked when something needs more than the saved tables.
 
@@ -54,6 +59,7 @@ class SavedContents:
         self._lock = RLock()
         self._cores: list[_core.Recording] | None = None
         self._fusion: _core.Profile | None = None
+        self._ranges: dict[tuple[int, int], _core.Profile | None] = {}
         self.members = frozenset(name for name, _ in _core.saved_members(self.core))
         self.tables = frozenset(
             row["name"]
@@ -70,7 +76,7 @@ class SavedContents:
         """
         with self._lock:
             if self._cores is None:
-                with self._readable():
+                with self.readable():
                     self._cores = [
                         _core.saved_recording(self.core, one.member, one.path, one.size_bytes, one.code)
                         for one in self.manifest.inputs
@@ -89,7 +95,7 @@ class SavedContents:
                 manifest = self.manifest
                 joined: Any = None if manifest.joined_rows is None else list(manifest.joined_rows)
                 inputs = zip(self.cores, manifest.inputs, strict=True)
-                with self._readable():
+                with self.readable():
                     lines = self._definitions()
                     placed = [
                         _core.Placed(core, one.clock, one.pid, of_input)
@@ -164,8 +170,36 @@ class SavedContents:
         stream = _core.saved_table(self.core, name)
         return self.fusion.table(name) if stream is None else stream  # type: ignore[return-value]
 
+    def events(self, time_ns: tuple[int, int]) -> _core.Profile:
+        """What has the calls and events of a range of time: of the saved tables alone, where these are enough.
+
+        Raises:
+            UnreadableInput: The file is damaged, or contradicts itself.
+        """
+        from perfuse.archive.border_events import events_of_range
+
+        with self._lock:
+            if time_ns not in self._ranges:
+                if len(self._ranges) >= MOST_RANGES:
+                    self._ranges.clear()
+                self._ranges[time_ns] = events_of_range(self, time_ns)
+            found = self._ranges[time_ns]
+        return self.fusion if found is None else found
+
+    def table_of_time(self, time_ns: tuple[int, int], name: str) -> "ArrowStream":
+        """A table with at least the rows of a range of time.
+
+        Raises:
+            UnreadableInput: It is damaged.
+        """
+        stream = self.events(time_ns).table(name)
+        if stream is None:
+            raise KeyError(name)
+        return stream
+
     @contextmanager
-    def _readable(self) -> Iterator[None]:
+    def readable(self) -> Iterator[None]:
+        """An error about what the file states is one of the file."""
         try:
             yield
         except (ValueError, TypeError, OverflowError) as error:
@@ -300,18 +334,21 @@ class SavedProfile(Profile):
         contents = self.contents
         parted = dict.fromkeys(contents.tables, contents.table)
         fewer = dict.fromkeys(contents.tables_of_stacks, contents.rows_of_stacks)
+        time_ns = self.selection.time_ns
+        timed = {} if time_ns is None else {"slices": partial(contents.table_of_time, time_ns)}
 
         def with_code(name: str) -> "ArrowStream":
             return with_bytes(contents.fusion, name)
 
-        tables = self._tables(contents.table, with_code, parts=parted, of_stacks=fewer)
+        tables = self._tables(contents.table, with_code, parts=parted, of_stacks=fewer, of_time=timed)
         if any(one.code is not None for one in self.manifest.inputs):
             tables.refuse("instructions", self._require_all_code)
             tables.refuse("code_objects", self._require_all_code, whole_only=True)
         return tables
 
     def _build(self, name: str) -> "ArrowStream":
-        is_filtered = self.stack_filter or (name == "samples" and self.selection.condition is not None)
+        is_filtered = bool(self.stack_filter) and name in FILTERED_TABLES
+        is_filtered |= name == "samples" and self.selection.condition is not None
         return super()._build(name) if is_filtered or name == "diagnostics" else self.contents.table(name)
 
     @property
@@ -367,10 +404,15 @@ class SavedProfile(Profile):
         return self.manifest.unwinding
 
     @property
+    def _events(self) -> _core.Profile:
+        time_ns, opened = self.selection.time_ns, self._opened
+        return opened.events(time_ns) if time_ns and isinstance(opened, SavedContents) else self._fusion
+
+    @property
     def _timeline_tables(self) -> _core.Profile:
         """What has the tables that the page's timeline is made of: the saved ones alone, where these are all."""
         if not (self._has_no_events and self.contents.has_all(OF_TIMELINES)):
-            return self._fusion
+            return self._events
         first, end = self.selection.time_ns or (-(2**63), 2**63 - 1)
         return _core.saved_tables_profile(self.contents.core, (first, end))
 

@@ -68,6 +68,15 @@ class SavableProfile:
         return all(one.role in WITHOUT_EVENTS for one in whole.recordings)
 
     @property
+    def _events(self) -> _core.Profile:
+        """What has the calls and events of the selected time; others may be missing."""
+        return self._fusion
+
+    def _rows_by(self, *, time: str | None = "ts_ns", **_which: Any) -> _core.Profile:
+        """What has the rows that are selected by a column of times; all rows where it is not that of events."""
+        return self._events if time == "ts_ns" else self._fusion
+
+    @property
     def _timeline_tables(self) -> _core.Profile:
         """What has the tables that the page's timeline is made of."""
         return self._fusion

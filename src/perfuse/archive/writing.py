@@ -11,6 +11,7 @@ from typing import IO, Any, cast
 from zipfile import ZIP_STORED, LargeZipFile, ZipFile, ZipInfo
 
 from perfuse import __version__, _core
+from perfuse.archive.border_events import BORDER_EVENTS
 from perfuse.archive.contents import CodeChoice, LineChoice, SourceChoice
 from perfuse.archive.definitions import MEMBER, DefinitionWriter
 from perfuse.archive.facts import MEMBER as FACTS
@@ -38,6 +39,8 @@ DERIVED = {
     "heap_sites": "made again from heap objects and allocations",
 }
 """Tables that are not saved as Parquet, because others contain what they are made of."""
+GROUP_ROWS: int | None = None
+"""Rows of a row group of `call_events`; None for the usual number. Tests want several of few rows."""
 OF_CODE = ("line_rows", "inline_calls")
 """Tables of which only the rows of sampled code are saved, unless all are requested. With dumps, so are `OF_DUMPS`:
 the copies of dumps have all rows."""
@@ -301,8 +304,15 @@ def _save_tables(
         reader = _first_rows(some.stream(name))
         if reader is None:
             continue
+        borders = None
         with _member(archive, f"tables/{name}.parquet") as out:
-            rows = _core.write_table(cast(IO[bytes], out), name, reader)
+            if name == "call_events":
+                rows, borders = _core.write_call_events(cast(IO[bytes], out), reader, GROUP_ROWS)
+            else:
+                rows = _core.write_table(cast(IO[bytes], out), name, reader)
+        if borders is not None:
+            with _member(archive, BORDER_EVENTS) as border_file:
+                _core.write_table(cast(IO[bytes], border_file), "border_events", borders)
         tables.append(
             {
                 "name": name,

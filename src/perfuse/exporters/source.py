@@ -150,7 +150,9 @@ class RuntimeSource(Protocol):
 
 def no_samples_error(profile: Source) -> ExportError:
     """The error of an exporter that needs samples, for a profile without any."""
-    has_events = any(len(Columns(profile.tables[table])) for table in ("slices", "exceptions", "counter_samples"))
+    # Events of calls are asked for first: with them there are slices, which would all be made to count them.
+    events = ("call_events WHERE kind::VARCHAR <> 'argument'", "exceptions", "counter_samples", "slices")
+    has_events = any(profile.sql(f"SELECT 1 FROM {one} LIMIT 1").fetchall() for one in events)
     roles = {format_named(name).role for name in Columns(profile.tables["sources"])["format"]}
     if has_events:
         hint = "perfetto, chrome and firefox show slices, exceptions and counters; `perfuse report` prints a summary"

@@ -46,10 +46,14 @@ def span_ns(profile: EventSource, *, with_processes: bool = False, with_calls: b
     times = ["SELECT ts_ns AS first, ts_ns AS last FROM samples"]
     if with_calls:
         start, end = selected_times(profile)
-        times.append(f"SELECT {start}, {end} FROM slices WHERE kind::VARCHAR = 'call' AND {selected_calls(profile)}")
+        times.append(
+            f"SELECT {start}, {end} FROM slices_of_time WHERE kind::VARCHAR = 'call' AND {selected_calls(profile)}"
+        )
     if profile.has("slices"):
         where = selected(profile, "start_ns")
-        times.append(f"SELECT start_ns, start_ns + duration_ns FROM slices WHERE kind::VARCHAR <> 'call' AND {where}")
+        times.append(
+            f"SELECT start_ns, start_ns + duration_ns FROM slices_of_time WHERE kind::VARCHAR <> 'call' AND {where}"
+        )
     for table in ("call_events", "exceptions", "instants"):
         if profile.has(table):
             times.append(f"SELECT ts_ns, ts_ns FROM {table} WHERE {selected(profile, 'ts_ns')}")

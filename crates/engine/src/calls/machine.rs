@@ -166,7 +166,9 @@ impl<V: Visitor> Calls<V> {
     fn add_run(&mut self, CallRun { thread_id, source_id, rows }: &CallRun) {
         let event = |row: &CallRow| Event::of(row, *thread_id, *source_id);
         let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return };
-        self.run(rows.iter().map(|row| (0, event(row))), [first, last].map(event), None, |_| 0);
+        let latest_ns = rows.iter().map(|row| row.ts_ns).max().unwrap_or(last.ts_ns);
+        let ends = [first, last].map(event);
+        self.run(rows.iter().map(|row| (0, event(row))), ends, latest_ns, None, |_| 0);
         self.visitor.rows(*thread_id, None, rows.iter().map(|row| row.ts_ns));
     }
 
@@ -174,18 +176,20 @@ impl<V: Visitor> Calls<V> {
     fn batch_run(&mut self, events: &EventColumns<'_>, rows: Range<usize>) {
         let ends = [events.get(rows.start), events.get(rows.end.saturating_sub(1))];
         let cpu = events.cpu(rows.start);
-        self.run(events.iter(rows.clone()), ends, cpu, |row| events.value(row));
-        let [Event { thread_id, .. }, _] = ends;
+        let [Event { thread_id, .. }, last] = ends;
+        let latest_ns = events.times(rows.clone()).iter().copied().max().unwrap_or(last.ts_ns);
+        self.run(events.iter(rows.clone()), ends, latest_ns, cpu, |row| events.value(row));
         self.visitor.rows(thread_id, cpu, events.times(rows).iter().copied());
     }
 
-    /// Adds events of one thread on one processor, with the numbers of their rows, also the first and the last of them, and a
-    /// function that returns the argument in a row.
+    /// Adds events of one thread on one processor, with the numbers of their rows, also the first and the last of them, the
+    /// latest of their times, and a function that returns the argument in a row.
     #[inline]
     fn run(
         &mut self,
         mut events: impl Iterator<Item = (usize, Event)> + Clone,
         [first, last]: [Event; 2],
+        latest_ns: i64,
         cpu: Option<u32>,
         value: impl Fn(usize) -> u64,
     ) {
@@ -205,16 +209,17 @@ impl<V: Visitor> Calls<V> {
                 CallEvent::Exit => self.exit(&mut thread, &event, cpu, EndReason::Exit),
                 CallEvent::TailExit => self.exit(&mut thread, &event, cpu, EndReason::TailCall),
                 CallEvent::ExceptionExit => self.exit(&mut thread, &event, cpu, EndReason::Unwound),
-                CallEvent::Argument => {
-                    if let Some((call, around)) = thread.stack.split_last() {
+                CallEvent::Argument => match thread.stack.split_last() {
+                    Some((call, around)) => {
                         let depth = around.len() as u32;
                         let Event { source_id, thread_id, .. } = event;
                         self.visitor.argument(call, Level { source_id, thread_id, depth }, value(row));
                     }
-                }
+                    None => self.visitor.argument_outside(value(row)),
+                },
             }
         }
-        thread.last_ns = thread.last_ns.max(last.ts_ns);
+        thread.last_ns = thread.last_ns.max(latest_ns);
         thread.last_offset = last.record_offset;
         self.put_thread(thread);
     }
@@ -316,8 +321,9 @@ impl<V: Visitor> Calls<V> {
     fn unwind(&mut self, thread: &mut ThreadStack<V::CallData>, event: Event, cpu: Option<u32>) -> bool {
         if !thread.has_open(event.function_id) {
             if let Some(before) = &mut self.before {
-                if thread.stack.is_empty() {
-                    self.visitor.leave_earlier(event.thread_id);
+                match thread.stack.last() {
+                    None => self.visitor.leave_earlier(event.thread_id),
+                    parent => self.visitor.orphan(&event, cpu, thread.stack.len() as u32, parent),
                 }
                 before.exit(event, cpu, thread.stack.is_empty());
                 return false;

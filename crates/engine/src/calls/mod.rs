@@ -6,6 +6,7 @@
 //! returns single calls.
 
 mod account;
+mod borders;
 mod durations;
 mod events;
 mod graph;
@@ -27,11 +28,12 @@ mod visitor;
 mod within;
 
 pub use account::{Account, CallTotals, account, path_rows};
+pub use borders::BorderEvents;
 pub use durations::{Durations, Figures, Rank};
 pub use events::{Event, EventColumns};
 pub use machine::{Calls, LostEntries, visit};
 pub use migrations::ThreadActivities;
-pub use paths::{CallPaths, PathRow};
+pub use paths::{CallPath, CallPaths, PathRow};
 pub use sampled::{FirstKeys, Sampled};
 pub use selection::{CallGrouping, Options, Selection};
 pub use series::EndCounts;

@@ -50,6 +50,19 @@ pub struct CallPaths {
 }
 
 impl CallPaths {
+    /// Paths by number; `None` where a parent does not precede its children, or a path occurs twice.
+    #[must_use]
+    pub fn of(all: Vec<CallPath>) -> Option<Self> {
+        let mut numbers = FxHashMap::default();
+        for (number, path) in (0u32..).zip(&all) {
+            let is_first = numbers.insert((path.parent, path.function_id), number).is_none();
+            if !is_first || (path.parent != NONE && path.parent >= number) {
+                return None;
+            }
+        }
+        Some(Self { all, numbers })
+    }
+
     /// Adds the paths of a tree; returns the calls and time of its threads in each, by path, then thread.
     pub fn add(&mut self, tree: &CallPathTree) -> Vec<PathRow> {
         rows(tree, |parent, function_id, depth| {
@@ -96,6 +109,32 @@ impl CallPaths {
     }
 }
 
+/// The nodes with calls in the order in which their paths are numbered: that in which they were found, or, of a selected time,
+/// that of the first calls in it, which calls outside of it do not change. Parents precede their children.
+fn numbering(tree: &CallPathTree, has_calls: &[bool]) -> Vec<usize> {
+    let nodes = tree.nodes.iter().zip(has_calls).enumerate();
+    let have_calls = nodes.filter(|(_, (node, has_calls))| **has_calls && node.parent != NONE);
+    let mut order: Vec<usize> = have_calls.map(|(index, _)| index).collect();
+    if tree.options().selection.time_ns.is_none() {
+        return order;
+    }
+    let first = |node: &PathNode, place: &FirstCall| {
+        let FirstCall { thread_id, first_ns, source_id, record_offset, .. } = *place;
+        (node.num_calls > 0).then_some((first_ns, thread_id, source_id, record_offset))
+    };
+    let mut firsts: Vec<_> =
+        tree.nodes.iter().zip(&tree.places).map(|(node, place)| first(node, place)).collect();
+    for (index, node) in tree.nodes.iter().enumerate().rev() {
+        let own = firsts.get(index).copied().flatten();
+        if let (Some(own), Some(parent)) = (own, firsts.get_mut(node.parent as usize)) {
+            *parent = Some(parent.map_or(own, |first| first.min(own)));
+        }
+    }
+    let depth = |index: usize| tree.places.get(index).map_or(0, |place| place.depth);
+    order.sort_by_key(|&index| (firsts.get(index).copied().flatten(), depth(index)));
+    order
+}
+
 /// Rows of a tree, whose paths are numbered by parent, function and depth.
 fn rows(tree: &CallPathTree, mut number: impl FnMut(u32, u32, u32) -> u32) -> Vec<PathRow> {
     // Nodes outside of the selected time have no calls, and neither do their children.
@@ -109,10 +148,8 @@ fn rows(tree: &CallPathTree, mut number: impl FnMut(u32, u32, u32) -> u32) -> Ve
     }
     let mut path_of = vec![NONE; tree.nodes.len()];
     let mut rows = Vec::new();
-    for (index, (node, place)) in tree.nodes.iter().zip(&tree.places).enumerate() {
-        if has_calls.get(index) != Some(&true) || node.parent == NONE {
-            continue;
-        }
+    for index in numbering(tree, &has_calls) {
+        let (Some(node), Some(place)) = (tree.nodes.get(index), tree.places.get(index)) else { continue };
         // Parents precede their children.
         let parent = path_of.get(node.parent as usize).copied().unwrap_or(NONE);
         let path = number(parent, node.function_id, place.depth);

@@ -107,6 +107,9 @@ pub trait Visitor {
     /// The call entered last has an argument.
     fn argument(&mut self, _call: &OpenCall<Self::CallData>, _level: Level, _value: u64) {}
 
+    /// There is an argument, and no call is open.
+    fn argument_outside(&mut self, _value: u64) {}
+
     /// A call ends that is not open, within others: its start is unknown. `parent` is the call it is in.
     fn orphan(
         &mut self,

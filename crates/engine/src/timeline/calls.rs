@@ -1,5 +1,7 @@
 //! Calls of call traces as rows of slices: a visitor of calls.
 
+use std::ops::Range;
+
 use super::processors::{Stint, Stints};
 use super::row::{SliceRow, TimelineSlice};
 use crate::calls::{CallEntry, Event, Leave, Level, OpenCall, Visitor};
@@ -10,14 +12,16 @@ pub struct CallRowsOfThreads {
     threads: Vec<Vec<SliceRow>>,
     num_slices: u64,
     max_slices: u64,
+    /// The selected time.
+    time_ns: Option<Range<i64>>,
     stints: Stints,
 }
 
 impl CallRowsOfThreads {
-    /// No calls yet, and room for so many.
+    /// No calls yet, and room for so many. Only events within `time_ns` show where threads were.
     #[must_use]
-    pub fn new(max_slices: u64) -> Self {
-        Self { threads: Vec::new(), num_slices: 0, max_slices, stints: Stints::default() }
+    pub fn new(max_slices: u64, time_ns: Option<Range<i64>>) -> Self {
+        Self { threads: Vec::new(), num_slices: 0, max_slices, time_ns, stints: Stints::default() }
     }
 
     /// Whether there were more calls than there is room for.
@@ -76,6 +80,9 @@ impl Visitor for CallRowsOfThreads {
     }
 
     fn orphan(&mut self, event: &Event, _cpu: Option<u32>, depth: u32, _parent: Option<&OpenCall<()>>) {
+        if self.time_ns.as_ref().is_some_and(|range| !range.contains(&event.ts_ns)) {
+            return;
+        }
         let slice = TimelineSlice { start_ns: event.ts_ns, duration_ns: 0, label: event.function_id };
         self.push(event.thread_id, depth, slice);
     }
@@ -86,8 +93,12 @@ impl Visitor for CallRowsOfThreads {
         cpu: Option<u32>,
         times: impl DoubleEndedIterator<Item = i64> + ExactSizeIterator,
     ) {
-        if let Some(cpu) = cpu {
-            self.stints.add(cpu, thread_id, times);
+        match (cpu, &self.time_ns) {
+            (None, _) => {}
+            (Some(cpu), None) => self.stints.add(cpu, thread_id, times),
+            (Some(cpu), Some(range)) => {
+                self.stints.add(cpu, thread_id, times.filter(|ts_ns| range.contains(ts_ns)));
+            }
         }
     }
 }

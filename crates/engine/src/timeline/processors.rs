@@ -28,29 +28,24 @@ pub struct Stints {
 }
 
 impl Stints {
-    /// Adds events of one thread on one processor, by their times.
+    /// Adds events of one thread on one processor, by their times; how events are divided among calls does not matter.
     pub fn add(&mut self, cpu: u32, thread_id: u32, mut times: impl Iterator<Item = i64>) {
         let Some(first) = times.next() else { return };
-        let (mut start_ns, mut end_ns) = (first, first);
-        for ts_ns in times {
-            if ts_ns.saturating_sub(end_ns) > MAX_GAP_NS {
-                self.push(cpu, thread_id, start_ns, end_ns);
-                start_ns = ts_ns;
-            }
-            end_ns = ts_ns;
-        }
-        self.push(cpu, thread_id, start_ns, end_ns);
-    }
-
-    fn push(&mut self, cpu: u32, thread_id: u32, start_ns: i64, end_ns: i64) {
         let stints = self.of.entry(cpu).or_default();
-        if let Some(last) = stints.last_mut().filter(|last| last.thread_id == thread_id)
-            && (last.start_ns..last.end_ns.saturating_add(MAX_GAP_NS)).contains(&start_ns)
-        {
-            last.end_ns = last.end_ns.max(end_ns);
-            return;
+        let of_thread = |stint: &Stint| stint.thread_id == thread_id;
+        let mut last = stints.last().copied().filter(of_thread);
+        if last.is_some() {
+            stints.pop();
         }
-        stints.push(Stint { cpu, thread_id, start_ns, end_ns: end_ns.max(start_ns) });
+        for ts_ns in std::iter::once(first).chain(times) {
+            match &mut last {
+                Some(last) if (last.start_ns..=last.end_ns.saturating_add(MAX_GAP_NS)).contains(&ts_ns) => {
+                    last.end_ns = last.end_ns.max(ts_ns);
+                }
+                _ => stints.extend(last.replace(Stint { cpu, thread_id, start_ns: ts_ns, end_ns: ts_ns })),
+            }
+        }
+        stints.extend(last);
     }
 
     /// The stints, by processor and time. Those of a thread are one where no other thread begins between them.

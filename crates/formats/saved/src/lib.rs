@@ -29,7 +29,7 @@ use perfuse_recording::{
     BatchStream, Capabilities, ClockPolicy, Format, Placement, Position, Recording, Role, Sniff, Source,
     Summary, TableRequest,
 };
-use perfuse_tables::{Offsets, TABLES, TableSpec};
+use perfuse_tables::{Offsets, TABLES, TableSpec, border_events};
 use perfuse_wire::{Diagnostics, Endian, ErrorKind, ParseError, RecordView, Value};
 
 use container::{MANIFEST, Member};
@@ -56,6 +56,9 @@ pub static FORMAT: Format = Format {
     layouts: &[],
     tables: &[],
 };
+
+/// Name of the member that contains `border_events`.
+pub const BORDER_EVENTS: &str = "resolved/border_events.parquet";
 
 /// Largest manifest.
 const MAX_MANIFEST_BYTES: usize = 16 << 20;
@@ -110,6 +113,15 @@ impl SavedProfile {
         let Some(spec) = perfuse_tables::table(table) else { return Ok(None) };
         let Some(member) = self.member(&member_name(spec.name)) else { return Ok(None) };
         ParquetTable::open(spec, &self.source, member.range.clone(), member.crc).map(Some)
+    }
+
+    /// The rows of table `call_events` that calls of any time need; `None` where the file has not got them.
+    ///
+    /// # Errors
+    /// Where the bytes that were read are damaged, or are not that table.
+    pub fn border_events(&self) -> Result<Option<ParquetTable>, TableError> {
+        let Some(member) = self.member(BORDER_EVENTS) else { return Ok(None) };
+        ParquetTable::open(&border_events::SPEC, &self.source, member.range.clone(), member.crc).map(Some)
     }
 
     /// Some rows of a table as one batch.
@@ -204,13 +216,13 @@ impl Recording for SavedProfile {
                 sink.push(&rules::MEMBER_CHECKSUM, offset, Some(index), "crc32", message);
             }
         }
-        for table in TABLES {
-            let Some(member) = self.member(&member_name(table.name)) else { continue };
-            if self.bytes(&member.name).is_none() {
+        let tables = TABLES.iter().map(|table| (member_name(table.name), *table));
+        for (name, table) in tables.chain([(BORDER_EVENTS.to_owned(), &border_events::SPEC)]) {
+            let Some(member) = self.member(&name).filter(|member| self.bytes(&member.name).is_some()) else {
                 continue;
-            }
+            };
             let offset = member.header_offset as u64;
-            match self.num_readable_rows(table.name) {
+            match self.num_readable_rows(table, member) {
                 Err(error) => {
                     sink.push(&rules::NOT_A_TABLE, offset, None, "", || {
                         format!("{}: {error}", member.name).into()
@@ -247,14 +259,17 @@ impl Recording for SavedProfile {
 
 impl SavedProfile {
     /// Reads all rows of a table. Returns the number of its columns that this version does not know.
-    fn num_readable_rows(&self, table: &'static str) -> Result<usize, TableError> {
-        let Some(opened) = self.parquet(table)? else { return Ok(0) };
+    fn num_readable_rows(&self, table: &'static TableSpec, member: &Member) -> Result<usize, TableError> {
+        let opened = ParquetTable::open(table, &self.source, member.range.clone(), member.crc)?;
         let mut num_rows = 0u64;
         for batch in opened.rows(None, BATCH_ROWS)? {
             num_rows = num_rows.saturating_add(batch?.num_rows() as u64);
         }
         if num_rows != opened.num_rows {
-            return Err(TableError::Table(table, "the number of rows is not that of its footer".to_owned()));
+            return Err(TableError::Table(
+                table.name,
+                "the number of rows is not that of its footer".to_owned(),
+            ));
         }
         Ok(opened.num_unknown_columns)
     }

@@ -28,7 +28,7 @@ use crate::row_groups::{DAMAGED, ROW_GROUP_SUMS, Summing, VerifiedBytes, stated_
 /// Rows of a record batch.
 pub const BATCH_ROWS: usize = 65_536;
 /// Rows of a row group, the part of a table that can be read alone. Few where inputs of a fuzzer are to have several.
-const ROW_GROUP_ROWS: usize = if cfg!(fuzzing) { 8 } else { 122_880 };
+pub const ROW_GROUP_ROWS: usize = if cfg!(fuzzing) { 8 } else { 122_880 };
 /// A table may be this many times larger in memory than in the file.
 const MAX_RATIO: u64 = 1024;
 /// Level of zstd compression, and that of tables of one batch, whose bytes matter more than the time.
@@ -69,18 +69,20 @@ impl From<ParquetError> for TableError {
     }
 }
 
-/// Writes a table. Returns its number of rows.
+/// Writes a table in row groups of `group_rows` rows, usually [`ROW_GROUP_ROWS`]. Returns its number of rows.
 ///
 /// # Errors
 /// Those of the batches, of the output and of the Parquet library.
 pub fn write(
     table: &'static TableSpec,
     schema: SchemaRef,
+    group_rows: usize,
     mut batches: impl Iterator<Item = Result<RecordBatch, ArrowError>>,
     out: impl Write + Send,
 ) -> Result<u64, TableError> {
     let begin: Vec<_> = batches.by_ref().take(2).collect();
-    let is_small = begin.len() < 2;
+    let fits = |batch: &RecordBatch| batch.num_rows() <= group_rows;
+    let is_small = begin.len() < 2 && begin.iter().flatten().all(fits);
     let level = ZstdLevel::try_new(if is_small { SMALL_LEVEL } else { LEVEL })?;
     let fact = |key: &str, value: &str| KeyValue::new(key.to_owned(), value.to_owned());
     let mut properties = WriterProperties::builder()
@@ -118,10 +120,10 @@ pub fn write(
         num_rows = num_rows.saturating_add(batch.num_rows() as u64);
         let mut at = 0usize;
         while at < batch.num_rows() {
-            let len = ROW_GROUP_ROWS.saturating_sub(in_group).min(batch.num_rows().saturating_sub(at));
+            let len = group_rows.max(1).saturating_sub(in_group).min(batch.num_rows().saturating_sub(at));
             writer.write(&batch.slice(at, len))?;
             (at, in_group) = (at.saturating_add(len), in_group.saturating_add(len));
-            if in_group >= ROW_GROUP_ROWS {
+            if in_group >= group_rows {
                 sums.push(end_row_group(&mut writer)?);
                 in_group = 0;
             }
@@ -246,6 +248,12 @@ impl ParquetTable {
         values: &RangeInclusive<i64>,
         batch_rows: usize,
     ) -> Result<impl Iterator<Item = Result<RecordBatch, TableError>> + Send + use<>, TableError> {
+        self.rows_of_groups(self.groups_near(column, values), batch_rows)
+    }
+
+    /// Numbers of the row groups that may have values of a column in a range.
+    #[must_use]
+    pub fn groups_near(&self, column: &str, values: &RangeInclusive<i64>) -> Vec<usize> {
         let groups = self.metadata.metadata().row_groups().iter();
         // Parquet has unsigned integers in the same statistics.
         let is_signed =
@@ -254,9 +262,31 @@ impl ParquetTable {
             let known = least_and_greatest(group, column).filter(|_| is_signed);
             known.is_none_or(|(least, greatest)| least <= *values.end() && greatest >= *values.start())
         };
-        let near =
-            groups.enumerate().filter(|(_, group)| may_have(group)).map(|(number, _)| number).collect();
-        self.batches(self.builder(batch_rows).with_row_groups(near))
+        groups.enumerate().filter(|(_, group)| may_have(group)).map(|(number, _)| number).collect()
+    }
+
+    /// The rows of some row groups.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    pub fn rows_of_groups(
+        &self,
+        groups: Vec<usize>,
+        batch_rows: usize,
+    ) -> Result<impl Iterator<Item = Result<RecordBatch, TableError>> + Send + use<>, TableError> {
+        self.batches(self.builder(batch_rows).with_row_groups(groups))
+    }
+
+    /// Number of the first row after each row group.
+    #[must_use]
+    pub fn group_ends(&self) -> Vec<u64> {
+        let groups = self.metadata.metadata().row_groups().iter();
+        let mut end = 0u64;
+        let ends = groups.map(|group| {
+            end = end.saturating_add(u64::try_from(group.num_rows()).unwrap_or(0));
+            end
+        });
+        ends.collect()
     }
 
     /// Numbers of the row groups with some rows, and the number of rows before these in the first one.

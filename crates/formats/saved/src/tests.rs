@@ -5,6 +5,7 @@ use parquet::file::reader::ChunkReader;
 use perfuse_tables::stacks;
 
 use super::*;
+use crate::parquet_file::ROW_GROUP_ROWS;
 use crate::row_groups::VerifiedBytes;
 
 #[test]
@@ -64,7 +65,10 @@ fn row_groups_are_read_alone() {
     let batch = RecordBatch::try_new(spec.schema(), columns.collect()).unwrap();
     let parts = (0..3).map(|part| Ok(batch.slice(part * 100_000, 100_000)));
     let mut file = Vec::new();
-    assert_eq!(parquet_file::write(spec, spec.schema(), parts, &mut file).unwrap(), u64::from(num_rows));
+    assert_eq!(
+        parquet_file::write(spec, spec.schema(), ROW_GROUP_ROWS, parts, &mut file).unwrap(),
+        u64::from(num_rows)
+    );
     let sum = crc(&file);
     let open = |file: Vec<u8>| {
         let range = 0..file.len();

@@ -35,5 +35,7 @@ pub use retention::{heap_classes, heap_dominators, heap_sites};
 pub use sampling::{callchains, samples};
 pub use scheduling::{SchedState, cgroups, namespaces, sched_states, wake_ups};
 pub use tasks::{mappings, processes, threads};
-pub use tracing::{CallEvent, EndReason, SliceKind, StartReason, call_events, call_sums, instants, slices};
+pub use tracing::{
+    CallEvent, EndReason, SliceKind, StartReason, border_events, call_events, call_sums, instants, slices,
+};
 pub use unwinding::{PcType, UnwindOrigin, unwind_functions, unwind_lookups, unwind_rows};

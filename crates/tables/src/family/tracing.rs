@@ -82,6 +82,32 @@ table! {
 }
 
 table! {
+    /// Rows of `call_events` that calls of any time range need, in the order of that table: of calls that begin in one row group of a
+    /// saved table and end in another, ends of calls that began before the recording, and of each thread in each row group the first,
+    /// the last, the earliest and the latest. Not a common table: saved profiles have it.
+    border_events {
+        /// Number of the row in `call_events`.
+        row: u64,
+        /// As in `call_events`, as are all columns that follow.
+        ts_ns: i64,
+        /// Thread.
+        thread_id: u32,
+        /// Number of the processor.
+        cpu: Opt<u32>,
+        /// Kind.
+        kind: Choice<super::CallEvent>,
+        /// Function.
+        function_id: u32,
+        /// Value of the argument.
+        value: Opt<u64>,
+        /// Recording that contains the record of this row.
+        source_id: u32,
+        /// Offset of that record in its file.
+        record_offset: u64,
+    }
+}
+
+table! {
     /// One row for each call path of a thread, in recordings that contain sums instead of single calls.
     call_sums {
         /// Thread.

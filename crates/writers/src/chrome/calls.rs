@@ -60,6 +60,12 @@ impl ChromeCalls {
         self.events.failed()
     }
 
+    /// Whether a time is in the selected time.
+    #[inline]
+    fn is_selected(&self, ts_ns: i64) -> bool {
+        self.time_ns.as_ref().is_none_or(|range| range.contains(&ts_ns))
+    }
+
     /// Reports the calls that ended last.
     pub fn finish(mut self) -> EventWriter {
         for thread_id in 0..self.threads.len() as u32 {
@@ -95,7 +101,9 @@ impl ChromeCalls {
     fn end(&mut self, thread_id: u32, call: Ended, depth: u32, parent: Option<&OpenCall<()>>) {
         let earliest = self.time_ns.as_ref().map_or(i64::MIN, |range| range.start);
         let is_first = parent.is_some_and(|parent| parent.start_ns.max(earliest) == call.start_ns);
-        if self.thread(thread_id).ended.last().is_some_and(|last| last.call.end_ns != call.end_ns) {
+        // A call that is not around the last one follows calls outside of the selected time, which settle nothing.
+        let is_around = |last: &EndedCall| last.call.end_ns == call.end_ns && depth < last.depth;
+        if self.thread(thread_id).ended.last().is_some_and(|last| !is_around(last)) {
             self.settle(thread_id, None);
         }
         let thread = &mut self.threads[thread_id as usize];
@@ -131,7 +139,9 @@ impl Visitor for ChromeCalls {
     #[inline]
     fn enter(&mut self, entry: &CallEntry, _parent: Option<&OpenCall<()>>) {
         self.thread(entry.thread_id).arguments.enter(entry.depth);
-        self.settle(entry.thread_id, Some(entry.start_ns));
+        if self.is_selected(entry.start_ns) {
+            self.settle(entry.thread_id, Some(entry.start_ns));
+        }
     }
 
     #[inline]
@@ -151,7 +161,7 @@ impl Visitor for ChromeCalls {
 
     fn orphan(&mut self, event: &Event, _cpu: Option<u32>, depth: u32, parent: Option<&OpenCall<()>>) {
         let Event { thread_id, function_id, ts_ns, .. } = *event;
-        if self.time_ns.as_ref().is_some_and(|range| !range.contains(&ts_ns)) {
+        if !self.is_selected(ts_ns) {
             return;
         }
         let (start_reason, end_reason) = (StartReason::Lost, event.end_reason());

@@ -93,5 +93,5 @@ def _calls(profile: EventSource) -> Iterator[tuple[Any, ...]]:
     start, end = selected_times(profile)
     yield from profile.sql(f"""
         SELECT thread_id, slice_id, parent_slice_id, function_id, {start}, {end}
-        FROM slices WHERE kind::VARCHAR = 'call' AND {selected_calls(profile)} ORDER BY thread_id, slice_id
+        FROM slices_of_time WHERE kind::VARCHAR = 'call' AND {selected_calls(profile)} ORDER BY thread_id, slice_id
     """).fetchall()

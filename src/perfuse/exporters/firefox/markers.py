@@ -86,7 +86,7 @@ def _slices(profile: EventSource, *, calls: bool) -> str | None:
         SELECT thread_id, coalesce(if({is_call}, f.name::VARCHAR, s.name::VARCHAR), s.kind::VARCHAR),
             if({is_call}, {start}, start_ns), if({is_call}, {end}, start_ns + duration_ns),
             concat('{{', {", ".join(members)}, '}}')
-        FROM slices s LEFT JOIN functions f USING (function_id) WHERE {" OR ".join(of_kinds)} ORDER BY slice_id
+        FROM slices_of_time s LEFT JOIN functions f USING (function_id) WHERE {" OR ".join(of_kinds)} ORDER BY slice_id
     """
 
 

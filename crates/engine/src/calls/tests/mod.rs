@@ -1,6 +1,7 @@
 //! Calls out of hand-made events, and laws that hold for any.
 
 mod accounts;
+mod borders;
 mod laws;
 mod rows;
 mod stacks;

@@ -1,0 +1,324 @@
+//! Calls and other events of a range of time of a saved profile, as recordings: of the tables of its file, without the copies.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_array::types::UInt32Type;
+use arrow_schema::ArrowError;
+use perfuse_engine::calls::{BorderEvents, CallPath, CallPaths, FirstKeys, Sampled};
+use perfuse_formats::saved::SavedProfile;
+use perfuse_formats::saved::parquet_file::{BATCH_ROWS, TableError, write};
+use perfuse_formats::{
+    BatchStream, CallStream, Clock, Format, Placement, Position, Rate, Recording, Source, Summary,
+    TableRequest, call_stream, registry,
+};
+use perfuse_tables::access::{ColumnError, nullable, numbers, text};
+use perfuse_tables::{Offsets, call_events, samples};
+use perfuse_wire::{Diagnostics, Endian, RecordView};
+
+use crate::calls_near::CallsNear;
+use crate::inputs::Damage;
+use crate::profile::{Profile, TraceSamples};
+use crate::recordings::ProfileInput;
+use crate::saved::{SavedError, SavedFacts};
+use crate::saved_tables::SavedTables;
+
+/// What is known of a recording without its copy.
+#[derive(Clone)]
+pub struct RecordingFacts {
+    /// Name of its format.
+    pub format: String,
+    /// Tables that have rows of it.
+    pub tables: Vec<String>,
+    /// Numbers of its keys by kind; see [`keys_of`].
+    pub keys: HashMap<String, u64>,
+    /// First and last time stamp in ticks of its clock.
+    pub span: Option<(u64, u64)>,
+    /// Its clock.
+    pub clock: Clock,
+    /// Process id on the recorded machine, where the file contains another one.
+    pub pid: Option<i32>,
+}
+
+/// Writes table `call_events` as Parquet, in row groups of `group_rows` rows. Returns its number of rows, and table
+/// `border_events` where it is of use.
+///
+/// # Errors
+/// Those of the batches, of the output and of the Parquet library.
+pub fn write_call_events(
+    batches: impl Iterator<Item = Result<RecordBatch, ArrowError>>,
+    group_rows: usize,
+    out: impl Write + Send,
+) -> Result<(u64, Option<Vec<RecordBatch>>), TableError> {
+    let mut borders = BorderEvents::new(group_rows);
+    let searched = batches.map(|batch| {
+        let batch = batch?;
+        borders.push(&batch).map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
+        Ok(batch)
+    });
+    let table = &call_events::SPEC;
+    let num_rows = write(table, table.schema(), group_rows, searched, out)?;
+    let found = borders.finish().map_err(|error| TableError::Table(table.name, error.to_string()))?;
+    Ok((num_rows, found))
+}
+
+/// The events of a range of time of a file.
+#[derive(Clone)]
+struct SavedRange {
+    file: Arc<dyn Recording>,
+    time_ns: Range<i64>,
+    calls: Arc<CallsNear>,
+    damage: Damage,
+}
+
+impl SavedRange {
+    /// Those of an open file; `None` where it has not the tables that calls of a range need, or where more than a share of the
+    /// row groups of `call_events` may have events in the range.
+    fn open(
+        file: &Arc<dyn Recording>,
+        time_ns: Range<i64>,
+        most_groups: f64,
+    ) -> Result<Option<Self>, TableError> {
+        let Some(saved) = file.as_any().downcast_ref::<SavedProfile>() else { return Ok(None) };
+        let calls = CallsNear::open(saved, &times(&time_ns), most_groups)?.map(Arc::new);
+        Ok(calls.map(|calls| Self { file: Arc::clone(file), time_ns, calls, damage: Damage::default() }))
+    }
+
+    /// A recording of the profile, by its place in it.
+    fn recording(&self, facts: RecordingFacts, source_id: u32) -> Result<ProfileInput, SavedError> {
+        let format = registry::FORMATS.iter().find(|known| known.name == facts.format);
+        let format = *format.ok_or(SavedError::Keys("sources"))?;
+        let (clock, pid) = (facts.clock, facts.pid);
+        let recording = Arc::new(SavedEvents { range: self.clone(), format, source_id, facts });
+        Ok(ProfileInput { recording, clock, pid, definitions: None })
+    }
+
+    /// Batches up to the first that cannot be read.
+    fn noted(
+        &self,
+        batches: impl Iterator<Item = Result<RecordBatch, TableError>> + Send + 'static,
+    ) -> BatchStream {
+        let Self { file, damage, .. } = self.clone();
+        Box::new(
+            batches
+                .map_while(move |batch| batch.map_err(|error| damage.note(&file.source().path, error)).ok()),
+        )
+    }
+
+    /// Rows of a table that are stored with those in the range.
+    fn rows(&self, name: &str) -> BatchStream {
+        let opened = || -> Result<BatchStream, TableError> {
+            let saved = self.file.as_any().downcast_ref::<SavedProfile>();
+            let Some(table) = saved.map_or(Ok(None), |saved| saved.parquet(name))? else {
+                return Ok(Box::new(std::iter::empty()));
+            };
+            Ok(self.noted(table.rows_near("ts_ns", &times(&self.time_ns), BATCH_ROWS)?))
+        };
+        opened().unwrap_or_else(|error| {
+            self.damage.note(&self.file.source().path, error);
+            Box::new(std::iter::empty())
+        })
+    }
+}
+
+/// The least and the greatest time of a range; the greatest is less where there is none.
+fn times(range: &Range<i64>) -> RangeInclusive<i64> {
+    range.start..=range.end.saturating_sub(1)
+}
+
+/// A recording of which the events of a range are read from tables.
+struct SavedEvents {
+    range: SavedRange,
+    format: &'static Format,
+    source_id: u32,
+    facts: RecordingFacts,
+}
+
+impl Recording for SavedEvents {
+    fn format(&self) -> &'static Format {
+        self.format
+    }
+
+    fn source(&self) -> &Arc<Source> {
+        self.range.file.source()
+    }
+
+    fn summary(&self) -> Summary {
+        Summary {
+            version: None,
+            endian: Endian::Little,
+            pointer_bytes: None,
+            arch: None,
+            producer: None,
+            clock: self.facts.clock.kind,
+            span: self.facts.span,
+            counts: Vec::new(),
+            header: Vec::new(),
+        }
+    }
+
+    fn read_record<'a>(
+        &'a self,
+        _at: &mut Position,
+        _wanted: &dyn Fn(&str) -> bool,
+    ) -> Option<RecordView<'a>> {
+        None
+    }
+
+    fn check(&self, _sink: &mut Diagnostics) {}
+
+    fn clock(&self, _rate: Rate) -> Clock {
+        self.facts.clock
+    }
+
+    fn extent(&self) -> Offsets {
+        offsets_of(|kind| self.facts.keys.get(kind).copied().unwrap_or(0))
+    }
+
+    fn fills(&self, table: &str) -> bool {
+        self.facts.tables.iter().any(|one| one == table)
+    }
+
+    fn table(&self, name: &str, placement: &Placement, _request: &TableRequest) -> Option<BatchStream> {
+        if !self.fills(name) {
+            return None;
+        }
+        let source_id = self.source_id;
+        if name == "call_events" {
+            return Some(self.range.noted(self.range.calls.rows(source_id)));
+        }
+        let first = placement.first.function;
+        let functions = first..first.saturating_add(self.extent().function);
+        let column = if name == "functions" { "function_id" } else { "source_id" };
+        let is_own =
+            move |key: u32| if column == "source_id" { key == source_id } else { functions.contains(&key) };
+        Some(Box::new(self.range.rows(name).map(move |batch| rows_with(&batch, column, &is_own))))
+    }
+
+    fn call_segments(&self, _placement: &Placement) -> Vec<CallStream> {
+        let segments = self.range.calls.segments(self.source_id);
+        segments.into_iter().map(|rows| call_stream(self.range.noted(rows))).collect()
+    }
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+}
+
+/// The rows of a batch whose keys in a column are some; none where it has not the column.
+fn rows_with(batch: &RecordBatch, column: &'static str, is_own: &impl Fn(u32) -> bool) -> RecordBatch {
+    let Ok(keys) = numbers::<UInt32Type>(batch, column) else { return batch.slice(0, 0) };
+    perfuse_engine::selected::rows_where(batch, |row| nullable(keys, row).is_some_and(is_own))
+}
+
+impl Profile {
+    /// A profile of the events of a range of time of a saved profile, of its tables alone: calls and other rows outside of the
+    /// range may be missing. `None` where the file has not the tables for it, or where more than a share of the row groups of
+    /// `call_events` may have events in the range. Also returns what is found to be wrong while rows are read.
+    ///
+    /// # Errors
+    /// [`SavedError`]
+    pub fn of_saved_range(
+        file: &Arc<dyn Recording>,
+        time_ns: Range<i64>,
+        most_groups: f64,
+        recordings: Vec<RecordingFacts>,
+        facts: &SavedFacts,
+    ) -> Result<Option<(Self, Damage)>, SavedError> {
+        let Some(range) = SavedRange::open(file, time_ns, most_groups)? else { return Ok(None) };
+        let inputs = recordings.into_iter().zip(0u32..).map(|(known, number)| range.recording(known, number));
+        let mut profile = Self::of_saved(inputs.collect::<Result<_, _>>()?, file, facts)?;
+        profile.saved = Some(SavedTables::of(file));
+        profile.has_saved_traces = true;
+        Ok(Some((profile, range.damage)))
+    }
+
+    /// Call traces as samples, of the saved tables: keys of frames and stacks are those of all calls, whichever are selected.
+    ///
+    /// # Errors
+    /// Where tables `stacks` and `frames` have other rows than calls.
+    pub(crate) fn saved_trace_samples(&self) -> Result<TraceSamples, ColumnError> {
+        let keys = self.keys_after_join()?;
+        let first = FirstKeys { frame: keys.frame, stack: keys.stack, sample: keys.sample };
+        let wrong = ColumnError { column: "stack_id" };
+        let batches = |name| -> Result<Vec<RecordBatch>, ColumnError> {
+            let table = self.table(name, false)?.ok_or(wrong)?;
+            table.collect::<Result<_, _>>().map_err(|_| wrong)
+        };
+        // Frames of traced functions follow each other, as do their stacks.
+        let mut functions = Vec::new();
+        for batch in batches("frames")? {
+            let (ids, kinds) = (numbers::<UInt32Type>(&batch, "frame_id")?, text(&batch, "kind")?);
+            let of = numbers::<UInt32Type>(&batch, "function_id")?;
+            let rows = (0..batch.num_rows()).filter(|&row| ids.value(row) >= first.frame);
+            functions.extend(rows.map(|row| nullable(of, row).filter(|_| kinds.get(row) == Some("traced"))));
+        }
+        let mut paths = Vec::new();
+        for batch in batches("stacks")? {
+            let ids = numbers::<UInt32Type>(&batch, "stack_id")?;
+            let (parents, frames) = (
+                numbers::<UInt32Type>(&batch, "parent_stack_id")?,
+                numbers::<UInt32Type>(&batch, "frame_id")?,
+            );
+            let depths = numbers::<UInt32Type>(&batch, "depth")?;
+            for row in (0..batch.num_rows()).filter(|&row| ids.value(row) >= first.stack) {
+                let frame = frames.value(row).checked_sub(first.frame);
+                let function = frame.and_then(|frame| functions.get(frame as usize).copied().flatten());
+                // Stacks of allocations follow those of calls.
+                let Some(function_id) = function else { break };
+                let parent = match nullable(parents, row) {
+                    None => u32::MAX,
+                    Some(parent) => parent.checked_sub(first.stack).ok_or(wrong)?,
+                };
+                paths.push(CallPath { parent, function_id, depth: depths.value(row) });
+            }
+        }
+        let paths = CallPaths::of(paths).ok_or(wrong)?;
+        let sampled = Sampled::of(&paths, first);
+        let samples = RecordBatch::new_empty(samples::SPEC.schema());
+        Ok(TraceSamples { paths, first, sampled, samples })
+    }
+}
+
+/// Numbers of keys by kind, as saved profiles state them.
+#[must_use]
+pub fn keys_of(offsets: &Offsets) -> [(&'static str, u64); 13] {
+    [
+        ("source", offsets.source.into()),
+        ("function", offsets.function.into()),
+        ("module", offsets.module.into()),
+        ("code_object", offsets.code_object.into()),
+        ("mapping", offsets.mapping.into()),
+        ("sample", offsets.sample),
+        ("unwind_function", offsets.unwind_function.into()),
+        ("slice", offsets.slice),
+        ("frame", offsets.frame.into()),
+        ("stack", offsets.stack.into()),
+        ("type", offsets.type_.into()),
+        ("counter", offsets.counter.into()),
+        ("snapshot", offsets.snapshot.into()),
+    ]
+}
+
+/// The inverse of [`keys_of`]: `number` returns that of a kind.
+fn offsets_of(number: impl Fn(&str) -> u64) -> Offsets {
+    let small = |kind| u32::try_from(number(kind)).unwrap_or(u32::MAX);
+    Offsets {
+        source: small("source"),
+        function: small("function"),
+        module: small("module"),
+        code_object: small("code_object"),
+        mapping: small("mapping"),
+        sample: number("sample"),
+        unwind_function: small("unwind_function"),
+        slice: number("slice"),
+        frame: small("frame"),
+        stack: small("stack"),
+        type_: small("type"),
+        counter: small("counter"),
+        snapshot: small("snapshot"),
+    }
+}
