@@ -152,6 +152,8 @@ def test_damaged_facts_are_an_error(tmp_path: Path) -> None:
                 [],
                 {**facts, "recordings": facts["recordings"] * 2},
                 {**facts, "empty_tables": "functions"},
+                {**facts, "events": [["cpu-clock", "ns", 1]]},
+                {**facts, "events": [["cpu-clock", "ns", 1, 2.5, 3, 4]]},
                 {**facts, "recordings": [{**first, "tables": 7}, first]},
                 {**facts, "recordings": [{**first, "summary": {**first["summary"], "arch": 5}}, first]},
                 {**facts, "recordings": [{**first, "clock": {}}, first]},

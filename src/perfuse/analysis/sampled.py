@@ -80,6 +80,14 @@ def _unfiltered_numbers(profile: Any) -> dict[str, int]:
     return {row[0]: row[2] for row in _core.sampled_events(whole.tables["samples"])}
 
 
+def recorded_events(profile: Any) -> dict[str, Event]:
+    """The events of all that was recorded by name, whatever is selected of it: of a `perfuse.Profile`."""
+    stated = profile.stated_events
+    if stated is None:
+        stated = _core.sampled_events(profile._whole().tables["samples"])
+    return {row[0]: Event(*row) for row in stated}
+
+
 def select_event(profile: SampleProfile, name: str | None) -> Event:
     """The event of a name, or the first of `events`.
 

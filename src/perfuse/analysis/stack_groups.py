@@ -278,6 +278,14 @@ class StackGroups:
         """Weight and number of all samples."""
         return self._sum(self._whole_tree)
 
+    def whole_of(self, recorded: Mapping[str, Event]) -> Weight:
+        """The same of all that was recorded, by the sums of its events."""
+        of_event = recorded[self.event.name]
+        count = of_event.weight if self._counts_weight else of_event.num_samples
+        if self._counted_event is not None:
+            count = recorded[self._counted_event].weight
+        return Weight(of_event.weight, of_event.weight, count, count)
+
     def functions(self, limit: int | None = None, *, order: WeightOrder = "self") -> list[Group]:
         """Functions by weight; all tiers of a function are one."""
         return self.groups("function", limit, order=order)

@@ -19,6 +19,9 @@ MAX_BYTES = 16 << 20
 SMALL_COPIES = 64 << 10
 """Copies of this size in all are unpacked sooner than they are worth another member."""
 
+EventSums = tuple[str, str, int, int, int, int]
+"""What `_core.sampled_events` states of an event."""
+
 _FIELDS = tuple(field.name for field in fields(Summary))
 _TEXT, _NUMBER = (str, NoneType), (int, NoneType)
 _HEX = "hex"
@@ -53,15 +56,18 @@ class Facts:
     Attributes:
         recordings: Of each recording; None where it is not stated.
         empty_tables: Tables without rows.
+        events: Each event with unit, number of samples, sum of weights, and times of the first and the last sample;
+            None where they are not stated.
     """
 
     recordings: tuple[RecordingFacts | None, ...]
     empty_tables: frozenset[str]
+    events: list[EventSums] | None
 
 
-def facts_member(recordings: Sequence[Recording], empty_tables: Sequence[str]) -> bytes:
+def facts_member(recordings: Sequence[Recording], empty_tables: Sequence[str], events: Sequence[EventSums]) -> bytes:
     """The content of the member; null for a recording whose summary JSON does not represent."""
-    document = {"recordings": [_row(one) for one in recordings], "empty_tables": empty_tables}
+    document = {"recordings": [_row(one) for one in recordings], "empty_tables": empty_tables, "events": events}
     return packed(json.dumps(document, ensure_ascii=True, separators=(",", ":")).encode("ascii"))
 
 
@@ -78,7 +84,8 @@ def read_facts(member: bytes, number: int) -> Facts:
         rows, empty = document["recordings"], document["empty_tables"]
         if not isinstance(rows, list) or len(rows) != number:
             raise ValueError(f"there are not facts about {number} recordings")
-        return Facts(tuple(None if row is None else _facts(row) for row in rows), _names(empty))
+        facts = tuple(None if row is None else _facts(row) for row in rows)
+        return Facts(facts, _names(empty), _events(document.get("events")))
     except RecursionError as error:
         raise ValueError("the facts about recordings are nested too deeply") from error
 
@@ -153,6 +160,19 @@ def _keys(value: Any) -> Mapping[str, int] | None:
     if not isinstance(value, dict) or not all(type(number) is int and 0 <= number < 2**64 for number in value.values()):
         raise TypeError("keys are not numbers")
     return value
+
+
+def _events(value: Any) -> list[EventSums] | None:
+    if value is None:
+        return None
+    rows = []
+    for row in value:
+        name, unit, *numbers = row
+        if not (isinstance(name, str) and isinstance(unit, str) and all(type(number) is int for number in numbers)):
+            raise TypeError("an event is not a name, a unit and numbers")
+        num_samples, weight, first_ns, last_ns = numbers
+        rows.append((name, unit, num_samples, weight, first_ns, last_ns))
+    return rows
 
 
 def _names(value: Any) -> frozenset[str]:

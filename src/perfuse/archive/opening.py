@@ -20,7 +20,7 @@ from perfuse.table import OF_DUMPS, ClosedObject, Near, Tables, with_bytes
 if TYPE_CHECKING:
     from perfuse._core import ArrowStream
     from perfuse.archive.contents import NativeCode
-    from perfuse.archive.facts import Facts, RecordingFacts
+    from perfuse.archive.facts import EventSums, Facts, RecordingFacts
     from perfuse.archive.resolved_code import ResolvedCode
     from perfuse.clock import Clock
     from perfuse.exporters.code_images import CodeImages
@@ -118,12 +118,21 @@ class SavedContents:
         from perfuse.archive.facts import MEMBER, Facts, read_facts
 
         if MEMBER not in self.members:
-            return Facts((None,) * len(self.manifest.inputs), frozenset())
+            return Facts((None,) * len(self.manifest.inputs), frozenset(), None)
         member = _core.saved_member(self.core, MEMBER)
         try:
             return read_facts(member, len(self.manifest.inputs))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise unreadable_manifest(self.path, error) from error
+
+    @property
+    def sums(self) -> "list[EventSums] | None":
+        """The events of its samples with their sums; None where the file does not state them.
+
+        Raises:
+            UnreadableInput: The file is damaged.
+        """
+        return self._facts.events
 
     def _definitions(self) -> "Sequence[_core.DefinedLines | None]":
         """Lines of functions that recordings were given."""
@@ -378,6 +387,11 @@ class SavedProfile(Profile):
     def saved_path(self) -> str | None:
         """The file that it was opened from."""
         return self.file.path
+
+    @property
+    def stated_events(self) -> "list[EventSums] | None":
+        """The events of all samples with their sums, where they are known without reading them."""
+        return self.contents.sums
 
     def omits_code_of(self, source_id: int) -> bool:
         """Whether machine code that a recording has was not saved with it."""

@@ -9,6 +9,7 @@ from perfuse.archive.contents import CodeChoice, LineChoice, NativeCode, SourceC
 from perfuse.table import ClosedObject
 
 if TYPE_CHECKING:
+    from perfuse.archive.facts import EventSums
     from perfuse.archive.writing import SavedFile
 
 
@@ -84,6 +85,11 @@ class SavableProfile:
     @property
     def saved_path(self) -> str | None:
         """The file that it was opened from, where it is a saved profile."""
+        return None
+
+    @property
+    def stated_events(self) -> "list[EventSums] | None":
+        """The events of all samples with their sums, where they are known without reading them."""
         return None
 
     def omits_code_of(self, source_id: int) -> bool:  # noqa: ARG002 - only a saved profile may

@@ -146,7 +146,9 @@ def _save(
         if copies_bytes > SMALL_COPIES:
             known = {str(row["name"]) for row in tables} | {str(row["table"]) for row in left_out}
             with _member(archive, FACTS) as out:
-                out.write(facts_member(profile.recordings, [name for name in names() if name not in known]))
+                empty_tables = [name for name in names() if name not in known]
+                events = _core.sampled_events(profile.tables["samples"])
+                out.write(facts_member(profile.recordings, empty_tables, events))
         manifest = Manifest(
             title=profile.title,
             tool=__version__,

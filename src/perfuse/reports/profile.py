@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from perfuse.analysis.event_groups import EventGroup, FunctionEvents, Ratio, event_group
-from perfuse.analysis.sampled import Event, SampleFilter, events, select_event
+from perfuse.analysis.sampled import Event, SampleFilter, events, recorded_events
 from perfuse.analysis.weights import FunctionWeight, GroupWeight, UnnamedFrames, Weights
 from perfuse.errors import UsageError, require_known
 from perfuse.joins import Join, Unwinding
@@ -159,7 +159,7 @@ def profile_report(
         unnamed=weights.unnamed(),
         diagnostics=diagnostic_counts(profile),
         selection=selected,
-        recorded=select_event(profile._whole(), weights.event.name) if selected else weights.event,
+        recorded=recorded_events(profile).get(weights.event.name) if selected else weights.event,
         top_jit_only=_top_jit_only(profile, weights, limit),
         machine=machine_report(profile),
         group=event_group(profile, weights.event.name) if group else None,

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from perfuse.analysis.sampled import Event, events
+from perfuse.analysis.sampled import Event, events, recorded_events
 from perfuse.analysis.stack_groups import (
     FunctionView,
     Group,
@@ -348,7 +348,7 @@ def _recorded(profile: Profile, selected: StackGroups) -> Weight:
     is_whole = profile.selection.time_ns is None and not profile.selection.selects_threads
     if is_whole or not isinstance(selected.source, type(profile)):
         return selected.whole
-    return StackGroups(profile._whole(), selected.event.name).whole
+    return selected.whole_of(recorded_events(profile))
 
 
 def _header(report: StackReport) -> list[tuple[str, Cell]]:
