@@ -13,7 +13,7 @@ from truth.kinds import CORPUS
 
 RECORDINGS = {
     "samples and code": ("jitdump/produced/node20.perf.data", "jitdump/produced/node20.dump"),
-    "calls": ("xray/fdr/sqlite-small-v5.xray",),
+    "calls": ("xray/fdr/sqmt-small-v5.xray",),
     "runtime": ("mono/v17/everything.mlpd",),
 }
 
