@@ -94,8 +94,14 @@ def report_file(option: str, what: str) -> Callable[[F], F]:
     )
 
 
-def profile_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of every verb that opens a profile; the verb receives them as one argument, `how`."""
+def profile_options(function: Callable[..., Any], *, selects: bool = True) -> Callable[..., Any]:
+    """The options of every verb that opens a profile; the verb receives them as one argument, `how`.
+
+    Args:
+        function: The verb.
+        selects: Whether the verb takes a part of a profile. Otherwise help does not list the options that select one,
+            and the verb explains why it refuses them.
+    """
 
     @wraps(function)
     def gathered(*args: Any, **given: Any) -> Any:
@@ -137,11 +143,12 @@ def profile_options(function: Callable[..., Any]) -> Callable[..., Any]:
             metavar="URL",
             help="Download missing binaries and debug files from this debuginfod server; repeats.",
         ),
-        click.option("--thread", metavar="NAME|TID", help="Only threads with that name or id."),
+        click.option("--thread", metavar="NAME|TID", hidden=not selects, help="Only threads with that name or id."),
         click.option(
             "--between",
             type=SecondsRange(),
             metavar="A..B",
+            hidden=not selects,
             help="Only seconds A to B of the recording; or from the first call of function A to that of B.",
         ),
     ):
