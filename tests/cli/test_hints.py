@@ -1,5 +1,6 @@
 """Hints of commands that cannot do what was asked: each leads to a command that can."""
 
+import io
 import json
 import os
 import stat
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 from command_line import Perfuse
 
+import perfuse as pf
+from perfuse.errors import UnreadableInput
 from perfuse.exporters import TARGETS
 
 
@@ -100,3 +103,21 @@ def test_doctor_finds_the_pythons_of_pyenv(
     newest = versions / "3.13.11" / "bin" / "python3.13"
     assert (found["state"], found["detail"]) == ("good", "python3.13 3.13.11")
     assert found["advice"] == f"{newest} -X perf_jit SCRIPT"
+
+
+@pytest.mark.parametrize("verb", ["report", "info", "check", "records"])
+def test_an_empty_file_is_reported_as_empty(perfuse: Perfuse, recordings: Path, verb: str) -> None:
+    (recordings / "new.data").write_bytes(b"")
+    done = perfuse(verb, "new.data")
+    assert (done.code, done.out) == (3, "")
+    assert "new.data: the file is empty" in done.err
+    assert "it may still be written" in done.err
+    (recordings / "zeros.data").write_bytes(bytes(8))
+    assert "unknown magic" in perfuse(verb, "zeros.data").err
+
+
+def test_an_empty_stream_is_reported_as_empty() -> None:
+    with pytest.raises(UnreadableInput, match="nothing was written"):
+        pf.open(io.BytesIO())
+    with pytest.raises(UnreadableInput, match="empty"):
+        pf.open(b"")
