@@ -119,6 +119,7 @@ def test_check_fails_only_beyond_the_noise(prepared: Path, perfuse: Call, writte
         ("fleet diff profiles --since 9", "no recording has build '9'"),
         ("fleet query profiles 'SELECT nothing FROM recordings'", "nothing"),
         ("fleet query profiles \"SELECT * FROM read_csv('/etc/passwd')\"", "disabled"),
+        ("fleet query profiles 'SELECT 1; SELECT 2'", "one statement is expected, not 2"),
         ("fleet flame profiles", "flame needs a file"),
         ("fleet open profiles zz", "no recording begins with 'zz'"),
         ("fleet add profiles", "nothing to add"),

@@ -109,7 +109,7 @@ def check_label_names(names: Iterable[str]) -> None:
             raise UsageError(
                 f"{name!r} is not a name of a label: no selection could name it",
                 field="labels",
-                hint="names have letters, digits, _, . and -, and start with a letter of A to Z or _: build, git.branch",
+                hint="names have letters, digits, _, . and -, and start with a letter of A to Z or _: git.branch",
             )
         if name in COLUMNS and name not in LABEL_COLUMNS:
             raise UsageError(
