@@ -121,3 +121,28 @@ def test_an_empty_stream_is_reported_as_empty() -> None:
         pf.open(io.BytesIO())
     with pytest.raises(UnreadableInput, match="empty"):
         pf.open(b"")
+
+
+SHOP = Path(__file__).parents[2] / "examples" / "mono_shop" / "output.mlpd.zst"
+"""A log with samples and allocations."""
+
+
+@pytest.mark.parametrize("name", ["x.html", "x.svg"])
+def test_a_flame_graph_of_one_of_several_events_names_the_option_for_others(perfuse: Perfuse, name: str) -> None:
+    done = perfuse("flame", str(SHOP), "-o", name)
+    assert "only event sample is written" in done.err
+    assert "hint: --event NAME writes another event" in done.err
+    for event in ("allocations", "sample"):
+        assert perfuse("flame", str(SHOP), "-o", name, "--event", event).err == f"perfuse: wrote {name}\n"
+    converted = perfuse("convert", str(SHOP), "-o", "x.folded")
+    assert "hint: -O event=NAME writes another event" in converted.err
+
+
+def test_a_flame_graph_shows_the_event_that_is_named(perfuse: Perfuse, recordings: Path) -> None:
+    for words in (("--event", "allocated-bytes"), ("--weight", "bytes")):
+        assert perfuse("flame", str(SHOP), "-o", f"{words[0]}.svg", *words).code == 0
+    assert (recordings / "--event.svg").read_bytes() == (recordings / "--weight.svg").read_bytes()
+    unknown = perfuse("flame", str(SHOP), "-o", "x.svg", "--event", "cycles")
+    assert (unknown.code, "there are sample, allocated-bytes" in unknown.err) == (2, True)
+    both = perfuse("flame", str(SHOP), "-o", "x.svg", "--event", "sample", "--weight", "bytes")
+    assert (both.code, "give one of them" in both.err) == (2, True)

@@ -335,13 +335,14 @@ def _writable(ctx: click.Context, _param: click.Parameter, value: str | None) ->
 
 
 @contextmanager
-def noted_warnings(console: Console) -> Iterator[None]:
-    """Prints what an exporter warns of as notes."""
+def noted_warnings(console: Console, event_option: str = "-O event=NAME") -> Iterator[None]:
+    """Prints what an exporter warns of as notes; `event_option` is how the verb's user names another event."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ExportWarning)
         yield
     for warning in caught:
-        if issubclass(warning.category, ExportWarning):
-            console.note(str(warning.message))
+        if isinstance(warning.message, ExportWarning):
+            hint = f"{event_option} writes another event" if warning.message.option == "event" else None
+            console.note(str(warning.message), hint)
         else:
             warnings.showwarning(warning.message, warning.category, warning.filename, warning.lineno)
