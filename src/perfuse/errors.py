@@ -174,4 +174,12 @@ def require_known(value: str, known: Iterable[str], what: str) -> str:
 
 
 class ExportWarning(UserWarning):
-    """A part of a profile that the output format cannot represent."""
+    """A part of a profile that the output format cannot represent.
+
+    Attributes:
+        option: The option of the exporter that selects which part is written; None where there is none.
+    """
+
+    def __init__(self, message: str, *, option: str | None = None) -> None:
+        super().__init__(message)
+        self.option = option

@@ -94,7 +94,7 @@ class Profile(SavableProfile, Viewable):
         threads may run queries.
 
         Args:
-            query: The SQL, in DuckDB's dialect.
+            query: The SQL, in DuckDB's dialect: one statement that returns rows; those before it may create tables.
             parameters: Values of `$name` in the query, by name, or of its `?`, in order.
             frames: Tables of your own by name: pandas and polars data frames, relations, anything with Arrow streams.
             memory: Limit of the memory of the process, in bytes or as `4GB`, for this query and those that follow. What

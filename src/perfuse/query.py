@@ -113,8 +113,10 @@ class Database:
         if memory is not None:
             self._limit_memory(session.connection, memory_bytes(memory))
         with query_errors(lambda message: self._hint(message, query)):
-            if not allow_files:
-                _check_statements(session.connection, query)
+            _check_statements(session.connection, query, allow_files)
+            if self._tables and _SHOW_TABLES.fullmatch(query):
+                # DuckDB would list those that earlier queries of this thread named.
+                return session.connection.sql("SELECT unnest(?) AS name", params=[list(self._tables)])
             in_ranges = None if frames or with_bytes else self._in_ranges(query, words, parameters, allow_files)
             if in_ranges is not None:
                 return in_ranges
@@ -347,14 +349,23 @@ Statement: TypeAlias = str | tuple[str, Sequence[object]]
 _ALLOW_FILES = "--allow-files (allow_files=True) permits files, extensions and settings"
 _ALLOWED_STATEMENTS = {"SELECT", "EXPLAIN", "CREATE", "INSERT", "UPDATE", "DELETE", "DROP", "MULTI", "RELATION"}
 """Statements that read tables, or change tables that a query created; MULTI is PIVOT."""
+_WITH_ROWS = {"SELECT", "EXPLAIN", "MULTI", "RELATION"}
+"""Statements that return rows."""
+_SHOW_TABLES = re.compile(r"\s*show\s+(all\s+)?tables\s*;?\s*", re.IGNORECASE)
 
 
-def _check_statements(connection: "DuckDBPyConnection", query: str) -> None:
-    """Raises `QueryError` for statements that would change settings, or reach files and extensions."""
-    for statement in connection.extract_statements(query):
-        kind = statement.type.name
-        if kind not in _ALLOWED_STATEMENTS:
+def _check_statements(connection: "DuckDBPyConnection", query: str, allow_files: bool) -> None:
+    """Raises `QueryError` for several statements that return rows, of which all but the last would be lost; without
+    `allow_files` for statements that would change settings, or reach files and extensions."""
+    kinds = [statement.type.name for statement in connection.extract_statements(query)]
+    for kind in kinds:
+        if kind not in _ALLOWED_STATEMENTS and not allow_files:
             raise QueryError(f"{kind} is not allowed: queries read the tables", hint=_ALLOW_FILES)
+    if not _WITH_ROWS.isdisjoint(kinds[:-1]):
+        raise QueryError(
+            f"one statement is expected, not {len(kinds)}: only the last one may return rows",
+            hint="run a query for each, or join them with UNION ALL",
+        )
 
 
 def _registrable(frame: Any) -> Any:

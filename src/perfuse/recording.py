@@ -6,7 +6,8 @@ long. Modules that tables do not need are imported on first use.
 
 import io
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from os import PathLike, fspath
 from stat import S_ISREG
@@ -371,13 +372,14 @@ def input_at(path: str | PathLike[str]) -> str | None:
 def _open(source: Input) -> Recording:
     limit = allowed_bytes()
     if isinstance(source, bytes | bytearray | memoryview):
-        return Recording(_core.Recording.from_bytes("<bytes>", bytes(source), limit), "<bytes>")
+        with _empty_is_stated("<bytes>", lambda: not len(source)):
+            return Recording(_core.Recording.from_bytes("<bytes>", bytes(source), limit), "<bytes>")
     if isinstance(source, str | PathLike):
         path = fspath(source)
         if path == "-":
             import sys
 
-            return Recording(_core.Recording.from_stream("-", sys.stdin.buffer, limit), "-")
+            return _from_stream(path, sys.stdin.buffer, limit)
         check_text(path)
         status = _status(path)
         if status is None:
@@ -386,12 +388,47 @@ def _open(source: Input) -> Recording:
             kind = kind_of_stream(path)
             if kind is not None:
                 with opened_stream(path, kind) as stream:
-                    return Recording(_core.Recording.from_stream(path, stream, limit), path)
-        return Recording(_core.Recording.open(path, limit), path, status)
+                    return _from_stream(path, stream, limit)
+        with _empty_is_stated(path, lambda: _is_empty_file(path)):
+            return Recording(_core.Recording.open(path, limit), path, status)
     if isinstance(source, io.IOBase) or hasattr(source, "read"):
-        path = str(getattr(source, "name", "<file>"))
-        return Recording(_core.Recording.from_stream(path, source, limit), path)
+        return _from_stream(str(getattr(source, "name", "<file>")), source, limit)
     raise TypeError(f"cannot open a {type(source).__name__}")
+
+
+def _from_stream(path: str, stream: IO[bytes], limit: int | None) -> Recording:
+    from perfuse.streams import ReadStream
+
+    read = ReadStream(stream)
+    with _empty_is_stated(path, lambda: not read.has_data, is_stream=True):
+        return Recording(_core.Recording.from_stream(path, read, limit), path)
+
+
+@contextmanager
+def _empty_is_stated(path: str, is_empty: Callable[[], bool], *, is_stream: bool = False) -> Iterator[None]:
+    """Raises what is wrong with an input that has no bytes, instead of that its format is unknown."""
+    try:
+        yield
+    except UnreadableInput as error:
+        if not is_empty():
+            raise
+        raise UnreadableInput(
+            f"{path}: {'nothing was written to this stream' if is_stream else 'the file is empty'}",
+            path=path,
+            offset=error.offset,
+            hint="the program that writes to it may have failed"
+            if is_stream
+            else "it may still be written: profilers write data when a buffer is full, or when the program ends",
+        ) from None
+
+
+def _is_empty_file(path: str) -> bool:
+    """Whether a file has no bytes. Files of /proc have some, and the size 0."""
+    try:
+        with io.open(path, "rb") as file:  # noqa: UP020 - `open` is another function here
+            return not file.read(1)
+    except OSError:
+        return False
 
 
 def _status(path: str) -> os.stat_result | None:

@@ -91,6 +91,8 @@ def repair(
             before, after = recording.summary.records, repaired.summary.records
             remaining = [replace(one, path=target) for one in repaired.check() if one.is_loss]
     except OSError as error:
+        if target == "-" and isinstance(error, BrokenPipeError):
+            raise
         raise ExportError(f"cannot write {target}: {error.strerror or error}", path=target) from error
     return RepairResult(
         [Change(code, message, offset) for code, message, offset in changes],

@@ -15,6 +15,24 @@ WRITER_WAIT_S = 10.0
 """Longest time until the first data of a pipe with a name: nobody may ever write to it."""
 
 
+class ReadStream:
+    """A stream that keeps whether anything was read from it.
+
+    Attributes:
+        has_data: Whether it had any bytes so far.
+    """
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self.has_data = False
+
+    def read(self, size: int) -> bytes:
+        """At most `size` bytes; none at the end."""
+        data = self._stream.read(size)
+        self.has_data = self.has_data or bool(data)
+        return data
+
+
 def kind_of_stream(path: str) -> str | None:
     """`pipe`, `device` or `socket`; None for a file, a directory and for what is absent."""
     try:

@@ -230,6 +230,46 @@ def test_a_closed_pipe_ends_quietly(recordings: Path, words: tuple[str, ...]) ->
     assert process.wait() in {0, 141}
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", "--json", DUMP),
+        ("convert", "perf.data", "-o", "-", "--to", "collapsed"),
+        ("convert", "perf.data", "-o", "-", "--to", "firefox"),
+        ("flame", "perf.data", "-o", "-"),
+        ("query", DUMP, "FROM range(300000)", "--format", "csv"),
+        ("records", DUMP, "--json"),
+        ("repair", "damaged.dump", "-o", "-"),
+        ("pack", DUMP, "-o", "-"),
+    ],
+)
+def test_a_closed_pipe_has_its_exit_code(recordings: Path, words: tuple[str, ...], unbuffered: str) -> None:
+    assert recordings.is_dir()
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    process = subprocess.Popen(
+        [*_COMMAND, *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+    assert process.wait() == 141
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_pipe_closed_in_the_middle_of_the_output_has_its_exit_code(recordings: Path, unbuffered: str) -> None:
+    """Without a buffer, a write that ends there returns a number of bytes, and no error."""
+    (recordings / "wide.folded").write_text("".join(f"main;f{number} 1\n" for number in range(20_000)))
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    words = ("convert", "wide.folded", "-o", "-", "--to", "collapsed")
+    process = subprocess.Popen([*_COMMAND, *words], env=environment, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.read(10)
+    process.stdout.close()
+    assert process.wait() == 141
+
+
 def test_an_interrupt_ends_quietly(recordings: Path) -> None:
     assert recordings.is_dir()
     # A shell that starts the tests in the background makes them ignore interrupts.

@@ -325,3 +325,30 @@ def test_a_run_counts_once_on_a_side(perfuse: Perfuse) -> None:
     done = perfuse("diff", LOG, LOG, f"./{LOG}", "--", LATER, LATER, "--json")
     assert done.err.count("counted once") == 3
     assert json.loads(done.out)["runs"] == {"base": 1, "new": 1}
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        (("perf.data", "a.folded"), "B (a.folded) has no samples of event 'cpu-clock', the event of A", "has samples;"),
+        (
+            ("a.folded", "perf.data"),
+            "B (perf.data) has no samples of event 'samples', the event of A",
+            "has cpu-clock;",
+        ),
+        (
+            ("perf.data", "a.folded", "--event", "samples"),
+            "A (perf.data) has no samples of event 'samples'",
+            "cpu-clock",
+        ),
+        (("jit-2345.dump", "perf.data"), "A has no samples that could be compared", "B (perf.data) has cpu-clock"),
+    ],
+)
+def test_a_side_without_the_event_is_named(
+    perfuse: Perfuse, recordings: Path, words: tuple[str, ...], message: str, hint: str
+) -> None:
+    (recordings / "a.folded").write_text("main;work 1\n")
+    done = perfuse("diff", *words)
+    assert done.code == 2
+    assert message in done.err
+    assert hint in done.err

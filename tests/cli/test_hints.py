@@ -1,5 +1,6 @@
 """Hints of commands that cannot do what was asked: each leads to a command that can."""
 
+import io
 import json
 import os
 import stat
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 from command_line import Perfuse
 
+import perfuse as pf
+from perfuse.errors import UnreadableInput
 from perfuse.exporters import TARGETS
 
 
@@ -100,3 +103,46 @@ def test_doctor_finds_the_pythons_of_pyenv(
     newest = versions / "3.13.11" / "bin" / "python3.13"
     assert (found["state"], found["detail"]) == ("good", "python3.13 3.13.11")
     assert found["advice"] == f"{newest} -X perf_jit SCRIPT"
+
+
+@pytest.mark.parametrize("verb", ["report", "info", "check", "records"])
+def test_an_empty_file_is_reported_as_empty(perfuse: Perfuse, recordings: Path, verb: str) -> None:
+    (recordings / "new.data").write_bytes(b"")
+    done = perfuse(verb, "new.data")
+    assert (done.code, done.out) == (3, "")
+    assert "new.data: the file is empty" in done.err
+    assert "it may still be written" in done.err
+    (recordings / "zeros.data").write_bytes(bytes(8))
+    assert "unknown magic" in perfuse(verb, "zeros.data").err
+
+
+def test_an_empty_stream_is_reported_as_empty() -> None:
+    with pytest.raises(UnreadableInput, match="nothing was written"):
+        pf.open(io.BytesIO())
+    with pytest.raises(UnreadableInput, match="empty"):
+        pf.open(b"")
+
+
+SHOP = Path(__file__).parents[2] / "examples" / "mono_shop" / "output.mlpd.zst"
+"""A log with samples and allocations."""
+
+
+@pytest.mark.parametrize("name", ["x.html", "x.svg"])
+def test_a_flame_graph_of_one_of_several_events_names_the_option_for_others(perfuse: Perfuse, name: str) -> None:
+    done = perfuse("flame", str(SHOP), "-o", name)
+    assert "only event sample is written" in done.err
+    assert "hint: --event NAME writes another event" in done.err
+    for event in ("allocations", "sample"):
+        assert perfuse("flame", str(SHOP), "-o", name, "--event", event).err == f"perfuse: wrote {name}\n"
+    converted = perfuse("convert", str(SHOP), "-o", "x.folded")
+    assert "hint: -O event=NAME writes another event" in converted.err
+
+
+def test_a_flame_graph_shows_the_event_that_is_named(perfuse: Perfuse, recordings: Path) -> None:
+    for words in (("--event", "allocated-bytes"), ("--weight", "bytes")):
+        assert perfuse("flame", str(SHOP), "-o", f"{words[0]}.svg", *words).code == 0
+    assert (recordings / "--event.svg").read_bytes() == (recordings / "--weight.svg").read_bytes()
+    unknown = perfuse("flame", str(SHOP), "-o", "x.svg", "--event", "cycles")
+    assert (unknown.code, "there are sample, allocated-bytes" in unknown.err) == (2, True)
+    both = perfuse("flame", str(SHOP), "-o", "x.svg", "--event", "sample", "--weight", "bytes")
+    assert (both.code, "give one of them" in both.err) == (2, True)

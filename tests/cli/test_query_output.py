@@ -173,3 +173,22 @@ def test_an_empty_query_is_an_error(perfuse: Perfuse, sql: str) -> None:
     done = perfuse("query", DUMP, sql)
     assert done.code == 2
     assert "it must be a SELECT, or FROM a table" in done.err
+
+
+@pytest.mark.parametrize("more", [(), ("--allow-files",)])
+@pytest.mark.parametrize("sql", ["SELECT 1; SELECT 2", "FROM functions; SELECT 2;", "SELECT 1; CREATE TABLE x (a INT)"])
+def test_rows_of_an_earlier_statement_are_not_lost(perfuse: Perfuse, sql: str, more: tuple[str, ...]) -> None:
+    done = perfuse("query", DUMP, sql, *more)
+    assert (done.code, done.out) == (2, "")
+    assert "one statement is expected, not 2" in done.err
+
+
+@pytest.mark.parametrize("sql", ["SELECT 1;", "SELECT ';';", "CREATE TABLE x AS SELECT 1; FROM x", "SELECT 1;;"])
+def test_one_statement_may_end_with_a_semicolon_or_follow_others(perfuse: Perfuse, sql: str) -> None:
+    assert perfuse("query", DUMP, sql).code == 0
+
+
+@pytest.mark.parametrize("sql", ["show tables", "SHOW TABLES;", "show all tables"])
+def test_show_tables_lists_the_tables(perfuse: Perfuse, sql: str) -> None:
+    listed = [row["name"] for row in json.loads(perfuse("query", DUMP, sql, "--json").out)]
+    assert listed == [row["name"] for row in json.loads(perfuse("tables", DUMP, "--json").out)["tables"]]

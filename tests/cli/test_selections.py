@@ -78,3 +78,13 @@ def test_samples_of_a_range_are_those_of_perf(recordings: Path, perfuse: Perfuse
     rest = perfuse("query", "perf.data", COUNT, "--between", "0.05..", "--format", "csv").out.split()[1]
     assert int(first) == sum(time < middle_ns for time in times)
     assert int(rest) == sum(time >= middle_ns for time in times)
+
+
+@pytest.mark.parametrize("words", [("--between", "0..1"), ("--thread", "1")])
+def test_pack_lists_no_options_that_it_refuses(perfuse: Perfuse, recordings: Path, words: tuple[str, str]) -> None:
+    option = words[0]
+    assert option not in perfuse("pack", "--help").out
+    done = perfuse("pack", "perf.data", "-o", "x.perfuse", *words)
+    assert done.code == 2
+    assert "only a whole profile can be saved" in done.err
+    assert not (recordings / "x.perfuse").exists()

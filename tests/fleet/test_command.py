@@ -119,10 +119,15 @@ def test_check_fails_only_beyond_the_noise(prepared: Path, perfuse: Call, writte
         ("fleet diff profiles --since 9", "no recording has build '9'"),
         ("fleet query profiles 'SELECT nothing FROM recordings'", "nothing"),
         ("fleet query profiles \"SELECT * FROM read_csv('/etc/passwd')\"", "disabled"),
+        ("fleet query profiles 'SELECT 1; SELECT 2'", "one statement is expected, not 2"),
         ("fleet flame profiles", "flame needs a file"),
         ("fleet open profiles zz", "no recording begins with 'zz'"),
         ("fleet add profiles", "nothing to add"),
         ("fleet add profiles nightly --label build", "write NAME=VALUE"),
+        ("fleet add profiles nightly --label 'sp ace=1'", "'sp ace' is not a name of a label"),
+        ("fleet add profiles nightly --labels-from '(?P<größe>.)' --label ärger=1", "'ärger' is not a name of a label"),
+        ("fleet add profiles nightly --label day=monday", "'day' is a column of `recordings`"),
+        ("fleet add profiles nightly --label build=1 --label build=2", "--label build has two values: '1' and '2'"),
         ("fleet add profiles nightly --engine inline --workers 3", "--engine pool has --workers"),
         ("fleet add profiles nightly --engine pool --scheduler tcp://127.0.0.1:1", "--scheduler is for --engine dask"),
     ],
@@ -143,3 +148,10 @@ def test_without_the_extra_it_is_named(prepared: Path, perfuse: Call, monkeypatc
     assert code == 2
     assert "pip install 'perfuse[fleet]'" in err
     assert prepared.is_dir()
+
+
+def test_a_label_with_one_value_may_be_repeated(prepared: Path, perfuse: Call) -> None:
+    assert prepared.is_dir()
+    code, _, err = perfuse("fleet", "add", "again", "new.folded", "--label", "build=1", "--label", "build=1")
+    assert code == 0, err
+    assert perfuse("fleet", "report", "again", "--where", "build=1")[0] == 0

@@ -249,7 +249,10 @@ def _read(console: Console, runs: Sequence[Run], how: ProfileOptions, compared: 
     for run in runs:
         # Single steps of a filter may match nothing in some of the runs.
         profile = open_profile(console, run, replace(how, stack_filter=NO_FILTER))
-        graph = _graph(profile, compared)
+        try:
+            graph = _graph(profile, compared)
+        except UsageError as error:
+            raise _without_event(error, profile, run, compared) from error
         side.graphs.append(graph)
         if compared.nodes:
             has_nodes = graph.nodes is not None
@@ -264,12 +267,35 @@ def _read(console: Console, runs: Sequence[Run], how: ProfileOptions, compared: 
     return side
 
 
+def _without_event(error: UsageError, profile: Profile, run: Run, compared: _Compared) -> UsageError:
+    """The error for a run without the event that is compared, which names its side; `error` where that is not wrong."""
+    from perfuse.analysis.sampled import events
+
+    first = None if compared.first is None else compared.first.event
+    event = _compared_event(compared) or first
+    names = [one.name for one in events(profile)]
+    if error.field != "event" or event is None or event in names:
+        return error
+    run_text = f"{compared.selection.side} ({'+'.join(run)})"
+    has = f"{run_text} has {', '.join(names) or 'no samples'}"
+    if not event:
+        return UsageError("A has no samples that could be compared", field="event", hint=has)
+    of_first = ", the event of A" if first == event else ""
+    choice = "; --event NAME compares an event that both sides have" if names else ""
+    return UsageError(f"{run_text} has no samples of event {event!r}{of_first}", field="event", hint=f"{has}{choice}")
+
+
+def _compared_event(compared: _Compared) -> str | None:
+    """The event that options name."""
+    return compared.event if compared.weight is None else EVENTS.get(compared.weight)
+
+
 def _graph(profile: Profile, compared: _Compared, *, nodes: bool = False) -> FunctionGraph:
     """What is compared of a recording; `nodes` is for the call tree of recorded calls, which is that of their times."""
     from perfuse.analysis.sampled import events, select_event
 
     source: Any = profile
-    event = compared.event if compared.weight is None else EVENTS.get(compared.weight)
+    event = _compared_event(compared)
     is_heap = RETAINED in (compared.weight, compared.event)
     if not is_heap and compared.weight is None and event is None:
         is_heap = profile.has_heap_snapshots and not profile.has_traces and not events(profile)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perfuse.analysis.sampled import events
+from perfuse.analysis.sampled import events, select_event
 from perfuse.analysis.stack_groups import filtered_samples
 from perfuse.cli.console import Console
 from perfuse.cli.opening import NO_FILTER, ProfileOptions, note_data_loss, open_profile
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 EVENTS = {"bytes": "allocated-bytes", "count": "allocations", "time": "wall-time", "calls": "calls"}
 """Events by the values of `--weight`."""
 
+EVENT_OPTION = "--event NAME"
 RETAINED = "retained"
 """The value of `--weight` for retained sizes of a heap snapshot."""
 
@@ -33,12 +34,14 @@ RETAINED = "retained"
     examples=[
         "perfuse flame perf.data jit-2345.dump -o flame.html",
         "perfuse flame perf.data -o flame.svg",
+        "perfuse flame perf.data --event cpu-clock -o cpu.html",
         "perfuse flame output.mlpd --weight bytes -o allocated.html",
         "perfuse flame sessions.mlpd.gz --weight retained -o heap.html",
     ],
 )
 @FILES
 @output("The flame graph, flame.html or flame.svg", required=True)
+@click.option("--event", metavar="NAME", help="Event to draw, where there are several. [the one with most samples]")
 @click.option("--to", type=click.Choice(("html", "svg")), help="Format. [by the name of OUT]")
 @click.option("--inverted", is_flag=True, help="Start from the innermost functions, callers above.")
 @click.option(
@@ -54,6 +57,7 @@ def command(
     console: Console,
     files: tuple[str, ...],
     output: str,
+    event: str | None,
     to: str | None,
     inverted: bool,
     weight: str | None,
@@ -63,18 +67,27 @@ def command(
 
     It shows samples; without samples, recorded calls, else allocations, else the last heap snapshot.
     """
+    if event is not None and weight is not None:
+        raise click.UsageError("--event and --weight both select what is drawn: give one of them")
+    if event == RETAINED:
+        event, weight = None, RETAINED
     target = to or ("html" if output == "-" else flame_target(output))
     profile = open_profile(console, files, how)
     options: dict[str, Any] = {"inverted": True} if inverted else {}
-    if weight in EVENTS:
-        options["event"] = EVENTS[weight]
-    is_plain = weight is None and not how.stack_filter
+    event = event if weight is None else EVENTS.get(weight)
+    if event is not None:
+        options["event"] = event
+    is_default = event is None or next(iter(events(profile)), None) == select_event(profile, event)
+    is_plain = weight is None and is_default and not how.stack_filter
     state = "tab=flame&dir=inverted" if inverted else "tab=flame"
-    if target == "html" and is_plain and write_view_page(console, profile, files, output, state=state):
+    event_option = EVENT_OPTION if event is None else None
+    if (target == "html" and is_plain) and write_view_page(
+        console, profile, files, output, state=state, event_option=event_option
+    ):
         if output != "-":
             console.note(f"wrote {output}")
         return note_data_loss(console, profile.diagnostics)
-    with noted_warnings(console):
+    with noted_warnings(console, EVENT_OPTION):
         export(_weighted(profile, weight), output, to=target, **options)
     if output != "-":
         console.note(f"wrote {output}")

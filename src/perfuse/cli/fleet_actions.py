@@ -470,12 +470,13 @@ def _fleet(dataset: str, options: Mapping[str, Any]) -> Fleet:
 
 
 def _pairs(texts_of: Sequence[str], option: str) -> dict[str, str]:
-    pairs = {}
+    pairs: dict[str, str] = {}
     for text in texts_of:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip():
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name:
             raise click.UsageError(f"{option} {text!r}: write NAME=VALUE")
-        pairs[name.strip()] = value.strip()
+        if pairs.setdefault(name, value) != value:
+            raise click.UsageError(f"{option} {name} has two values: {pairs[name]!r} and {value!r}")
     return pairs
 
 

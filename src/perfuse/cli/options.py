@@ -94,8 +94,14 @@ def report_file(option: str, what: str) -> Callable[[F], F]:
     )
 
 
-def profile_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of every verb that opens a profile; the verb receives them as one argument, `how`."""
+def profile_options(function: Callable[..., Any], *, selects: bool = True) -> Callable[..., Any]:
+    """The options of every verb that opens a profile; the verb receives them as one argument, `how`.
+
+    Args:
+        function: The verb.
+        selects: Whether the verb takes a part of a profile. Otherwise help does not list the options that select one,
+            and the verb explains why it refuses them.
+    """
 
     @wraps(function)
     def gathered(*args: Any, **given: Any) -> Any:
@@ -137,11 +143,12 @@ def profile_options(function: Callable[..., Any]) -> Callable[..., Any]:
             metavar="URL",
             help="Download missing binaries and debug files from this debuginfod server; repeats.",
         ),
-        click.option("--thread", metavar="NAME|TID", help="Only threads with that name or id."),
+        click.option("--thread", metavar="NAME|TID", hidden=not selects, help="Only threads with that name or id."),
         click.option(
             "--between",
             type=SecondsRange(),
             metavar="A..B",
+            hidden=not selects,
             help="Only seconds A to B of the recording; or from the first call of function A to that of B.",
         ),
     ):
@@ -328,13 +335,14 @@ def _writable(ctx: click.Context, _param: click.Parameter, value: str | None) ->
 
 
 @contextmanager
-def noted_warnings(console: Console) -> Iterator[None]:
-    """Prints what an exporter warns of as notes."""
+def noted_warnings(console: Console, event_option: str = "-O event=NAME") -> Iterator[None]:
+    """Prints what an exporter warns of as notes; `event_option` is how the verb's user names another event."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ExportWarning)
         yield
     for warning in caught:
-        if issubclass(warning.category, ExportWarning):
-            console.note(str(warning.message))
+        if isinstance(warning.message, ExportWarning):
+            hint = f"{event_option} writes another event" if warning.message.option == "event" else None
+            console.note(str(warning.message), hint)
         else:
             warnings.showwarning(warning.message, warning.category, warning.filename, warning.lineno)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
@@ -46,7 +47,7 @@ from perfuse.errors import UsageError
 )
 @click.option("--inputs", is_flag=True, help="Save recordings as they are, with all code and all copies of stacks.")
 @JSON
-@profile_options
+@partial(profile_options, selects=False)
 def command(
     console: Console,
     files: tuple[str, ...],

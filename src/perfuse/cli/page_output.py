@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 
 def write_view_page(
-    console: Console, profile: Profile, files: Sequence[str], output: str, *, state: str = "tab=flame"
+    console: Console,
+    profile: Profile,
+    files: Sequence[str],
+    output: str,
+    *,
+    state: str = "tab=flame",
+    event_option: str | None = "-O event=NAME",
 ) -> bool:
     """Writes the page with its data, and returns whether it did: not where nothing has a time, or there is too much.
 
@@ -25,6 +31,7 @@ def write_view_page(
         files: The files, as the command names them.
         output: File to write; `-` for standard output.
         state: What the page shows first.
+        event_option: How the user names another event; None where one was named, and others need no note.
     """
     from perfuse.analysis.sampled import events
     from perfuse.exporters.contents import note_other_events
@@ -38,8 +45,9 @@ def write_view_page(
     except TooLargeError as error:
         console.note(f"the page has a flame graph and no timeline: {error}", error.hint)
         return False
-    with noted_warnings(console):
-        note_other_events(profile, events(profile)[0].name)
+    if event_option is not None:
+        with noted_warnings(console, event_option):
+            note_other_events(profile, events(profile)[0].name)
     if output == "-":
         sys.stdout.buffer.write(text.encode())
         sys.stdout.buffer.flush()

@@ -70,4 +70,5 @@ def note_other_events(profile: "SampleProfile", written: str) -> None:
     same = next((group for group in (_OF_CALLS, _OF_ALLOCATIONS) if written in group), (written,))
     others = [event.name for event in events(profile) if event.name not in same]
     if others:
-        warnings.warn(f"only event {written} is written, not {', '.join(others)}", ExportWarning, stacklevel=4)
+        message = f"only event {written} is written, not {', '.join(others)}"
+        warnings.warn(ExportWarning(message, option="event"), stacklevel=4)

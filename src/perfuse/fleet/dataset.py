@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from perfuse.errors import UsageError, nearest_hint
 from perfuse.fleet.inputs import inputs_of
 from perfuse.fleet.layout import DICTIONARIES, OF_RECORDINGS, SQL_TYPES, TABLES
-from perfuse.fleet.selecting import COLUMNS, Recordings, parse_recordings
+from perfuse.fleet.selecting import COLUMNS, Recordings, check_label_names, parse_recordings
 from perfuse.fleet.store import Store
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Fleet:
             progress: Called with what is done and its share.
 
         Raises:
-            UsageError: A path names nothing.
+            UsageError: A path names nothing, or no selection could name a label.
             DatasetError: The dataset cannot be written.
         """
         from perfuse.fleet.adding import add
@@ -97,6 +97,7 @@ class Fleet:
             keep_packs,
         )
         inputs = inputs_of([os.fspath(path) for path in paths], labels_from)
+        check_label_names({*options.labels, *(name for one in inputs for name, _ in one.labels)})
         try:
             return add(self.store, inputs, options, engine, progress or (lambda _what, _share: None))
         finally:

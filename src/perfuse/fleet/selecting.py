@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -11,7 +12,11 @@ from perfuse.errors import UsageError
 COLUMNS = ("service", "build", "host", "day", "title", "arch", "state", "tool_version", "recording_id")
 """Columns of `recordings` that a condition may name; other names are labels."""
 
-_CONDITION = re.compile(r"([A-Za-z_][\w.-]*)\s*(!?=)\s*(.*)", re.DOTALL)
+LABEL_COLUMNS = ("service", "build", "host")
+"""Those of them that are labels too."""
+
+_NAME = re.compile(r"[A-Za-z_][\w.-]*")
+_CONDITION = re.compile(rf"({_NAME.pattern})\s*(!?=)\s*(.*)", re.DOTALL)
 _LAST = re.compile(r"last\s+(\d+)")
 _TIME = re.compile(r"(since|until)\s+(.+)")
 _AGO = re.compile(r"(\d+)\s*(min|h|d|w)")
@@ -91,6 +96,27 @@ def parse_recordings(text: str, now: datetime | None = None) -> Recordings:
                 hint="write build=main, host=web-*, since 7d, since 2026-11-01, until 2026-11-08, last 20",
             )
     return found
+
+
+def check_label_names(names: Iterable[str]) -> None:
+    """Checks that conditions can name these labels.
+
+    Raises:
+        UsageError: One of them cannot be written in a condition.
+    """
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise UsageError(
+                f"{name!r} is not a name of a label: no selection could name it",
+                field="labels",
+                hint="names have letters, digits, _, . and -, and start with a letter of A to Z or _: git.branch",
+            )
+        if name in COLUMNS and name not in LABEL_COLUMNS:
+            raise UsageError(
+                f"{name!r} is a column of `recordings`, which selections name instead of a label",
+                field="labels",
+                hint=f"give the label another name; columns are {', '.join(COLUMNS)}",
+            )
 
 
 def label_sql(label: str) -> tuple[str, tuple[str, ...]]:
