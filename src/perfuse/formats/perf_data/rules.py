@@ -153,9 +153,9 @@ RULES: dict[str, Explanation] = {
     "PD023": Explanation(
         title="a pid was used again",
         meaning=(
-            "A process ended, and a later one got its pid. Names of code are those of the time of each sample, but tables "
-            "and reports have one process, with the name of the last one: its samples, threads and times are those of "
-            "all that had the pid."
+            "A process ended, and a later one got its pid. Names of code are those of the time of each sample, but "
+            "tables and reports have one process, with the name of the last one: its samples, threads and times are "
+            "those of all that had the pid."
         ),
         action="Select the time of one of them with `--between`.",
     ),
