@@ -124,6 +124,7 @@ class FilteredStacks:
 
     def __init__(self, stack_filter: StackFilter, tables: Mapping[str, Any], append: bool) -> None:
         self._samples = tables["samples"]
+        self._tables = tables
         self._append = append
         self._is_lenient = stack_filter.is_lenient
         self._core = _core.StackTransform(tables)
@@ -149,7 +150,7 @@ class FilteredStacks:
         return self._core.table(name, self._append)
 
     def _apply(self, step: StackStep) -> None:
-        reason = self._reason_of_nothing(step, FrameSymbols(Columns(self._core.symbols())))
+        reason = self._reason_of_nothing(step, FrameSymbols(Columns(self._core.symbols()), self._tables))
         if reason is None:
             return
         if not self._is_lenient:
@@ -222,6 +223,10 @@ _ORIGINS = "stacks have JIT-compiled code where the dump of the JIT is given wit
 class FrameSymbols:
     """The symbols of frames, by which patterns select them.
 
+    Args:
+        columns: The symbols, as the core has them.
+        tables: The common tables, which have equal functions too.
+
     Attributes:
         names: Their names.
         modules: Their modules, as recorded; None where unknown.
@@ -229,7 +234,8 @@ class FrameSymbols:
         kinds: Their kinds: `jit`, `native`, `kernel` and so on.
     """
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: Columns, tables: Mapping[str, Any]) -> None:
+        self._tables = tables
         self.names: list[str] = [name or "" for name in columns["name"]]
         self.modules: list[str | None] = columns["module"]
         self.tiers: list[str | None] = columns["tier"]
@@ -272,6 +278,25 @@ class FrameSymbols:
         """Which symbols are of functions, given by their keys, in any tier."""
         ids = set(function_ids)
         groups = {group for group, key in zip(self._groups, self._function_ids, strict=True) if key in ids}
+        if not groups and len(function_ids) == 1:
+            # A symbol has the key of the first of several equal functions, such as those of two dumps.
+            return self._of_equal_functions(function_ids[0])
+        return [group in groups for group in self._groups]
+
+    def _of_equal_functions(self, key: int) -> list[bool]:
+        """Which symbols are of functions with the declaration of a function that has frames."""
+        functions, modules = Columns(self._tables["functions"]), Columns(self._tables["modules"])
+        names = dict(zip(modules["module_id"], modules["name"], strict=True))
+        declared = {
+            one: (name, names.get(module), *place)
+            for one, name, module, *place in functions.tuples(
+                "function_id", "name", "module_id", "path", "line", "column"
+            )
+        }
+        equal = {one for one, found in declared.items() if key in declared and found == declared[key]}
+        if len(equal) < 2 or key not in Columns(self._tables["frames"])["function_id"]:
+            return [False] * len(self._groups)
+        groups = {group for group, one in zip(self._groups, self._function_ids, strict=True) if one in equal}
         return [group in groups for group in self._groups]
 
     def function_names(self) -> list[str]:

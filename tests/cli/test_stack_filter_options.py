@@ -192,3 +192,18 @@ def test_differences_by_stack_are_of_what_is_selected(perfuse: Perfuse, folded: 
     description = zlib.decompress(base64.b64decode(data[1])).decode()
     assert "--drop render" in description
     assert "shade" not in description
+
+
+def test_a_handle_of_an_equal_function_of_another_file_selects_the_same(perfuse: Perfuse, recordings: Path) -> None:
+    (recordings / "one.folded").write_text("main;load;trace 2\nmain;render 3\n")
+    (recordings / "two.folded").write_text("main;load 5\nmain;other 1\n")
+    files = ("one.folded", "two.folded")
+    rows = json.loads(perfuse("query", *files, "SELECT function_id, name FROM functions", "--json").out)
+    handles = [f"f{row['function_id']}" for row in rows if row["name"] == "load"]
+    assert len(handles) == 2
+    by_handle = [perfuse("report", *files, "--only", handle, "--stacks", "--json").out for handle in handles]
+    assert '"load"' in by_handle[0]
+    assert json.loads(by_handle[0])["stacks"] == json.loads(by_handle[1])["stacks"]
+    assert (
+        perfuse("report", *files, "--function", handles[1]).out == perfuse("report", *files, "--function", "load").out
+    )
