@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NoReturn
 
 from perfuse import _core
-from perfuse.cli.environment import COMPLETION
+from perfuse.cli.environment import COMPLETION, buffer_stdout
 
 __all__ = ["main", "run"]
 
@@ -33,6 +33,7 @@ def main() -> NoReturn:
 
     try:
         handle_signals()
+        buffer_stdout()
         _core.exit_when_out_of_memory()
         _prefetch_files(sys.argv[1:])
         exit_code = run()

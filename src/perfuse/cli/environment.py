@@ -6,7 +6,6 @@ import contextlib
 import io
 import os
 import sys
-from typing import cast
 
 COMPLETION = "_PERFUSE_COMPLETE"
 """Set by a shell that completes a command line: eval "$(_PERFUSE_COMPLETE=bash_source perfuse)"."""
@@ -14,21 +13,22 @@ COMPLETION = "_PERFUSE_COMPLETE"
 
 def prepare_streams() -> None:
     """Paths may contain bytes that are not text, and terminals may lack characters: neither is an error."""
-    if isinstance(sys.stdout, io.TextIOWrapper) and isinstance(sys.stdout.buffer, io.RawIOBase):
-        sys.stdout = _buffered(sys.stdout)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
-def _buffered(stream: io.TextIOWrapper) -> io.TextIOWrapper:
-    """Standard output with a buffer, where Python was started without (`PYTHONUNBUFFERED=1`, `python -u`).
+def buffer_stdout() -> None:
+    """Gives standard output a buffer, where Python was started without (`PYTHONUNBUFFERED=1`, `python -u`).
 
-    Without one, a write may end in the middle, such as when the reader closes the pipe, and raises no error.
+    Without one, a write may end in the middle, such as when the reader closes the pipe, and raises no error. Only for a
+    process of our own: where something else has replaced `sys.stdout`, its file would be closed.
     """
-    stream.flush()
-    raw = cast(io.RawIOBase, stream.buffer)  # not detached: others may have the stream
-    return io.TextIOWrapper(io.BufferedWriter(raw), stream.encoding, stream.errors, line_buffering=True)
+    stream = sys.stdout
+    if isinstance(stream, io.TextIOWrapper) and isinstance(stream.buffer, io.RawIOBase):
+        stream.flush()
+        buffered = io.BufferedWriter(stream.buffer)
+        sys.stdout = io.TextIOWrapper(buffered, stream.encoding, stream.errors, line_buffering=True)
 
 
 def forget_stdout() -> None:
