@@ -70,12 +70,12 @@ def test_a_limit_holds_for_paths_bytes_and_streams(tmp_path: Path, ending: str) 
     content = BOMBS[ending](4 * MIB)
     path = tmp_path / f"file.{ending}"
     path.write_bytes(content)
-    for source in (path, content, io.BytesIO(content)):
+    for source in (lambda: path, lambda: content, lambda: io.BytesIO(content)):
         with pytest.raises(UnreadableInput, match="more than 1 MiB, the limit"):
-            pf.open(source, max_unpacked="1MiB")
+            pf.open(source(), max_unpacked="1MiB")
         # It fits, and is not a recording.
         with pytest.raises(UnreadableInput, match="magic"):
-            pf.open(source, max_unpacked=4 * MIB)
+            pf.open(source(), max_unpacked=4 * MIB)
 
 
 def test_a_stated_size_is_refused_before_unpacking() -> None:
