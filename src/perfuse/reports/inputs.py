@@ -10,6 +10,7 @@ from perfuse.reports.grid import Cell, Column, grid, section
 from perfuse.reports.names import format_titles, module_text
 from perfuse.reports.text import SEVERITY_ROLES, Role, Style
 from perfuse.reports.units import count_text, counted, duration_text, hex_text
+from perfuse.selection import ThreadKey
 from perfuse.table import Columns
 from perfuse.value_class import value_class
 
@@ -55,9 +56,20 @@ def selection_text(profile: Profile) -> str:
     parts = []
     if selection.time_ns is not None:
         parts.append("--between")
-    if selection.thread is not None:
-        parts.append(f"--thread {selection.thread}")
+    if selection.selects_threads:
+        parts.append(_threads_text(profile))
     return ", ".join([*parts, *([str(profile.stack_filter)] if profile.stack_filter else [])])
+
+
+def _threads_text(profile: Profile) -> str:
+    """The selected thread as an option; the page may select several."""
+    selection = profile.selection
+    if selection.thread_ids is None:
+        is_key = isinstance(selection.thread, ThreadKey)
+        return f"--thread {'t' if is_key else ''}{selection.thread}"
+    rows = Columns(profile.tables["threads"]).tuples("thread_id", "tid")
+    tids = [key if tid is None else tid for key, tid in rows if key in selection.thread_ids]
+    return f"--thread {tids[0]}" if len(tids) == 1 else f"{len(tids)} threads"
 
 
 def inputs(profile: Profile) -> list[Input]:
