@@ -318,9 +318,10 @@ def parts_of_tables(tables: Mapping[str, Table], words: Iterable[str]) -> dict[s
     """Tables with only some rows that words of a query name, by these names."""
     found = {}
     for word in words:
-        for suffix, part in ((STACK_SUFFIX, Table.of_stacks), (TIME_SUFFIX, Table.of_time)):
-            if word.endswith(suffix) and (name := word.removesuffix(suffix)) in tables:
-                found[word] = part.__get__(tables[name])
+        is_of_stacks = word.endswith(STACK_SUFFIX)
+        name = word.removesuffix(STACK_SUFFIX if is_of_stacks else TIME_SUFFIX)
+        if name != word and name in tables:
+            found[word] = tables[name].of_stacks if is_of_stacks else tables[name].of_time
     return found
 
 
