@@ -17,26 +17,26 @@ from perfuse.exporters import export
 SAMPLE = re.compile(r"^(.+?)\s+(-?\d+)/(\d+)\s+(?:\[\d+\]\s+)?(\d+\.\d+):\s+(\d+)\s+(.+?):(?:\w+:)?\s*$")
 FRAME = re.compile(r"^\s+([0-9a-f]+) (.*) \((\S.*)\)$")
 
-Paragraph = tuple[str, str, str, str, tuple[str, ...]]
+Paragraph = tuple[str, str, str, str, str, tuple[str, ...]]
 
 
 def paragraphs(text: str) -> list[Paragraph]:
-    """Pid, tid, time and period of each sample, and the addresses of its frames without inlined calls."""
+    """Command, pid, tid, time and period of each sample, and the addresses of its frames without inlined calls."""
     found = []
     for paragraph in filter(None, text.split("\n\n")):
         head, *lines = paragraph.strip("\n").split("\n")
-        sample = SAMPLE.match(head)
+        sample = SAMPLE.match(head.strip())
         assert sample, head
         frames = [FRAME.match(line) for line in lines]
         assert all(frames), lines
         ips = tuple(frame[1] for frame in frames if frame and frame[3] != "inlined")
-        found.append((*sample.groups()[1:5], ips))
+        found.append((*sample.groups()[:5], ips))
     return found
 
 
 @pytest.mark.parametrize("name", ["node20", "node24", "cpython313"])
 def test_samples_are_those_of_perf(corpus: Path, tmp_path: Path, name: str) -> None:
-    """Threads, times, periods and addresses of every sample, as perf itself prints them."""
+    """Commands, threads, times, periods and addresses of every sample, as perf itself prints them."""
     if not shutil.which("perf"):
         pytest.skip("perf is not installed")
     recording = corpus / "produced" / f"{name}.perf.data"

@@ -139,15 +139,14 @@ impl Profile {
         let batches = match spec.name {
             "sources" => vec![self.sources()],
             "clocks" => vec![self.clocks()],
-            "processes" | "threads" => {
+            "processes" | "threads" | "thread_names" => {
                 self.joined()?;
                 self.trace_samples()?;
                 // Recordings with samples of their own have threads that no join has seen.
                 for placed in self.placed.iter().filter(|placed| placed.recording.fills("samples")) {
                     placed.table("threads", &TableRequest::default());
                 }
-                let identities = self.identities();
-                vec![if name == "processes" { identities.processes() } else { identities.threads() }]
+                self.identities().table(name).into_iter().collect()
             }
             "frames" | "stacks" | "samples" => self.sampled_table(name)?,
             "slices" => return Ok(Some(Box::new(self.slices()?.map(Ok)))),

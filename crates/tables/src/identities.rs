@@ -1,11 +1,14 @@
 //! Surrogate keys of the rows of several recordings in one profile.
 
+use std::collections::BTreeMap;
+
 use arrow_array::PrimitiveArray;
+use arrow_array::RecordBatch;
 use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
 use rustc_hash::FxHashMap;
 
 use crate::access::{Text, nullable, numbers, text};
-use crate::{processes, threads};
+use crate::{processes, thread_names, threads};
 
 /// First free surrogate key of each kind. Tables of several recordings in one profile continue from each other's keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,7 +84,10 @@ struct IdentityFacts {
     native_id: Option<u64>,
     /// Of a process of a virtual machine, the process of that machine; 0 of others.
     machine_pid: i32,
+    /// The latest name.
     name: Option<String>,
+    /// Names of a thread, each from a time on.
+    names: BTreeMap<Option<i64>, String>,
     start_ns: Option<i64>,
     end_ns: Option<i64>,
 }
@@ -100,7 +106,7 @@ struct TableFacts<'a> {
 }
 
 impl<'a> TableFacts<'a> {
-    fn of(batch: &'a arrow_array::RecordBatch) -> Option<Self> {
+    fn of(batch: &'a RecordBatch) -> Option<Self> {
         Some(Self {
             names: text(batch, "name").ok()?,
             starts: numbers(batch, "start_ns").ok()?,
@@ -114,6 +120,7 @@ impl<'a> TableFacts<'a> {
             native_id,
             machine_pid: 0,
             name: self.names.get(row).map(str::to_owned),
+            names: BTreeMap::new(),
             start_ns: nullable(self.starts, row),
             end_ns: nullable(self.ends, row),
         }
@@ -123,10 +130,7 @@ impl<'a> TableFacts<'a> {
 impl Identities {
     /// Identities with the keys of tables `processes` and `threads`; `None` where their rows are not in the order of their keys.
     #[must_use]
-    pub fn of_tables(
-        processes: &[arrow_array::RecordBatch],
-        threads: &[arrow_array::RecordBatch],
-    ) -> Option<Self> {
+    pub fn of_tables(processes: &[RecordBatch], threads: &[RecordBatch]) -> Option<Self> {
         let mut all = Self::default();
         for batch in processes {
             let ids = numbers::<UInt32Type>(batch, "process_id").ok()?;
@@ -225,7 +229,10 @@ impl Identities {
         end_ns: Option<i64>,
     ) {
         if let Some((_, facts)) = self.threads.get_mut(thread_id as usize) {
-            facts.name = name.map(str::to_owned).or(facts.name.take());
+            if let Some(name) = name {
+                facts.name = Some(name.to_owned());
+                facts.names.insert(None, name.to_owned());
+            }
             facts.start_ns = start_ns.or(facts.start_ns);
             facts.end_ns = end_ns.or(facts.end_ns);
         }
@@ -246,10 +253,12 @@ impl Identities {
         own.filter_map(|(id, process)| Some((id, process.id?))).collect()
     }
 
-    /// Sets the name of a thread, and of its process when it is the main thread.
-    pub fn name(&mut self, pid: i32, tid: i32, name: &str) {
+    /// Sets the name of a thread from a time on, and of its process when it is the main thread; `None` for a name from before the
+    /// recording.
+    pub fn name(&mut self, pid: i32, tid: i32, name: &str, from_ns: Option<i64>) {
         let thread = self.thread(pid, tid) as usize;
         self.threads[thread].1.name = Some(name.to_owned());
+        self.threads[thread].1.names.insert(from_ns, name.to_owned());
         let process = self.process(pid) as usize;
         if self.processes[process].id == Some(tid) {
             let process = &mut self.processes[process];
@@ -288,9 +297,20 @@ impl Identities {
         }
     }
 
+    /// Table `processes`, `threads` or `thread_names`; `None` for other tables, which identities do not fill.
+    #[must_use]
+    pub fn table(&self, name: &str) -> Option<RecordBatch> {
+        match name {
+            "processes" => Some(self.processes()),
+            "threads" => Some(self.threads()),
+            "thread_names" => Some(self.thread_names()),
+            _ => None,
+        }
+    }
+
     /// Table `processes`.
     #[must_use]
-    pub fn processes(&self) -> arrow_array::RecordBatch {
+    pub fn processes(&self) -> RecordBatch {
         let mut table = processes::Builder::new();
         for (id, p) in self.processes.iter().enumerate() {
             table.push(id as u32, p.id.unwrap_or(0), p.name.as_deref(), p.start_ns, p.end_ns);
@@ -300,11 +320,25 @@ impl Identities {
 
     /// Table `threads`.
     #[must_use]
-    pub fn threads(&self) -> arrow_array::RecordBatch {
+    pub fn threads(&self) -> RecordBatch {
         let mut table = threads::Builder::new();
         for (id, (process_id, t)) in self.threads.iter().enumerate() {
             let name = t.name.as_deref();
             table.push(id as u32, *process_id, t.id, t.native_id, name, t.start_ns, t.end_ns);
+        }
+        table.finish()
+    }
+
+    /// Table `thread_names`. A name that a thread gets again while it has it is no further row.
+    fn thread_names(&self) -> RecordBatch {
+        let mut table = thread_names::Builder::new();
+        for (id, (_, thread)) in self.threads.iter().enumerate() {
+            let mut latest = None;
+            for (&from_ns, name) in &thread.names {
+                if latest.replace(name) != Some(name) {
+                    table.push(id as u32, from_ns, name);
+                }
+            }
         }
         table.finish()
     }
@@ -329,7 +363,7 @@ mod tests {
     #[test]
     fn identities_of_tables_have_the_keys_and_facts_of_the_tables() {
         let mut ids = Identities::default();
-        ids.name(7, 7, "main");
+        ids.name(7, 7, "main", None);
         ids.start(7, 9, 5);
         ids.native_thread(8, 0x7f00, 0);
         ids.native_thread(8, 0x7f00, 1);
@@ -343,10 +377,27 @@ mod tests {
     }
 
     #[test]
+    fn names_are_listed_by_time_whatever_order_they_come_in() {
+        let mut ids = Identities::default();
+        for (from_ns, name) in [(Some(9), "cc1"), (None, "sh"), (Some(4), "sh"), (Some(9), "cc1")] {
+            ids.name(7, 7, name, from_ns);
+        }
+        ids.name(7, 8, "worker", Some(2));
+        let names = ids.table("thread_names").unwrap();
+        let text = text(&names, "name").unwrap();
+        assert_eq!(
+            (0..names.num_rows()).map(|row| text.get(row)).collect::<Vec<_>>(),
+            [Some("sh"), Some("cc1"), Some("worker")]
+        );
+        let times = numbers::<Int64Type>(&names, "start_ns").unwrap();
+        assert_eq!((0..3).map(|row| nullable(times, row)).collect::<Vec<_>>(), [None, Some(9), Some(2)]);
+    }
+
+    #[test]
     fn two_sources_agree_on_a_thread() {
         let mut ids = Identities::default();
         let a = ids.thread(7, 9);
-        ids.name(7, 7, "main");
+        ids.name(7, 7, "main", Some(3));
         assert_eq!(ids.thread(7, 9), a);
         assert_eq!((ids.owner(a), ids.owner(a + 2)), (Some((7, 9)), None));
         assert_eq!(ids.processes().num_rows(), 1);

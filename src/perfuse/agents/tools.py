@@ -52,7 +52,7 @@ class Tool:
 
 
 SORT = Argument("sort", "self, total, count, name; for calls also p99, max.")
-BY = Argument("by", choices=("function", "thread", "process", "module", "tier", "line", "cpu"))
+BY = Argument("by", choices=("function", "command", "thread", "process", "module", "tier", "line", "cpu"))
 EVENT = Argument("event", "Of several events: its name; retained for a heap.")
 REPORT = (
     FILES,

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from perfuse.analysis.filtered_samples import FilteredSamples
 from perfuse.analysis.profiles import SampleProfile
 from perfuse.analysis.sampled import events
-from perfuse.analysis.stack_groups import FilteredSamples
 from perfuse.errors import UsageError
 from perfuse.name_pattern import handle_key
 from perfuse.stack_filter import StackFilter

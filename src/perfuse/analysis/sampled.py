@@ -9,6 +9,15 @@ from perfuse.stack_filter import StackFilter
 from perfuse.table import SUM_EVENTS, Columns, TablesOfStacks
 from perfuse.value_class import replace, value_class
 
+NAMED_SAMPLES = """
+    SELECT samples.*, coalesce(n.name::VARCHAR, t.name::VARCHAR, p.name::VARCHAR, '?') AS command
+    FROM samples JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
+    ASOF LEFT JOIN (
+        SELECT thread_id AS named_id, coalesce(start_ns, -9223372036854775808) AS from_ns, name FROM thread_names
+    ) n ON samples.thread_id = n.named_id AND samples.ts_ns >= n.from_ns
+"""
+"""Table `samples`, with the name of the thread at the time of the sample."""
+
 
 @value_class
 class Event:
@@ -135,6 +144,11 @@ class Task:
     name: str | None
     pid: int
     process_name: str | None
+
+    @property
+    def command(self) -> str:
+        """The name of the thread, else that of the process; `?` where both are unknown."""
+        return self.name or self.process_name or "?"
 
 
 def tasks(profile: TableProfile) -> list[Task]:

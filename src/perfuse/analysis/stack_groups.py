@@ -13,15 +13,17 @@ from typing import Any, Literal, get_args
 
 from perfuse import _core
 from perfuse.analysis.profiles import SampleProfile
-from perfuse.analysis.sampled import Event, events, select_event, task_names
+from perfuse.analysis.sampled import NAMED_SAMPLES, Event, events, select_event, task_names, tasks
 from perfuse.errors import UsageError, nearest_hint
 from perfuse.name_pattern import FramePattern
-from perfuse.stack_filter import FILTERED_TABLES, FilteredStacks, FrameSymbols, StackFilter
+from perfuse.stack_filter import FrameSymbols
 from perfuse.table import Columns, TablesOfStacks
 
-GroupBy = Literal["function", "thread", "process", "module", "tier", "line"]
+GroupBy = Literal["function", "command", "thread", "process", "module", "tier", "line"]
 WeightOrder = Literal["self", "total", "count", "name"]
 GROUPINGS: tuple[GroupBy, ...] = get_args(GroupBy)
+TASKS: tuple[GroupBy, ...] = ("command", "thread", "process")
+"""Groupings of samples; the others are of frames."""
 WEIGHT_ORDERS: tuple[WeightOrder, ...] = get_args(WeightOrder)
 
 COUNTED_EVENTS = {"wall-time": "calls", "allocated-bytes": "allocations"}
@@ -144,10 +146,10 @@ class Group:
 
     Attributes:
         name: Name of the group.
-        kind: Kind of the code with the most weight in it; empty for threads and processes.
+        kind: Kind of the code with the most weight in it; empty for commands, threads and processes.
         handle: Handle of a function or thread.
         function: The function, where groups are functions or lines.
-        weight: Its weights. Those of threads and processes are all theirs alone.
+        weight: Its weights. Those of commands, threads and processes are all theirs alone.
     """
 
     name: str
@@ -191,63 +193,6 @@ class TreeRequest:
     percent_limit: float = 0.0
     depth: int | None = None
     order: WeightOrder = "total"
-
-
-class FilteredSamples:
-    """A source of samples with a filter of stacks: for those that are not a `Profile`, such as retained sizes.
-
-    Attributes:
-        title: What was recorded.
-        tables: The common tables.
-        unmatched_steps: For each step of a lenient filter that matches nothing, why.
-    """
-
-    def __init__(self, source: SampleProfile, stacks: FilteredStacks) -> None:
-        self.title = source.title
-        self.unmatched_steps = stacks.unmatched
-        self.tables: Mapping[str, Any] = _FilteredTables(source.tables, stacks)
-        self._source = source
-
-    def sql(self, query: str, /) -> Any:
-        """Runs SQL over the tables."""
-        from perfuse.query import Database
-
-        return Database(self.tables).sql(query)
-
-
-class _FilteredTables(Mapping[str, Any]):
-    def __init__(self, tables: Mapping[str, Any], stacks: FilteredStacks) -> None:
-        self._tables = tables
-        self._stacks = stacks
-
-    def __getitem__(self, name: str) -> Any:
-        # An empty table is false.
-        return self._filtered[name] if name in FILTERED_TABLES else self._tables[name]
-
-    @cached_property
-    def _filtered(self) -> dict[str, Any]:
-        from arro3.core import Table
-
-        return {name: Table.from_arrow(self._stacks.table(name)) for name in FILTERED_TABLES}
-
-    def __iter__(self) -> Any:
-        return iter(self._tables)
-
-    def __len__(self) -> int:
-        return len(self._tables)
-
-
-def filtered_samples(source: SampleProfile, stack_filter: StackFilter) -> SampleProfile:
-    """A source of samples with a filter; the source itself where that is empty.
-
-    Raises:
-        UsageError: A step matches nothing, or depends on times.
-    """
-    if stack_filter.during:
-        raise UsageError("--during needs samples that have a time, and a heap snapshot has none")
-    if not stack_filter:
-        return source
-    return FilteredSamples(source, stack_filter.apply(source.tables))
 
 
 class StackGroups:
@@ -294,11 +239,12 @@ class StackGroups:
         """Groups of samples, the heaviest first.
 
         Args:
-            by: `function`, `line`, `module` and `tier` of frames; `thread` and `process` of samples.
+            by: `function`, `line`, `module` and `tier` of frames; `thread`, `process`, and `command` of samples: the
+                name of the thread at the time of the sample.
             limit: Largest number of groups; None for all.
             order: Sort by self or total weight, by number or by name.
         """
-        if by in ("thread", "process"):
+        if by in TASKS:
             found = self._groups_of_tasks(by)
         elif by == "line":
             found = _lines(self._rows(self._fold(by_line=True), "function"))
@@ -383,7 +329,13 @@ class StackGroups:
     def _groups_of_tasks(self, by: str) -> list[Group]:
         if not len(Columns(self.source.tables["threads"])):
             raise UsageError(f"{self.event.name} sizes have no {by}", hint="a heap belongs to all threads of a process")
-        names = task_names(self.source, "threads" if by == "thread" else "processes")
+        if by == "command":
+            # Sums have no time: they are of a thread's latest name.
+            if not self.event.is_sum and _have_several_names(Columns(self.source.tables["thread_names"])):
+                return self._groups_by_name()
+            names = {task.thread_id: task.command for task in tasks(self.source)}
+        else:
+            names = task_names(self.source, "threads" if by == "thread" else "processes")
         sums: dict[str, list[int]] = {}
         keys: dict[str, int] = {}
         for row in self._rows(self._fold(split_threads=True), "thread"):
@@ -395,6 +347,15 @@ class StackGroups:
         return [
             Group(name, "", f"t{keys[name]}" if by == "thread" else None, None, Weight(weight, weight, count, count))
             for name, (weight, count) in sums.items()
+        ]
+
+    def _groups_by_name(self) -> list[Group]:
+        """Samples by the name of their thread at their time."""
+        sums = f"SELECT command, event::VARCHAR, sum(weight)::BIGINT, count(*) FROM ({NAMED_SAMPLES}) GROUP BY ALL"
+        return [
+            Group(name, "", None, None, Weight(weight, weight, count, count))
+            for name, event, weight, count in self.source.sql(sums).fetchall()
+            if event == self.event.name
         ]
 
     @cached_property
@@ -435,6 +396,11 @@ class StackGroups:
     def _shown(self, tree: _core.CallTree, request: TreeRequest, inverted: bool) -> StackTree:
         nodes = _Nodes(tree, counts_weight=self._counts_weight)
         return _shown(nodes, self._sum(tree), request, inverted, self.whole.total_weight)
+
+
+def _have_several_names(thread_names: Columns) -> bool:
+    """Whether a thread has had several names."""
+    return len(set(thread_names["thread_id"])) < len(thread_names)
 
 
 def _is_same(row: Mapping[str, Any], group: Group) -> bool:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from perfuse.analysis.filtered_samples import filtered_samples
 from perfuse.analysis.sampled import events, select_event
-from perfuse.analysis.stack_groups import filtered_samples
 from perfuse.cli.console import Console
 from perfuse.cli.opening import NO_FILTER, ProfileOptions, note_data_loss, open_profile
 from perfuse.cli.options import FILES, noted_warnings, output, profile_options, stack_filters

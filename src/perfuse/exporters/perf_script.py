@@ -6,6 +6,7 @@ innermost first, as `perf script --ns -F comm,pid,tid,cpu,time,period,event,ip,s
 
 from typing import IO, Literal
 
+from perfuse.analysis.sampled import NAMED_SAMPLES
 from perfuse.errors import UsageError
 from perfuse.exporters.contents import contents
 from perfuse.exporters.queries import FRAMES, IS_SUM
@@ -34,7 +35,8 @@ def write(
 ) -> None:
     """Writes every sample in the order of time.
 
-    JIT code is in module `/tmp/perf-PID.map`, by which readers recognise it. A thread has its last name.
+    JIT code is in module `/tmp/perf-PID.map`, by which readers recognise it. A thread has the name
+    that it had at the time of the sample.
     Sums of calls and of allocations have no samples, and are not written.
 
     Args:
@@ -59,9 +61,9 @@ def write(
         if progress:
             progress("Samples", first / (last + 1))
         rows = profile.sql(f"""
-            SELECT coalesce(t.name::VARCHAR, p.name::VARCHAR, 'pid ' || pid), coalesce(pid, -1),
+            SELECT if(command = '?', 'pid ' || pid, command), coalesce(pid, -1),
                 coalesce(tid, thread_id), cpu, ts_ns, weight, event::VARCHAR, stack_id
-            FROM samples JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
+            FROM ({NAMED_SAMPLES}) JOIN threads USING (thread_id) JOIN processes USING (process_id)
             WHERE NOT {IS_SUM} AND sample_id >= {first} AND sample_id < {first + _SAMPLES_AT_ONCE}
             ORDER BY sample_id
         """).fetchall()

@@ -262,7 +262,7 @@ def _parse_positive(text: str) -> int:
 
 
 GROUPINGS = ("function", "thread", "cpu")
-STACK_GROUPINGS = ("function", "thread", "process", "module", "tier", "line")
+STACK_GROUPINGS = ("function", "command", "thread", "process", "module", "tier", "line")
 STACK_ORDERS = ("self", "total", "count", "name")
 _STACK_OPTIONS = (
     Option("--tree", "The call tree, the heaviest branches first."),

@@ -7,8 +7,10 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from perfuse.analysis.filtered_samples import filtered_samples
 from perfuse.analysis.sampled import Event, events, recorded_events
 from perfuse.analysis.stack_groups import (
+    TASKS,
     FunctionView,
     Group,
     GroupBy,
@@ -20,7 +22,6 @@ from perfuse.analysis.stack_groups import (
     Weight,
     WeightOrder,
     WholeStack,
-    filtered_samples,
 )
 from perfuse.errors import UsageError, require_known
 from perfuse.reports.call_tables import wrapped_names
@@ -54,6 +55,7 @@ AROUND_LIMIT = 15
 """Nodes of the callers, or callees, of a function, as text."""
 _GROUP_TITLES = {
     "function": "Functions",
+    "command": "Commands",
     "thread": "Threads",
     "process": "Processes",
     "module": "Modules",
@@ -412,9 +414,9 @@ def _group_section(
     title: str, groups: Sequence[Group], num_groups: int, report: StackReport, style: Style
 ) -> Iterator[str]:
     by = report.request.by
-    note = {"thread": "samples of each", "process": "samples of each"}.get(by or "", "")
+    note = "samples of each" if by in TASKS else ""
     yield from section(title, style, note or f"by {report.request.order or 'self'}")
-    of = ("self",) if by in ("thread", "process") else ("self", "total")
+    of = ("self",) if by in TASKS else ("self", "total")
     columns = [
         Column("weight", right=True),
         *_number_columns(of),

@@ -58,7 +58,7 @@ pub static FORMAT: Format = Format {
     refused: None,
     rules: RULES,
     layouts: &[],
-    tables: &["processes", "threads", "functions", "frames", "stacks", "samples"],
+    tables: &["processes", "threads", "thread_names", "functions", "frames", "stacks", "samples"],
 };
 
 /// An open file of collapsed stacks.

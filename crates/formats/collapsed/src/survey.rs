@@ -407,10 +407,10 @@ pub fn table(
         "frames" => Some(survey.frames(source, placement)),
         "stacks" => Some(survey.stacks(placement)),
         "samples" => Some(sample_batches(Arc::clone(survey), placement)),
-        "processes" | "threads" => {
+        "processes" | "threads" | "thread_names" => {
             let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
             survey.thread_ids(&mut identities);
-            Some(one_batch(if name == "threads" { identities.threads() } else { identities.processes() }))
+            identities.table(name).map(one_batch)
         }
         _ => None,
     }

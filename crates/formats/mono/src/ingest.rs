@@ -29,6 +29,7 @@ pub use crate::ingest::memory::totals as allocation_totals;
 pub const TABLES: &[&str] = &[
     "processes",
     "threads",
+    "thread_names",
     "mappings",
     "modules",
     "functions",
@@ -62,7 +63,7 @@ pub fn table(
     request: &TableRequest,
 ) -> Option<BatchStream> {
     Some(match name {
-        "processes" | "threads" => threads::table(log, name, placement),
+        "processes" | "threads" | "thread_names" => return threads::table(log, name, placement),
         "mappings" => program::mappings(log, placement),
         "modules" => program::modules(log, placement),
         "functions" => program::functions(log, placement),

@@ -44,10 +44,10 @@ const BATCH_ADDRESSES: usize = 4 << 20;
 /// The table with a name; `None` for a table that this format does not fill.
 pub fn table(file: &Arc<PerfFile>, name: &str, placement: &Placement) -> Option<BatchStream> {
     match name {
-        "processes" | "threads" => {
+        "processes" | "threads" | "thread_names" => {
             add_identities(file, placement);
             let identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
-            Some(one_batch(if name == "threads" { identities.threads() } else { identities.processes() }))
+            identities.table(name).map(one_batch)
         }
         "mappings" => {
             add_identities(file, placement);
@@ -115,7 +115,9 @@ fn add_identities(file: &PerfFile, placement: &Placement) {
         let ns = placement.clock.ns(fact.ts);
         let pid = file.guests.shared_number(&mut identities, fact.pid);
         match &fact.kind {
-            TaskFactKind::Name(name) => identities.name(pid, fact.tid, name),
+            TaskFactKind::Name(name) => {
+                identities.name(pid, fact.tid, name, (fact.ts != 0).then_some(ns));
+            }
             TaskFactKind::Start => identities.start(pid, fact.tid, ns),
             TaskFactKind::End => identities.end(pid, fact.tid, ns),
         }

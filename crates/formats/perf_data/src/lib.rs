@@ -103,6 +103,7 @@ pub static FORMAT: Format = Format {
     tables: &[
         "processes",
         "threads",
+        "thread_names",
         "mappings",
         "callchains",
         "branches",

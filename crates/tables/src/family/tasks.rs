@@ -39,6 +39,18 @@ table! {
 }
 
 table! {
+    /// One row for each name of a thread, in the order of threads and times. A sample's thread has the latest name up to its time.
+    thread_names {
+        /// Thread.
+        thread_id: u32,
+        /// Time from which it has the name, on the profile's clock, in nanoseconds; null where it had it before the recording, or the time is not recorded.
+        start_ns: Opt<i64>,
+        /// Command name.
+        name: Str,
+    }
+}
+
+table! {
     /// One row for each mapping of a file or of anonymous memory into a process.
     mappings {
         /// Surrogate key.

@@ -1,4 +1,4 @@
-//! Tables `processes` and `threads`, and the keys of threads.
+//! Tables `processes`, `threads` and `thread_names`, and the keys of threads.
 
 use std::sync::{Arc, PoisonError};
 
@@ -47,10 +47,10 @@ pub fn pid(log: &LogData, placement: &Placement) -> i32 {
     placement.pid.unwrap_or(log.header.pid as i32)
 }
 
-/// Tables `processes` and `threads`.
-pub fn table(log: &Arc<LogData>, name: &str, placement: &Placement) -> BatchStream {
+/// Table `processes`, `threads` or `thread_names`.
+pub fn table(log: &Arc<LogData>, name: &str, placement: &Placement) -> Option<BatchStream> {
     ThreadKeys::new(log, placement);
     let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
     identities.process(pid(log, placement));
-    one_batch(if name == "threads" { identities.threads() } else { identities.processes() })
+    identities.table(name).map(one_batch)
 }
