@@ -22,7 +22,6 @@ from perfuse.table import Columns, TablesOfStacks
 GroupBy = Literal["function", "thread", "process", "module", "tier", "line"]
 WeightOrder = Literal["self", "total", "count", "name"]
 GROUPINGS: tuple[GroupBy, ...] = get_args(GroupBy)
-WEIGHT_ORDERS: tuple[WeightOrder, ...] = get_args(WeightOrder)
 
 COUNTED_EVENTS = {"wall-time": "calls", "allocated-bytes": "allocations"}
 """For events that are sums: the event with the numbers of what was added up."""

@@ -10,7 +10,7 @@ import importlib
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any
 
 from perfuse import _core
 from perfuse.analysis.orders import ORDERS
@@ -67,14 +67,6 @@ class Report:
     write_csv: Callable[[IO[bytes]], None] | None = None
 
 
-class ReportModule(Protocol):
-    """What the module of a kind of report defines."""
-
-    def build(self, profile: Profile, options: Options) -> Report:
-        """Builds the report of a profile; raises `UsageError` for values of options that the profile cannot serve."""
-        ...
-
-
 @value_class
 class ReportKind:
     """A kind of report.
@@ -83,7 +75,7 @@ class ReportKind:
         name: The name by which a format declares its report.
         title: The recordings it is made for, as a heading.
         description: What it reports, for `--help`; empty for a combination of kinds, which is not listed.
-        module: The module that builds it.
+        module: The module that builds it, with its function `build(profile, options) -> Report`.
         is_available: Whether it can be built from a profile.
         options: The options it takes, besides those of every report.
         takes_selection: Whether it can be limited to a thread and a time (`--thread`, `--between`).
