@@ -13,7 +13,7 @@ import perfuse.cli
 import perfuse.exporters
 from perfuse import _core
 from perfuse.cli.verbs import VERBS
-from perfuse.descriptors import format_named
+from perfuse.declared_formats import format_named
 from perfuse.exporters import TARGETS
 from perfuse.table import names
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perfuse.descriptors import Format, format_named
+from perfuse.declared_formats import Format, format_named
 
 HERE = Path(__file__).parent
 CORPUS = Path(os.environ.get("PERFUSE_CORPUS", HERE.parents[2] / "shared" / "corpus"))
