@@ -17,14 +17,12 @@ from perfuse.analysis.sampled import Event, events, select_event, task_names
 from perfuse.errors import UsageError, nearest_hint
 from perfuse.name_pattern import FramePattern
 from perfuse.stack_filter import FILTERED_TABLES, FilteredStacks, FrameSymbols, StackFilter
-from perfuse.table import Columns, TablesOfStacks
+from perfuse.table import COUNTED_EVENTS, Columns, TablesOfStacks
 
 GroupBy = Literal["function", "thread", "process", "module", "tier", "line"]
 WeightOrder = Literal["self", "total", "count", "name"]
 GROUPINGS: tuple[GroupBy, ...] = get_args(GroupBy)
 
-COUNTED_EVENTS = {"wall-time": "calls", "allocated-bytes": "allocations"}
-"""For events that are sums: the event with the numbers of what was added up."""
 DEPTH_FACTOR = 0.9
 """By this factor a node is less worth showing than its parent, at the same weight."""
 

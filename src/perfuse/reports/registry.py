@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 from perfuse import _core
 from perfuse.analysis.orders import ORDERS
 from perfuse.errors import UsageError, require_known
+from perfuse.table import RETAINED, WEIGHTS
 from perfuse.value_class import value_class
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ def _is_view_of_stacks(profile: Profile, options: Options) -> bool:
     if "--section" in options:
         return False
     event = options.get("--event")
-    if event == "retained" or (event in _EVENTS_OF_STACKS and options.keys() & {*_VIEWS, "--by", "--sort"}):
+    if event == RETAINED or (event in _EVENTS_OF_STACKS and options.keys() & {*_VIEWS, "--by", "--sort"}):
         return True
     # The report of calls has these, with statistics of single calls.
     is_of_calls = profile.has_traces and event is None
@@ -221,7 +222,7 @@ def _is_view_of_stacks(profile: Profile, options: Options) -> bool:
     return bool(options.keys() & ((_VIEWS | grouped) - of_calls))
 
 
-_EVENTS_OF_STACKS = ("wall-time", "calls", "allocated-bytes", "allocations", "retained")
+_EVENTS_OF_STACKS = {*WEIGHTS.values(), RETAINED}
 """Events of which only stacks are known: sums of calls and of allocations, and sizes of a heap."""
 
 _VIEWS = {"--tree", "--stacks", "--function", "--callers", "--callees", "--inverted", "--percent-limit", "--depth"}

@@ -39,13 +39,12 @@ from perfuse.reports.names import function_text, module_text
 from perfuse.reports.registry import LIMIT_IS_DEFAULT, Options, Report
 from perfuse.reports.text import Role, Style, cut, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text, ticks_text
+from perfuse.table import RETAINED
 
 if TYPE_CHECKING:
     from perfuse.analysis.profiles import SampleProfile
     from perfuse.profile import Profile
 
-RETAINED = "retained"
-"""The event of retained sizes of the last heap snapshot."""
 TREE_LIMIT = 60
 """Nodes of a tree, as text, where `--limit` is its default."""
 VIEWS_SHOWN = 3
