@@ -79,7 +79,7 @@ class Kind:
         return {"maps": {0: _path(self.map)}} if self.map else {}
 
     @property
-    def descriptors(self) -> tuple[Format, ...]:
+    def declared(self) -> tuple[Format, ...]:
         """What its formats declare."""
         return tuple(format_named(name) for name in self.formats)
 
