@@ -13,7 +13,7 @@ from fnmatch import fnmatch
 from typing import IO, TYPE_CHECKING, Any
 
 from perfuse import _core
-from perfuse.analysis.orders import ORDERS
+from perfuse.analysis.orders import GROUPINGS, ORDERS, STACK_GROUPINGS, STACK_VIEW_ORDERS
 from perfuse.errors import UsageError, require_known
 from perfuse.table import RETAINED, WEIGHTS
 from perfuse.value_class import value_class
@@ -254,9 +254,6 @@ def _parse_positive(text: str) -> int:
     return value
 
 
-GROUPINGS = ("function", "thread", "cpu")
-STACK_GROUPINGS = ("function", "thread", "process", "module", "tier", "line")
-STACK_ORDERS = ("self", "total", "count", "name")
 _STACK_OPTIONS = (
     Option("--tree", "The call tree, the heaviest branches first."),
     Option("--inverted", "Start trees from the innermost functions, callers above."),
@@ -265,7 +262,7 @@ _STACK_OPTIONS = (
     Option("--function", "Matching functions with callers and callees.", "PATTERN"),
     Option("--stacks", "Whole stacks."),
     Option("--by", f"Group by {', '.join(STACK_GROUPINGS)}.", "GROUPING", STACK_GROUPINGS),
-    Option("--sort", f"Sort by {', '.join(STACK_ORDERS)}. [self; trees: total]", "ORDER", STACK_ORDERS),
+    Option("--sort", f"Sort by {', '.join(STACK_VIEW_ORDERS)}. [self; trees: total]", "ORDER", STACK_VIEW_ORDERS),
     Option("--percent-limit", "Leave out nodes of trees below P percent.", "P", parse=_parse_percent),
     Option("--depth", "At most N levels of trees.", "N", parse=_parse_positive),
     Option("--event", "Event to report, where there are several; retained is the last heap snapshot.", "NAME"),

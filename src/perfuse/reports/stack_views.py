@@ -7,18 +7,17 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from perfuse.analysis.orders import StackGrouping, StackViewOrder
 from perfuse.analysis.sampled import Event, events, recorded_events
 from perfuse.analysis.stack_groups import (
     FunctionView,
     Group,
-    GroupBy,
     StackFunction,
     StackGroups,
     StackTree,
     TreeNode,
     TreeRequest,
     Weight,
-    WeightOrder,
     WholeStack,
     filtered_samples,
 )
@@ -65,8 +64,8 @@ _GROUP_TITLES = {
 class StackRequest:
     """What the report contains; the options of `perfuse report`."""
 
-    by: GroupBy | None = None
-    order: WeightOrder | None = None
+    by: StackGrouping | None = None
+    order: StackViewOrder | None = None
     limit: int | None = 10
     limit_is_default: bool = False
     tree: bool = False
