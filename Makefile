@@ -187,6 +187,11 @@ bless: $(VENV)/tools.stamp $(VENV)/docs.stamp $(VENV)/built.stamp
 	python docs/generate.py
 	python docs/picture.py
 
+## pictures makes the pictures of `perfuse view` in docs/pictures anew, with Chromium
+.PHONY: pictures
+pictures: $(VENV)/tools.stamp $(VENV)/built.stamp
+	python docs/view_pictures.py
+
 ## header   writes the C header of crates/symbolizer_c anew from its source
 .PHONY: header
 header:

@@ -5,7 +5,7 @@ import os
 from typing import Any
 
 from perfuse.analysis.flame import FlameTree
-from perfuse.descriptors import COMPRESSED
+from perfuse.declared_formats import COMPRESSED
 from perfuse.errors import UsageError
 
 

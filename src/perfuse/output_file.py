@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from perfuse import _core
-from perfuse.descriptors import COMPRESSED
+from perfuse.declared_formats import COMPRESSED
 from perfuse.errors import UsageError
 from perfuse.file_kinds import kind_of
 from perfuse.recording import input_at

@@ -9,7 +9,7 @@ from perfuse import _core
 from perfuse.archive.savable import SavableProfile
 from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.errors import UsageError
-from perfuse.joined import incomplete_stacks, unseen_dumps, unverified_programs
+from perfuse.join_findings import incomplete_stacks, unseen_dumps, unverified_programs
 from perfuse.joins import Join, Unwinding
 from perfuse.name_pattern import handle_key
 from perfuse.page_view import Viewable

@@ -23,7 +23,7 @@ from perfuse.unpacking import allowed_bytes, unpacking_at_most
 if TYPE_CHECKING:
     from perfuse._core import ArrowStream
     from perfuse.clock import Clock
-    from perfuse.descriptors import Format, Role
+    from perfuse.declared_formats import Format, Role
     from perfuse.diagnostics import Diagnostic
     from perfuse.records import Record
     from perfuse.summary import Summary
@@ -60,7 +60,7 @@ class Recording:
     @property
     def entry(self) -> "Format":
         """The declaration of its format: role, clocks, names of files."""
-        from perfuse.descriptors import format_named
+        from perfuse.declared_formats import format_named
 
         return format_named(self.format)
 

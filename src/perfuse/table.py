@@ -34,6 +34,15 @@ SUM_EVENTS = ("wall-time", "calls", "allocated-bytes", "allocations", "samples",
 """Events of table `samples` whose rows are not samples but durations or sums: recorded calls, allocations, samples that
 a file of collapsed stacks counts, and times off the processor."""
 
+COUNTED_EVENTS = {"wall-time": "calls", "allocated-bytes": "allocations"}
+"""For events that are sums: the event with the numbers of what was added up."""
+
+RETAINED = "retained"
+"""The event of samples that are made of the retained sizes of a heap snapshot."""
+
+WEIGHTS = {"bytes": "allocated-bytes", "count": "allocations", "time": "wall-time", "calls": "calls"}
+"""Events by the values of `--weight`; another one is `RETAINED`."""
+
 
 ON_REQUEST: Mapping[str, tuple[str, ...]] = {"code_objects": ("code",)}
 """Columns of raw bytes by table: they are null unless a query or `columns=` names them."""

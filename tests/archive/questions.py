@@ -13,12 +13,12 @@ from typing import Any
 
 import perfuse as pf
 from perfuse.analysis.function_graph import GROUPINGS, function_graph
-from perfuse.analysis.orders import ORDERS
+from perfuse.analysis.orders import ORDERS, STACK_GROUPINGS, STACK_VIEW_ORDERS
 from perfuse.analysis.source_files import SourceFiles
 from perfuse.exporters import TARGETS, Target
 from perfuse.reports.annotation import annotation_json
 from perfuse.reports.json_text import json_text
-from perfuse.reports.registry import STACK_GROUPINGS, STACK_ORDERS, choose_kind
+from perfuse.reports.registry import choose_kind
 from perfuse.reports.runtime.report import SECTION_NAMES
 from perfuse.reports.text import Style
 from perfuse.table import names
@@ -60,7 +60,7 @@ REPORT_OPTIONS: tuple[dict[str, Any], ...] = (
     *({"--section": (name,)} for name in SECTION_NAMES),
     {"--section": SECTION_NAMES, "--stacks": True},
     *({"--by": by} for by in (*STACK_GROUPINGS, "cpu")),
-    *({"--sort": order} for order in dict.fromkeys((*ORDERS, *STACK_ORDERS, "bytes"))),
+    *({"--sort": order} for order in dict.fromkeys((*ORDERS, *STACK_VIEW_ORDERS, "bytes"))),
 )
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from perfuse.cli import run
 from truth.producers import need
 
 PROGRAM = """
@@ -34,20 +33,6 @@ NAMES = """SELECT f.name, r.path, r.line, count(*) FROM frames AS r JOIN functio
 GROUP BY ALL ORDER BY ALL"""
 
 Answer = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def answer(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Answer:
-    """Exit code, output and messages of a command line."""
-    monkeypatch.setenv("COLUMNS", "140")
-    monkeypatch.setenv("NO_COLOR", "1")
-
-    def call(*words: object) -> tuple[int, str, str]:
-        capfd.readouterr()
-        code = run([str(word) for word in words])
-        return code, *capfd.readouterr()
-
-    return call
 
 
 def test_names_lines_and_code_survive(tmp_path: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:

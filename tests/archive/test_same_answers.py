@@ -10,27 +10,12 @@ from typing import Any
 import pytest
 
 import perfuse as pf
-from perfuse.cli import run
 from perfuse.exporters import TARGETS, Target
 from perfuse.table import names
 from truth.kinds import KINDS, Kind
 
 OF_MACHINE_CODE = {"elf", "perf-data"}
 Answer = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def answer(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Answer:
-    """Exit code and output of a command line."""
-    monkeypatch.setenv("COLUMNS", "140")
-    monkeypatch.setenv("NO_COLOR", "1")
-
-    def call(*words: object) -> tuple[int, str, str]:
-        capfd.readouterr()
-        code = run([str(word) for word in words])
-        return code, *capfd.readouterr()
-
-    return call
 
 
 @pytest.fixture(scope="module")

@@ -38,33 +38,47 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
-def show(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """Shows the flame graph of a profile from disk; at the end checks that the page reported no errors."""
+def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Opens addresses in pages of their own; at the end, none has reported an error or requested another address."""
     problems: list[str] = []
     contexts = []
 
-    def show(profile: Any, address: str = "", *, theme: str = "light", **options: Any) -> Any:
-        path = tmp_path / "flame.html"
-        FlameGraph.of(profile, **options).save(path)
-        context = browser.new_context(viewport={"width": 1200, "height": 800}, color_scheme=theme)
+    def open_page(
+        address: str,
+        *more_origins: str,
+        ready: str = "html[data-ready]",
+        size: tuple[int, int] = (1280, 800),
+        **options: Any,
+    ) -> Any:
+        origins = (address.split("#", maxsplit=1)[0], *more_origins)
+        context = browser.new_context(viewport={"width": size[0], "height": size[1]}, **options)
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: problems.append(message.text))
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
-        page.on(
-            "request",
-            lambda request: problems.append(request.url) if not request.url.startswith(path.as_uri()) else None,
-        )
-        page.goto(path.as_uri() + address)
-        page.wait_for_selector("html[data-ready]", timeout=20_000)
+        page.on("request", lambda request: None if request.url.startswith(origins) else problems.append(request.url))
+        page.goto(address)
+        page.wait_for_selector(ready, timeout=TIMEOUT_MS)
         return page
 
-    yield show
+    yield open_page
     for context in contexts:
         context.close()
     assert problems == []
+
+
+@pytest.fixture
+def show(open_page: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
+    """Shows the flame graph of a profile from disk."""
+
+    def show(profile: Any, address: str = "", *, theme: str = "light", **options: Any) -> Any:
+        path = tmp_path / "flame.html"
+        FlameGraph.of(profile, **options).save(path)
+        return open_page(path.as_uri() + address, size=(1200, 800), color_scheme=theme)
+
+    return show
 
 
 @pytest.fixture(scope="session")
@@ -82,35 +96,12 @@ def addresses() -> Iterator[Callable[[tuple[Path, ...]], str]]:
 
 
 @pytest.fixture
-def view(browser: Any, addresses: Callable[[tuple[Path, ...]], str]) -> Iterator[Callable[..., Viewed]]:
-    """Shows recordings in the viewer; at the end checks that the page reported no errors and asked nobody else."""
-    problems: list[str] = []
-    contexts = []
+def view(open_page: Callable[..., Any], addresses: Callable[[tuple[Path, ...]], str]) -> Callable[..., Viewed]:
+    """Shows recordings in the viewer."""
 
     def view(files: tuple[Path, ...], *, theme: str = "light", size: tuple[int, int] = (1280, 800)) -> Viewed:
         address = addresses(files)
-        origin = address.split("#")[0]
-        context = browser.new_context(
-            viewport={"width": size[0], "height": size[1]},
-            color_scheme=theme,
-            reduced_motion="reduce",
-            accept_downloads=True,
-        )
-        context.grant_permissions(["clipboard-read", "clipboard-write"])
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: problems.append(message.text))
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
-        page.on(
-            "request",
-            lambda request: problems.append(request.url) if not request.url.startswith((origin, "blob:")) else None,
-        )
-        page.goto(address)
-        page.wait_for_selector("html[data-ready]", timeout=TIMEOUT_MS)
-        return Viewed(page, address)
+        options = {"color_scheme": theme, "reduced_motion": "reduce", "accept_downloads": True}
+        return Viewed(open_page(address, "blob:", size=size, **options), address)
 
-    yield view
-    for context in contexts:
-        context.close()
-    assert problems == []
+    return view

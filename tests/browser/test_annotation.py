@@ -1,6 +1,6 @@
 """The page of annotated machine code, in a real browser."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,29 +21,17 @@ def annotation() -> Annotation:
 
 
 @pytest.fixture
-def shown(browser: Any, annotation: Annotation, tmp_path: Path) -> Iterator[Callable[[str], Any]]:
-    """Opens the page in a theme; at the end checks that it reported no errors and requested nothing."""
-    problems: list[str] = []
-    contexts = []
+def shown(open_page: Callable[..., Any], annotation: Annotation, tmp_path: Path) -> Callable[[str], Any]:
+    """Opens the page in a theme."""
 
     def show(theme: str) -> Any:
         path = tmp_path / "shade.html"
         sources = SourceFiles(annotation._profile, [POSTCARDS])
         write_page(annotation, [annotation.listing(one) for one in annotation.compilations], sources, path)
-        context = browser.new_context(viewport={"width": 1200, "height": 800}, color_scheme=theme)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: problems.append(message.text))
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("request", lambda request: problems.append(request.url) if request.url != path.as_uri() else None)
-        page.goto(path.as_uri())
-        page.wait_for_selector("#first-pane .one[aria-current]")
-        return page
+        ready = "#first-pane .one[aria-current]"
+        return open_page(path.as_uri(), ready=ready, size=(1200, 800), color_scheme=theme)
 
-    yield show
-    for context in contexts:
-        context.close()
-    assert problems == []
+    return show
 
 
 def current(page: Any) -> str:

@@ -1,6 +1,6 @@
 """The page of a difference, in a real browser."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,8 @@ NEW = {"main;parse": 3000, "main;shade": 1500, "main;emit": 600, "main;added": 3
 
 
 @pytest.fixture
-def page(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+def page(open_page: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
     """Shows the difference of the two, five runs a side with a noise of some samples."""
-    problems: list[str] = []
-    contexts = []
 
     def show(num_runs: int = 5, name: str = "diff.html") -> Any:
         sides = []
@@ -33,20 +31,9 @@ def page(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         sides.insert(num_runs, "--")
         out = tmp_path / name
         assert run(["diff", *sides, "-o", str(out)]) == 0
-        context = browser.new_context(viewport={"width": 1200, "height": 800})
-        contexts.append(context)
-        shown = context.new_page()
-        shown.on("console", lambda message: problems.append(message.text))
-        shown.on("pageerror", lambda error: problems.append(str(error)))
-        shown.on("request", lambda one: problems.append(one.url) if not one.url.startswith(out.as_uri()) else None)
-        shown.goto(out.as_uri())
-        shown.wait_for_selector("html[data-ready]", timeout=20_000)
-        return shown
+        return open_page(out.as_uri(), size=(1200, 800))
 
-    yield show
-    for context in contexts:
-        context.close()
-    assert problems == []
+    return show
 
 
 def colour(page: Any, x: float, row: int) -> list[int]:

@@ -10,17 +10,14 @@ SLOWER = ROOT / "examples" / "slower"
 BEFORE, AFTER = SLOWER / "before" / "run1.folded", SLOWER / "after" / "run1.folded"
 
 
-def test_the_difference_from_another_recording(browser):
+def test_the_difference_from_another_recording(open_page):
     totals = {path: reported((path,))["events"][0]["weight"] for path in (BEFORE, AFTER)}
     shares = {
         path: {row["name"]: row["self_weight"] / totals[path] for row in reported((path,))["top_self"]}
         for path in (BEFORE, AFTER)
     }
     with served((AFTER,), "--base", str(BEFORE)) as address:
-        context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
-        page = context.new_page()
-        page.goto(address)
-        page.wait_for_selector("html[data-ready]", timeout=TIMEOUT_MS)
+        page = open_page(address, reduced_motion="reduce")
         viewed = Viewed(page, address)
         viewed.settled("overview")
         page.keyboard.press("b")
@@ -40,7 +37,7 @@ def test_the_difference_from_another_recording(browser):
         page.keyboard.press("Escape")
         viewed.settled("flame")
         assert "versus" not in viewed.state()
-        context.close()
+        page.close()
 
 
 def test_processors_are_rows_of_the_timeline(view):

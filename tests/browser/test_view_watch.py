@@ -7,18 +7,12 @@ from viewer import POSTCARDS, Viewed, served
 import perfuse
 
 
-def test_the_page_follows_a_file_that_grows(browser, tmp_path):
+def test_the_page_follows_a_file_that_grows(open_page, tmp_path):
     content = gzip.decompress(POSTCARDS[1].read_bytes())
     path = tmp_path / "jit-32015.dump"
     path.write_bytes(content[: len(content) // 2])
-    problems = []
     with served((path,), "--watch") as address:
-        context = browser.new_context(reduced_motion="reduce")
-        page = context.new_page()
-        page.on("console", lambda message: problems.append(message.text))
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.goto(address)
-        page.wait_for_selector("html[data-ready]")
+        page = open_page(address, reduced_motion="reduce")
         viewed = Viewed(page, address)
         viewed.show("code", q="shade")
         before = page.locator("#view-code .where").inner_text()
@@ -34,5 +28,4 @@ def test_the_page_follows_a_file_that_grows(browser, tmp_path):
             "SELECT count(*) FROM code_objects JOIN functions USING (function_id) WHERE name = 'shade'"
         )
         assert row[0] == str(functions.fetchall()[0][0])
-        context.close()
-    assert problems == []
+        page.close()

@@ -20,7 +20,7 @@ if not CORPUS.is_dir():
 
 OLD = [path for path in logs("tiny") if "heapshot" in stem(path) and path.name < "v15"]
 ROOTED = [path for path in OLD if path.name >= "v03"]
-GC_EVENT, GC_MOVE, HEAP_START, HEAP_END, HEAP_OBJECT, HEAP_ROOT = 0x11, 0x31, 0x06, 0x16, 0x26, 0x36
+GC_EVENT, GC_MOVE, HEAP_START, HEAP_OBJECT, HEAP_ROOT = 0x11, 0x31, 0x06, 0x26, 0x36
 WEAK = 0x200
 
 

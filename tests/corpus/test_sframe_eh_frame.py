@@ -27,7 +27,6 @@ DEFECTS = {
     # PLTs of `-z ibtplt` have the rows of another kind of PLT.
     "v1/x86_64/small_ibt.elf": {"SF075": {0x1039, 0x1080, 0x1086}},
 }
-NO_PLT_GOT = {"nest.so", "ld_r.o", "ld_r_broken.o", "nest_llvm22.o"}
 
 
 def name_of(path: Path) -> str:

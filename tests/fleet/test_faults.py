@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from fleet import faulty
 from fleet.generated import Written, write_fleet
 from fleet.tables import contents
 from perfuse.fleet import DatasetError, Fleet, Pool, adding
-from perfuse.fleet.engines import Completed, Dask, Engine, Inline, WorkerLost, task_results
+from perfuse.fleet.engines import Completed, Dask, Engine, Inline, Task, WorkerLost
 from perfuse.fleet.maintenance import clean, compact
 from perfuse.fleet.status import status_of, unnamed_attempts
 from perfuse.fleet.store import Store
@@ -264,6 +264,19 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     made: Engine = {"inline": Inline, "pool": lambda: Pool(2), "dask": lambda: Dask(num_workers=2)}[request.param]()
     yield made
     made.close()
+
+
+def task_results(engine: Engine, tasks: Sequence[tuple[str, Task, tuple[Any, ...]]]) -> dict[str, Any]:
+    """Runs tasks to their end; results by key."""
+    for key, task, arguments in tasks:
+        engine.submit(key, task, *arguments)
+    found: dict[str, Any] = {}
+    while len(found) < len(tasks):
+        done = engine.next_completed()
+        if done is None:
+            break
+        found[done.key] = done.result
+    return found
 
 
 def test_engines_return_results_and_errors(engine: Engine) -> None:

@@ -85,7 +85,7 @@ def _data_source(
     return word | sum(value << first[name] for name, value in bits.items())
 
 
-HIT, MISS = 2, 4
+HIT = 2
 ACCESSES = (
     # address, data source, latency, instruction latency, retire latency
     (0x20010, _data_source(op=2, level=1, old=HIT | 8, snoop=2, tlb=2 | 8 | 16), 4, 9, 1),

@@ -50,7 +50,7 @@ def section(
     return preamble + struct.pack("<5I", *counts, len(body), *(offsets or (0, len(entries)))) + entries + body
 
 
-SP, FP, SIGNED, TWO_BYTES, FOUR_BYTES = 1, 0, 0x80, 0x20, 0x40
+SP, FP, SIGNED, FOUR_BYTES = 1, 0, 0x80, 0x40
 ONE, TWO, THREE, FIVE = 2, 4, 6, 10
 EMPTY = [row(0, SP), row(1, SP | ONE, 8), row(4, FP), row(5, SIGNED)]
 BELOW = [row(0, SP | ONE, -8), row(1, FP | TWO, -8, -16), struct.pack("<BBi", 2, SP | ONE | FOUR_BYTES, -100000)]

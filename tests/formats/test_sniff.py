@@ -12,7 +12,7 @@ import pytest
 
 import perfuse as pf
 from perfuse import _core
-from perfuse.descriptors import formats
+from perfuse.declared_formats import formats
 
 HEAD_BYTES = 4096
 CONTAINERS = (b"\x7fELF", b"!<arch>\n", b"!<thin>\n")

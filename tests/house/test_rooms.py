@@ -13,7 +13,7 @@ import perfuse.cli
 import perfuse.exporters
 from perfuse import _core
 from perfuse.cli.verbs import VERBS
-from perfuse.descriptors import format_named
+from perfuse.declared_formats import format_named
 from perfuse.exporters import TARGETS
 from perfuse.table import names
 
@@ -99,6 +99,27 @@ def test_exporters_are_in_the_registry() -> None:
 
 def _writes(module: ModuleType) -> bool:
     return any(hasattr(module, name) for name in ("write", "write_directory", "write_files"))
+
+
+def test_architecture_names_every_room(root: Path) -> None:
+    """Crates, the package's folders and modules, and the folders of tests: each is on the page."""
+    page = (root / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    package = root / "src" / "perfuse"
+    rooms = [f"{path.name}/" for path in (root / "crates").iterdir() if path.is_dir()]
+    rooms += [f"{path.parent.name}/" for path in package.glob("*/__init__.py")]
+    rooms += [path.name for path in package.glob("*.py") if not path.name.startswith("__")]
+    rooms += [f"`tests/{path.name}`" for path in (root / "tests").iterdir() if any(path.glob("test_*.py"))]
+    absent = [room for room in rooms if not re.search(rf"(?<!\w){re.escape(room)}", page)]
+    assert not absent, "ARCHITECTURE.md does not name them"
+
+
+def test_paths_in_architecture_exist(root: Path) -> None:
+    page = (root / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    package = root / "src" / "perfuse"
+    paths = re.findall(r"`((?:[\w-]+/)+\w+\.(?:py|rs))`", page)
+    assert len(paths) > 8
+    roots = (root, root / "crates", package)
+    assert not [path for path in paths if not any((folder / path).exists() for folder in roots)]
 
 
 def test_verbs_are_in_the_registry() -> None:

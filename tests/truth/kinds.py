@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perfuse.descriptors import Format, format_named
+from perfuse.declared_formats import Format, format_named
 
 HERE = Path(__file__).parent
 CORPUS = Path(os.environ.get("PERFUSE_CORPUS", HERE.parents[2] / "shared" / "corpus"))
@@ -79,7 +79,7 @@ class Kind:
         return {"maps": {0: _path(self.map)}} if self.map else {}
 
     @property
-    def descriptors(self) -> tuple[Format, ...]:
+    def declared(self) -> tuple[Format, ...]:
         """What its formats declare."""
         return tuple(format_named(name) for name in self.formats)
 

@@ -114,7 +114,7 @@ def _verb(kind: Kind, name: str) -> str | None:
     reasons = {
         "the verb takes one file": takes_one and len(kind.files) > 1,
         "only unwind tables are created, merged and converted": name == "sframe" and not is_sframe,
-        "the format declares no repair": name == "repair" and "repair" not in kind.descriptors[0].capabilities,
+        "the format declares no repair": name == "repair" and "repair" not in kind.declared[0].capabilities,
         "linkers write sections whole": name == "watch" and is_sframe,
         "it has neither samples nor calls": name in ("flame", "diff") and not kind.has(*WEIGHTS),
         "it has no machine code": name == "annotate" and not has_machine_code(kind),
@@ -185,7 +185,7 @@ def _report_kind(kind: Kind) -> str:
     """The kind of report that `perfuse report` makes of the example."""
     if kind.has("samples") and kind.has(*CALLS) and "mono" not in kind.formats:
         return "profile_with_calls"
-    declared = {one.report for one in kind.descriptors}
+    declared = {one.report for one in kind.declared}
     return next(entry.name for entry in REPORTS if entry.name in declared)
 
 

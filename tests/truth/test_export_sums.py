@@ -160,13 +160,13 @@ def test_thrown_exceptions(kind: Kind, profile: Profile, path: str, tmp_path: Pa
     source="sums of an independent two-pass reader of Mono logs (corpus, truth.json)",
 )
 def test_sums_of_collapsed_stacks(kind: Kind, profile: Profile, path: str, tmp_path: Path) -> None:
-    out = tmp_path / "out"
+    out = tmp_path / "out.folded"
 
     def convert(event: str, weight: str) -> Counter[int]:
         options = {"event": event, "weight": weight, "root": "thread"}
         if path == "convert":
             words = [word for name, value in options.items() for word in ("-O", f"{name}={value}")]
-            command_line("convert", *kind.paths, *kind.map_options, "--to", "collapsed", "-o", out, *words)
+            command_line("convert", *kind.paths, *kind.map_options, "-o", out, *words, codes=(0,))
         else:
             assert profile.export(out, to="collapsed", **options) == (str(out),)
         return exported.collapsed(out)

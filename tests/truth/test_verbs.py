@@ -10,12 +10,10 @@ import pytest
 
 from mlpd_events import GC, HEAP, METHOD, MONITOR, RUNTIME, SAMPLE, Event, read_events
 
-from . import exported
 from .command import command_line, json_of
 from .kinds import Kind
-from .outside import jitdump, mono_counts, num_records, num_rows, outside, perf_data, read
+from .outside import jitdump, mono_counts, num_records, num_rows, perf_data, read
 from .test_diff_of_copies import without
-from .test_export_sums import compare
 from .walks import places
 
 
@@ -194,26 +192,6 @@ def test_report_of_unwind_tables(kind: Kind) -> None:
     rows = num_rows(kind.name)
     assert sum(one["num_functions"] for one in pieces) == rows["unwind_functions"]
     assert sum(one["num_rows"] for one in pieces) == rows["unwind_rows"]
-
-
-@pytest.mark.truth(
-    recording="perf_*",
-    path="convert",
-    source="samples and periods by thread: a walk over the structures of the perf.data",
-)
-@pytest.mark.truth(recording="collapsed", path="convert", source="the counts of the lines, added up by hand")
-@pytest.mark.truth(recording="xray_*", path="convert", source="calls by thread: a walk over the structures of the log")
-@pytest.mark.truth(
-    recording=["mono_samples", "mono_calls", "mono_allocations"],
-    path="convert",
-    source="sums of an independent two-pass reader of Mono logs (corpus, truth.json)",
-)
-def test_convert_writes_every_weight(kind: Kind, tmp_path: Path) -> None:
-    for event, weight in outside(kind.name).weights.items():
-        options: list[Any] = ["-O", f"event={event}", "-O", "weight=events", "-O", "root=thread"]
-        out = tmp_path / f"{event}.folded"
-        command_line("convert", *kind.paths, *kind.map_options, "-o", out, *options, codes=(0,))
-        compare(exported.collapsed(out), weight, event)
 
 
 @pytest.mark.truth(

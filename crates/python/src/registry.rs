@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use perfuse_formats::Format;
 use perfuse_formats::registry::{self, FORMATS};
-use perfuse_tables::{Alignment, Choices, TABLES, TableSpec};
+use perfuse_tables::{Choices, TABLES, TableSpec};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -62,16 +62,6 @@ pub fn tables(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
         dict!(py, name: table.name, doc: table.doc.trim(), columns: columns.collect::<Vec<_>>())
     };
     TABLES.iter().map(table).collect()
-}
-
-/// Every value of column `clocks.alignment`, with its meaning.
-#[pyfunction]
-pub fn alignments() -> Vec<(&'static str, &'static str)> {
-    Alignment::ALL
-        .iter()
-        .zip(Alignment::MEANINGS)
-        .map(|(word, meaning)| (word.name(), meaning.trim()))
-        .collect()
 }
 
 /// Name of the format of which a directory is one recording; None where it is a directory of other files.

@@ -10,7 +10,7 @@ from typing import Any
 from perfuse.agents.commands import Outcome
 from perfuse.agents.confinement import Confinement
 from perfuse.agents.failures import ToolError
-from perfuse.descriptors import formats
+from perfuse.declared_formats import formats
 from perfuse.errors import UsageError
 from perfuse.reports.text import printable
 from perfuse.reports.units import bytes_text, count_text, duration_text

@@ -8,7 +8,9 @@ from typing import Any
 
 from perfuse.agents.arguments import FILES, MAP, MAX_BYTES, SELECTION, Argument, answer_bytes, option_words
 from perfuse.agents.confinement import Confinement
+from perfuse.analysis.normalization import METHODS
 from perfuse.errors import UsageError
+from perfuse.table import RETAINED, WEIGHTS
 
 Values = Mapping[str, Any]
 MOST_ROWS = 1000
@@ -97,10 +99,10 @@ DIFF = (
     Argument("base", "Runs before: files, or a directory of runs.", "path", True, required=True, is_option=False),
     Argument("new", "Runs after.", "path", True, required=True, is_option=False),
     Argument("by", choices=("function", "stack", "module", "tier", "type")),
-    Argument("weight", choices=("bytes", "count", "time", "calls", "retained")),
+    Argument("weight", choices=(*WEIGHTS, RETAINED)),
     Argument("sort", "self, total, count; for calls also p99."),
     Argument("per", "Unit of work: seconds, calls, 'function F', a counter."),
-    Argument("normalize", choices=("run", "share", "typical")),
+    Argument("normalize", choices=METHODS),
     EVENT,
     MAP,
     Argument("between"),

@@ -96,12 +96,20 @@ def parse(text: str) -> Assertion:
     match = _ASSERTION.fullmatch(text)
     if match is None:
         raise UsageError(f"{text!r} is not an assertion", field="assert", hint=f"write {GRAMMAR}")
+    return Assertion(text, match["fact"], match["comparison"], limit_of(match, text))
+
+
+def limit_of(match: re.Match[str], text: str) -> float:
+    """The number of an assertion in bytes, nanoseconds or percent; `match` has the groups `number` and `unit`.
+
+    Raises:
+        UsageError: There is no such unit.
+    """
     unit = match["unit"]
     if unit not in UNITS:
         units = ", ".join(name for name in UNITS if name)
         raise UsageError(f"{unit!r} in {text!r} is not a unit", field="assert", hint=f"units are {units}")
-    limit = float(match["number"].replace(",", "").replace("_", "")) * UNITS[unit]
-    return Assertion(text, match["fact"], match["comparison"], limit)
+    return float(match["number"].replace(",", "").replace("_", "")) * UNITS[unit]
 
 
 Facts = Mapping[str, Any]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal
 
-from perfuse.analysis.assertions import UNITS
+from perfuse.analysis.assertions import limit_of
 from perfuse.analysis.diff import Change, Difference, FunctionChange
 from perfuse.analysis.run_changes import runs_needed
 from perfuse.errors import UsageError, nearest_hint
@@ -88,13 +88,8 @@ def parse_change_assertion(text: str) -> ChangeAssertion:
     match = _ASSERTION.fullmatch(text)
     if match is None:
         raise UsageError(f"{text!r} is not an assertion about a difference", field="assert", hint=f"write {GRAMMAR}")
-    unit = match["unit"]
-    if unit not in UNITS:
-        units = ", ".join(name for name in UNITS if name)
-        raise UsageError(f"{unit!r} in {text!r} is not a unit", field="assert", hint=f"units are {units}")
-    number = float(match["number"].replace(",", "").replace("_", ""))
-    is_relative = unit == "%"
-    limit = number / 100 if is_relative else number * UNITS[unit]
+    is_relative = match["unit"] == "%"
+    limit = limit_of(match, text) / (100 if is_relative else 1)
     statistic, function = _subject(match["what"], text)
     return ChangeAssertion(text, statistic, function, match["comparison"].startswith("<"), limit, is_relative)
 

@@ -10,7 +10,7 @@ from perfuse.analysis.latency import CallAccount, Latency
 from perfuse.analysis.profiles import SampleProfile
 from perfuse.analysis.sampled import Event, SampleFilter, call_tree, select_event
 from perfuse.analysis.time_bins import binned_tree
-from perfuse.table import Columns
+from perfuse.table import COUNTED_EVENTS, Columns
 
 Statistic = Literal["count", "self", "sum", "total", "min", "median", "p90", "p99", "max"]
 STATISTICS: tuple[str, ...] = get_args(Statistic)
@@ -191,16 +191,12 @@ def _graph_of_calls(profile: Any, edges: bool) -> FunctionGraph:
     )
 
 
-_COUNTED_BY = {"allocated-bytes": "allocations", "wall-time": "calls"}
-"""Events that count what the sums of other events are made of."""
-
-
 def _graph_of_samples(profile: Any, event: str | None, by: Grouping, nodes: bool, bins: bool) -> FunctionGraph:
     selected = select_event(profile, event)
     graph = _SampleGraph(profile, SampleFilter(event=selected.name), by)
     counted = {}
-    if selected.name in _COUNTED_BY:
-        counted = _SampleGraph(profile, SampleFilter(event=_COUNTED_BY[selected.name]), by).functions
+    if selected.name in COUNTED_EVENTS:
+        counted = _SampleGraph(profile, SampleFilter(event=COUNTED_EVENTS[selected.name]), by).functions
     in_time = _binned(profile, selected, by) if bins and selected.last_ns > selected.first_ns else {}
     functions = {}
     for key, weight in graph.functions.items():
@@ -208,7 +204,7 @@ def _graph_of_samples(profile: Any, event: str | None, by: Grouping, nodes: bool
         declared = FunctionIdentity(name, module, path, line, column)
         identity = declared if is_declaration else FunctionIdentity(name, module)
         numbers = (weight.self_samples, weight.total_samples)
-        if selected.unit == "samples" or selected.name in _COUNTED_BY.values():
+        if selected.unit == "samples" or selected.name in COUNTED_EVENTS.values():
             numbers = (weight.self_weight, weight.total_weight)
         elif key in counted:
             numbers = (counted[key].self_weight, counted[key].total_weight)

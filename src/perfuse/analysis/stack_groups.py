@@ -9,25 +9,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from heapq import heappop, heappush
-from typing import Any, Literal, get_args
+from typing import Any
 
 from perfuse import _core
+from perfuse.analysis.orders import StackGrouping, StackViewOrder
 from perfuse.analysis.profiles import SampleProfile
 from perfuse.analysis.sampled import NAMED_SAMPLES, Event, events, select_event, task_names, tasks
 from perfuse.errors import UsageError, nearest_hint
 from perfuse.name_pattern import FramePattern
 from perfuse.stack_filter import FrameSymbols
-from perfuse.table import Columns, TablesOfStacks
+from perfuse.table import COUNTED_EVENTS, Columns, TablesOfStacks
 
-GroupBy = Literal["function", "command", "thread", "process", "module", "tier", "line"]
-WeightOrder = Literal["self", "total", "count", "name"]
-GROUPINGS: tuple[GroupBy, ...] = get_args(GroupBy)
-TASKS: tuple[GroupBy, ...] = ("command", "thread", "process")
+TASKS = ("command", "thread", "process")
 """Groupings of samples; the others are of frames."""
-WEIGHT_ORDERS: tuple[WeightOrder, ...] = get_args(WeightOrder)
-
-COUNTED_EVENTS = {"wall-time": "calls", "allocated-bytes": "allocations"}
-"""For events that are sums: the event with the numbers of what was added up."""
 DEPTH_FACTOR = 0.9
 """By this factor a node is less worth showing than its parent, at the same weight."""
 
@@ -192,7 +186,7 @@ class TreeRequest:
     limit: int | None = None
     percent_limit: float = 0.0
     depth: int | None = None
-    order: WeightOrder = "total"
+    order: StackViewOrder = "total"
 
 
 class StackGroups:
@@ -231,11 +225,11 @@ class StackGroups:
             count = recorded[self._counted_event].weight
         return Weight(of_event.weight, of_event.weight, count, count)
 
-    def functions(self, limit: int | None = None, *, order: WeightOrder = "self") -> list[Group]:
+    def functions(self, limit: int | None = None, *, order: StackViewOrder = "self") -> list[Group]:
         """Functions by weight; all tiers of a function are one."""
         return self.groups("function", limit, order=order)
 
-    def groups(self, by: GroupBy, limit: int | None = None, *, order: WeightOrder = "self") -> list[Group]:
+    def groups(self, by: StackGrouping, limit: int | None = None, *, order: StackViewOrder = "self") -> list[Group]:
         """Groups of samples, the heaviest first.
 
         Args:
@@ -257,7 +251,7 @@ class StackGroups:
         """The tree of callees; inverted, of callers from the innermost functions on."""
         return self._shown(self._fold(inverted=inverted), request, inverted)
 
-    def stacks(self, limit: int | None = None, *, order: WeightOrder = "self") -> tuple[list[WholeStack], int]:
+    def stacks(self, limit: int | None = None, *, order: StackViewOrder = "self") -> tuple[list[WholeStack], int]:
         """Whole stacks, the heaviest first, and the number of all."""
         nodes = _Nodes(self._whole_tree, counts_weight=self._counts_weight)
         ends = [number for number in range(len(nodes)) if nodes.self_weight[number] or nodes.self_count[number]]
@@ -452,7 +446,7 @@ def _lines(rows: Sequence[Mapping[str, Any]]) -> list[Group]:
     return groups
 
 
-def _group_key(order: WeightOrder) -> Callable[[Group], Any]:
+def _group_key(order: StackViewOrder) -> Callable[[Group], Any]:
     def key(one: Group) -> Any:
         weight = one.weight
         first = {
@@ -549,7 +543,7 @@ def _shown(nodes: _Nodes, of: Weight, request: TreeRequest, inverted: bool, whol
     return StackTree(shown, len(nodes), of.total_weight, of.total_count, left_of_roots, inverted)
 
 
-def _child_key(nodes: _Nodes, order: WeightOrder) -> Callable[[int], Any]:
+def _child_key(nodes: _Nodes, order: StackViewOrder) -> Callable[[int], Any]:
     if order == "name":
         return lambda number: (nodes.function(number).name, number)
     values: Sequence[int] = {

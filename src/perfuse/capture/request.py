@@ -11,7 +11,6 @@ from perfuse.errors import UsageError, nearest_hint
 
 Recorder = Literal["perf", "xray", "mono"]
 """What records: perf samples any program; XRay and Mono's log profiler record every call or event of theirs."""
-RECORDERS: tuple[Recorder, ...] = ("perf", "xray", "mono")
 STACKS = ("auto", "fp", "dwarf")
 MONO_EVENTS = ("samples", "calls", "allocations", "heap", "locks", "exceptions")
 

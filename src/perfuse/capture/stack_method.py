@@ -12,7 +12,6 @@ MOSTLY = 0.5
 """Share of functions with a frame pointer from which a program counts as compiled with them."""
 FEW_FUNCTIONS = 24
 """A program with fewer functions consists mostly of those that the C library adds, which have none."""
-START_FUNCTIONS = 3
 FRAME_POINTERS_ARE_USUAL = frozenset({"aarch64"})
 """Machines whose compilers set up frame records by default, while their tables refer to the stack pointer."""
 

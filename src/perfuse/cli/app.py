@@ -1,8 +1,7 @@
-"""The `perfuse` command: imports the verb that is named, runs it, and turns exceptions into exit codes."""
+"""The `perfuse` command: imports the verb that is named, and runs it."""
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
 import sys
@@ -14,12 +13,10 @@ import click
 
 from perfuse import __version__
 from perfuse.cli import exit_codes
-from perfuse.cli.console import Console
-from perfuse.cli.environment import COMPLETION, forget_stdout, prepare_streams
-from perfuse.cli.exit_codes import describe_failure, is_out_of_memory
-from perfuse.cli.signals import Stopped, received, report_end
+from perfuse.cli.environment import COMPLETION
+from perfuse.cli.running import run_command
 from perfuse.cli.verbs import COLORS, VERBS
-from perfuse.errors import InternalError, OutOfMemory, check_text
+from perfuse.errors import check_text
 
 
 class App(click.Group):
@@ -91,14 +88,17 @@ def app(color: str | None) -> None:
 
 def run(args: Sequence[str] | None = None) -> int:
     """Runs a command line (that of the process where None) and returns its exit code."""
-    prepare_streams()
     given = list(sys.argv[1:] if args is None else args)
+    return run_command(lambda: _invoke(given), as_json="--json" in given)
+
+
+def _invoke(given: Sequence[str]) -> int:
     try:
         if COMPLETION in os.environ:
             app.main(prog_name="perfuse")
         _check_arguments(given)
         # Not click's main(), which handles closed pipes and interrupts in its own way.
-        with app.make_context("perfuse", given) as context:
+        with app.make_context("perfuse", list(given)) as context:
             exit_code = app.invoke(context)
         sys.stdout.flush()
     except click.exceptions.Exit as asked:
@@ -107,13 +107,6 @@ def run(args: Sequence[str] | None = None) -> int:
         # Raised for `perfuse` without arguments: prints the help.
         print(error.ctx.get_help() if error.ctx else error.format_message())
         return exit_codes.USAGE
-    except BrokenPipeError:
-        forget_stdout()
-        return exit_codes.CLOSED_PIPE
-    except (SystemExit, GeneratorExit):
-        raise
-    except BaseException as error:
-        return failed(error, as_json="--json" in given)
     return exit_code if isinstance(exit_code, int) else exit_codes.CLEAN
 
 
@@ -122,37 +115,6 @@ def _check_arguments(args: Sequence[str]) -> None:
     of_perfuse = args[: args.index("--")] if "record" in args and "--" in args else args
     for arg in of_perfuse:
         check_text(arg)
-
-
-def _report_failure(error: Exception, *, as_json: bool) -> int:
-    """Prints what went wrong, and returns the exit code. With --json, a defect is a JSON document too."""
-    failure = describe_failure(error)
-    with contextlib.suppress(BrokenPipeError):
-        console = Console(sys.stdout, sys.stderr)
-        if failure.traceback:
-            import traceback
-
-            traceback.print_exception(error)
-        if failure.exit_code == exit_codes.DEFECT and as_json:
-            console.json(failure.as_json())
-        console.note(failure.message, failure.hint)
-    return failure.exit_code
-
-
-def failed(error: BaseException, *, as_json: bool) -> int:
-    """Prints why a command was stopped or failed, and returns the exit code."""
-    if isinstance(error, KeyboardInterrupt | click.Abort):
-        report_end("interrupted")
-        return exit_codes.INTERRUPTED
-    # A library that had the thread when the signal came may have raised its own error.
-    stopped = error if isinstance(error, Stopped) else received()
-    if stopped is not None:
-        report_end(stopped.text)
-        return stopped.exit_code
-    if not isinstance(error, Exception):
-        # A panic of another extension; one of Arrow's where Python has no memory for an object.
-        error = OutOfMemory("not enough memory") if is_out_of_memory(error) else InternalError(str(error))
-    return _report_failure(error, as_json=as_json)
 
 
 def command_named(name: str) -> Any:

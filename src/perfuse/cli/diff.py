@@ -25,6 +25,7 @@ from perfuse.cli.opening import NO_FILTER, ProfileOptions, note_data_loss, open_
 from perfuse.cli.options import BUDGET, ObjectFile, limit, output, profile_options, stack_filters
 from perfuse.cli.verbs import verb
 from perfuse.errors import UsageError
+from perfuse.table import RETAINED, WEIGHTS
 
 if TYPE_CHECKING:
     from perfuse import Diagnostic, Profile
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 FORMATS = ("text", "csv", "json", "dot")
 ORDERS = (*STATISTICS, "p50", "name")
 DIMENSIONS = (*GROUPINGS, "stack")
-EVENTS = {"bytes": "allocated-bytes", "count": "allocations", "time": "wall-time", "calls": "calls"}
-RETAINED = "retained"
 TEXT_LIMIT = 10
 
 
@@ -94,7 +93,7 @@ class _Side:
 @click.option("--event", metavar="NAME", help="Event to compare, where several were sampled.")
 @click.option(
     "--weight",
-    type=click.Choice((*EVENTS, RETAINED)),
+    type=click.Choice((*WEIGHTS, RETAINED)),
     metavar="WHAT",
     help="Bytes or count of allocations, time or calls of a call trace, bytes retained in the last heap snapshot.",
 )
@@ -287,7 +286,7 @@ def _without_event(error: UsageError, profile: Profile, run: Run, compared: _Com
 
 def _compared_event(compared: _Compared) -> str | None:
     """The event that options name."""
-    return compared.event if compared.weight is None else EVENTS.get(compared.weight)
+    return compared.event if compared.weight is None else WEIGHTS.get(compared.weight)
 
 
 def _graph(profile: Profile, compared: _Compared, *, nodes: bool = False) -> FunctionGraph:

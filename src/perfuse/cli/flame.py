@@ -16,17 +16,13 @@ from perfuse.cli.verbs import verb
 from perfuse.exporters import export
 from perfuse.exporters.source import no_samples_error
 from perfuse.flame_graph import flame_target
+from perfuse.table import RETAINED, WEIGHTS
 
 if TYPE_CHECKING:
     from perfuse.analysis.profiles import SampleProfile
     from perfuse.profile import Profile
 
-EVENTS = {"bytes": "allocated-bytes", "count": "allocations", "time": "wall-time", "calls": "calls"}
-"""Events by the values of `--weight`."""
-
 EVENT_OPTION = "--event NAME"
-RETAINED = "retained"
-"""The value of `--weight` for retained sizes of a heap snapshot."""
 
 
 @verb(
@@ -46,7 +42,7 @@ RETAINED = "retained"
 @click.option("--inverted", is_flag=True, help="Start from the innermost functions, callers above.")
 @click.option(
     "--weight",
-    type=click.Choice((*EVENTS, RETAINED)),
+    type=click.Choice((*WEIGHTS, RETAINED)),
     metavar="WHAT",
     help="Meaning of widths: bytes or count of allocations, time or calls of a call trace, bytes retained in the"
     " last heap snapshot.",
@@ -74,7 +70,7 @@ def command(
     target = to or ("html" if output == "-" else flame_target(output))
     profile = open_profile(console, files, how)
     options: dict[str, Any] = {"inverted": True} if inverted else {}
-    event = event if weight is None else EVENTS.get(weight)
+    event = event if weight is None else WEIGHTS.get(weight)
     if event is not None:
         options["event"] = event
     is_default = event is None or next(iter(events(profile)), None) == select_event(profile, event)
@@ -96,7 +92,7 @@ def command(
 
 def _weighted(profile: Profile, weight: str | None) -> SampleProfile:
     """The source of the graph: the profile, or the retained sizes of its last heap snapshot."""
-    if weight != RETAINED and (weight in EVENTS or events(profile.filtered(NO_FILTER))):
+    if weight != RETAINED and (weight in WEIGHTS or events(profile.filtered(NO_FILTER))):
         return profile
     if weight == RETAINED or profile.has_heap_snapshots:
         return filtered_samples(profile.heap().retained_sizes, profile.stack_filter)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from perfuse.analysis.normalization import METHODS
 from perfuse.cli.console import Console
 from perfuse.cli.options import JSON, limit, output
 from perfuse.cli.result import FORMATS
@@ -166,7 +167,7 @@ class FleetVerb(Verb):
 )
 @click.option(
     "--normalize",
-    type=click.Choice(("run", "share", "typical")),
+    type=click.Choice(METHODS),
     metavar="HOW",
     help="What recordings are made comparable by: see `perfuse help diff`. [typical where it is possible, else share]",
 )

@@ -12,10 +12,9 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
-from perfuse.cli.environment import forget_stdout, prepare_streams
 from perfuse.cli.opening import ProfileOptions, note_data_loss, open_profile
+from perfuse.cli.running import run_command
 from perfuse.errors import check_text
 from perfuse.reports.registry import LIMIT_IS_DEFAULT, choose_kind, kind_named, kind_of_file_name
 
@@ -30,32 +29,21 @@ PREFETCH_BYTES = 32 << 20
 
 def run(files: Sequence[str], *, as_json: bool) -> int:
     """Runs the command and returns its exit code."""
-    prepare_streams()
-    try:
-        for path in files:
-            check_text(path)
-        exit_code = _report(Console(sys.stdout, sys.stderr), files, as_json=as_json)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        forget_stdout()
-        return exit_codes.CLOSED_PIPE
-    except (SystemExit, GeneratorExit):
-        raise
-    except BaseException as error:
-        from perfuse.cli.app import failed
-
-        return failed(error, as_json=as_json)
-    return exit_code
+    return run_command(lambda: _report(Console(sys.stdout, sys.stderr), files, as_json=as_json), as_json=as_json)
 
 
 def _report(console: Console, files: Sequence[str], *, as_json: bool) -> int:
+    for path in files:
+        check_text(path)
     profile = open_profile(console, files, ProfileOptions(), meanwhile=lambda: import_report_modules(files))
     # A saved profile has the joined tables.
     if profile.has("callchains") and profile.saved_path is None:
         profile._fusion.join_ahead(is_needed=True)
         _import_modules(kind_named("profile"))
     options = {"--limit": 0 if as_json else TEXT_LIMIT, LIMIT_IS_DEFAULT: True}
-    return print_report(console, choose_kind(profile, {}).build(profile, options), as_json)
+    exit_code = print_report(console, choose_kind(profile, {}).build(profile, options), as_json)
+    sys.stdout.flush()
+    return exit_code
 
 
 def print_report(console: Console, report: Report, as_json: bool) -> int:

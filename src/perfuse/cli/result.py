@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, TextIO
 
 from perfuse import _core
 from perfuse.cli.console import Console
-from perfuse.descriptors import COMPRESSED
+from perfuse.declared_formats import COMPRESSED
 from perfuse.errors import ExportError, QueryError, UsageError, core_error
 from perfuse.output_file import output_file
 from perfuse.reports.grid import Cell, Column, grid

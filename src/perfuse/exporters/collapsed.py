@@ -5,7 +5,7 @@ from typing import IO, Literal
 
 from perfuse.analysis.sampled import SampleFilter, Task, call_tree, select_event, tasks
 from perfuse.errors import UsageError
-from perfuse.exporters.contents import contents, note_other_events
+from perfuse.exporters.contents import STACKS_OF_ONE_EVENT, note_other_events
 from perfuse.exporters.source import Source, no_samples_error
 from perfuse.reports.text import printable
 from perfuse.table import SUM_EVENTS, Columns
@@ -18,12 +18,7 @@ _ROOTS: dict[str, Callable[[Task], str | None]] = {
 _WEIGHTS = ("samples", "events")
 
 
-CONTENTS = contents(
-    samples="sums by stack, of one event",
-    calls="sums by stack, of one event",
-    call_sums="sums by stack, of one event",
-    allocations="sums by stack, of one event",
-)
+CONTENTS = STACKS_OF_ONE_EVENT
 
 
 def write(

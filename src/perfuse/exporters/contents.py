@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfuse.errors import ExportWarning
+from perfuse.table import COUNTED_EVENTS
 
 if TYPE_CHECKING:
     from perfuse.analysis.profiles import SampleProfile
@@ -50,14 +51,20 @@ def contents(*, not_yet: tuple[str, ...] = (), **forms: str) -> Contents:
     return Contents(forms, not_yet)
 
 
+STACKS_OF_ONE_EVENT = contents(
+    samples="sums by stack, of one event",
+    calls="sums by stack, of one event",
+    call_sums="sums by stack, of one event",
+    allocations="sums by stack, of one event",
+)
+"""Of flame graphs and collapsed stacks."""
+
+
 def note_what_is_missing(profile: "EventSource", title: str, written: Contents) -> None:
     """Warns of data of a profile that a target's format could hold and that is not written."""
     missing = [DATA[name][0] for name in written.not_yet if profile.has(DATA[name][1])]
     if missing:
         warnings.warn(f"not written to {title}: {', '.join(missing)}", ExportWarning, stacklevel=4)
-
-
-_OF_CALLS, _OF_ALLOCATIONS = ("wall-time", "calls"), ("allocated-bytes", "allocations")
 
 
 def note_other_events(profile: "SampleProfile", written: str) -> None:
@@ -67,7 +74,7 @@ def note_other_events(profile: "SampleProfile", written: str) -> None:
     """
     from perfuse.analysis.sampled import events
 
-    same = next((group for group in (_OF_CALLS, _OF_ALLOCATIONS) if written in group), (written,))
+    same = next((pair for pair in COUNTED_EVENTS.items() if written in pair), (written,))
     others = [event.name for event in events(profile) if event.name not in same]
     if others:
         message = f"only event {written} is written, not {', '.join(others)}"

@@ -14,7 +14,7 @@ from perfuse._core import __version__
 from perfuse.analysis.flame import FlameTree, Metric
 from perfuse.analysis.profiles import SampleProfile
 from perfuse.analysis.sampled import thread_labels
-from perfuse.exporters.contents import contents, note_other_events
+from perfuse.exporters.contents import STACKS_OF_ONE_EVENT, note_other_events
 from perfuse.exporters.palette import ORIGINS, SHADES
 from perfuse.reports.names import module_name
 from perfuse.reports.text import printable
@@ -24,12 +24,7 @@ from perfuse.viewer import bundle
 _SYMBOL_COLUMNS = ("group_id", "name", "short_name", "module", "tier", "origin", "path", "line", "unnamed_because")
 
 
-CONTENTS = contents(
-    samples="sums by stack, of one event",
-    calls="sums by stack, of one event",
-    call_sums="sums by stack, of one event",
-    allocations="sums by stack, of one event",
-)
+CONTENTS = STACKS_OF_ONE_EVENT
 
 
 def write(

@@ -8,7 +8,7 @@ import os
 from contextlib import ExitStack
 from pathlib import Path
 
-from perfuse.descriptors import COMPRESSED
+from perfuse.declared_formats import COMPRESSED
 from perfuse.errors import ExportError, UsageError
 from perfuse.exporters.contents import contents
 from perfuse.exporters.elf import MAX_PROCESSES

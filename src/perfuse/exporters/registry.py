@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal
 
-from perfuse.descriptors import COMPRESSED
+from perfuse.declared_formats import COMPRESSED
 from perfuse.errors import UsageError, nearest_hint
 
 if TYPE_CHECKING:

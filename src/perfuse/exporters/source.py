@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import IO, TYPE_CHECKING, Any, Literal, Protocol
 
-from perfuse.descriptors import format_named
+from perfuse.declared_formats import format_named
 from perfuse.errors import ExportError
 from perfuse.table import Columns
 

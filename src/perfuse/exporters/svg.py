@@ -10,7 +10,7 @@ from arro3.core import Table
 
 from perfuse.analysis.flame import FlameTree, Metric
 from perfuse.analysis.profiles import SampleProfile
-from perfuse.exporters.contents import contents, note_other_events
+from perfuse.exporters.contents import STACKS_OF_ONE_EVENT, note_other_events
 from perfuse.exporters.palette import ORIGINS, SHADES, Colour, Origin, hexadecimal
 from perfuse.reports.names import module_name
 from perfuse.reports.units import bytes_text
@@ -57,12 +57,7 @@ class Box:
     samples: int
 
 
-CONTENTS = contents(
-    samples="sums by stack, of one event",
-    calls="sums by stack, of one event",
-    call_sums="sums by stack, of one event",
-    allocations="sums by stack, of one event",
-)
+CONTENTS = STACKS_OF_ONE_EVENT
 
 
 def write(

@@ -9,7 +9,7 @@ import multiprocessing
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
@@ -340,16 +340,3 @@ def engine_named(
     if scheduler and num_workers:
         raise UsageError("--workers starts workers; a scheduler has its own")
     return Dask(scheduler, num_workers, memory)
-
-
-def task_results(engine: Engine, tasks: Sequence[tuple[str, Task, tuple[Any, ...]]]) -> dict[str, Any]:
-    """Runs tasks to their end; results by key."""
-    for key, task, arguments in tasks:
-        engine.submit(key, task, *arguments)
-    found: dict[str, Any] = {}
-    while len(found) < len(tasks):
-        done = engine.next_completed()
-        if done is None:
-            break
-        found[done.key] = done.result
-    return found

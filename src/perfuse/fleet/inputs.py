@@ -100,7 +100,7 @@ def _groups(argument: str) -> Iterator[tuple[str, ...]]:
 def _groups_below(directory: Path) -> Iterator[tuple[str, ...]]:
     """A directory of one recording and its dumps is one; of several recordings in a directory, each is one."""
     from perfuse import _core
-    from perfuse.descriptors import format_named
+    from perfuse.declared_formats import format_named
     from perfuse.fusing.discovery import format_of_file
 
     if _core.directory_format(directory) is not None:

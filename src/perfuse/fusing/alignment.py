@@ -1,6 +1,5 @@
 """How the times of a dump or log are put on the clock of the samples, and how far off they may be."""
 
-from perfuse import _core
 from perfuse.clock import Clock
 from perfuse.fusing.facts import SamplingFacts
 from perfuse.fusing.matching import Match
@@ -9,10 +8,6 @@ from perfuse.value_class import value_class
 
 _SECOND = 1_000_000_000
 _MILLISECOND = 1_000_000
-
-
-ALIGNMENTS = dict(_core.alignments())
-"""Every value of column `clocks.alignment`, with its meaning."""
 
 
 @value_class

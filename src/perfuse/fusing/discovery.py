@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from perfuse import _core
-from perfuse.descriptors import format_named, formats, patterns_of
+from perfuse.declared_formats import format_named, formats, patterns_of
 from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.errors import UsageError
 from perfuse.fusing.note import NAME, note_beside

@@ -16,8 +16,6 @@ from perfuse.value_class import value_class
 
 FUNCTION_BITS = 24
 """Bits of a function id that are the function's number in its object."""
-FDR_OBJECTS = 16
-"""FDR logs have 4 bits for an object: object 16 has the ids of object 0."""
 
 
 @value_class

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from perfuse.descriptors import format_named
+from perfuse.declared_formats import format_named
 from perfuse.reports.grid import Cell, Column, bar, fields, grid, section, sparkline
 from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, input_text, inputs, summary_lines
 from perfuse.reports.registry import Options, Report

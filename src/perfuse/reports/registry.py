@@ -10,11 +10,12 @@ import importlib
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any
 
 from perfuse import _core
-from perfuse.analysis.orders import ORDERS
+from perfuse.analysis.orders import GROUPINGS, ORDERS, STACK_GROUPINGS, STACK_VIEW_ORDERS
 from perfuse.errors import UsageError, require_known
+from perfuse.table import RETAINED, WEIGHTS
 from perfuse.value_class import value_class
 
 if TYPE_CHECKING:
@@ -67,14 +68,6 @@ class Report:
     write_csv: Callable[[IO[bytes]], None] | None = None
 
 
-class ReportModule(Protocol):
-    """What the module of a kind of report defines."""
-
-    def build(self, profile: Profile, options: Options) -> Report:
-        """Builds the report of a profile; raises `UsageError` for values of options that the profile cannot serve."""
-        ...
-
-
 @value_class
 class ReportKind:
     """A kind of report.
@@ -83,7 +76,7 @@ class ReportKind:
         name: The name by which a format declares its report.
         title: The recordings it is made for, as a heading.
         description: What it reports, for `--help`; empty for a combination of kinds, which is not listed.
-        module: The module that builds it.
+        module: The module that builds it, with its function `build(profile, options) -> Report`.
         is_available: Whether it can be built from a profile.
         options: The options it takes, besides those of every report.
         takes_selection: Whether it can be limited to a thread and a time (`--thread`, `--between`).
@@ -219,7 +212,7 @@ def _is_view_of_stacks(profile: Profile, options: Options) -> bool:
     if "--section" in options:
         return False
     event = options.get("--event")
-    if event == "retained" or (event in _EVENTS_OF_STACKS and options.keys() & {*_VIEWS, "--by", "--sort"}):
+    if event == RETAINED or (event in _EVENTS_OF_STACKS and options.keys() & {*_VIEWS, "--by", "--sort"}):
         return True
     # The report of calls has these, with statistics of single calls.
     is_of_calls = profile.has_traces and event is None
@@ -229,7 +222,7 @@ def _is_view_of_stacks(profile: Profile, options: Options) -> bool:
     return bool(options.keys() & ((_VIEWS | grouped) - of_calls))
 
 
-_EVENTS_OF_STACKS = ("wall-time", "calls", "allocated-bytes", "allocations", "retained")
+_EVENTS_OF_STACKS = {*WEIGHTS.values(), RETAINED}
 """Events of which only stacks are known: sums of calls and of allocations, and sizes of a heap."""
 
 _VIEWS = {"--tree", "--stacks", "--function", "--callers", "--callees", "--inverted", "--percent-limit", "--depth"}
@@ -261,9 +254,6 @@ def _parse_positive(text: str) -> int:
     return value
 
 
-GROUPINGS = ("function", "thread", "cpu")
-STACK_GROUPINGS = ("function", "command", "thread", "process", "module", "tier", "line")
-STACK_ORDERS = ("self", "total", "count", "name")
 _STACK_OPTIONS = (
     Option("--tree", "The call tree, the heaviest branches first."),
     Option("--inverted", "Start trees from the innermost functions, callers above."),
@@ -272,7 +262,7 @@ _STACK_OPTIONS = (
     Option("--function", "Matching functions with callers and callees.", "PATTERN"),
     Option("--stacks", "Whole stacks."),
     Option("--by", f"Group by {', '.join(STACK_GROUPINGS)}.", "GROUPING", STACK_GROUPINGS),
-    Option("--sort", f"Sort by {', '.join(STACK_ORDERS)}. [self; trees: total]", "ORDER", STACK_ORDERS),
+    Option("--sort", f"Sort by {', '.join(STACK_VIEW_ORDERS)}. [self; trees: total]", "ORDER", STACK_VIEW_ORDERS),
     Option("--percent-limit", "Leave out nodes of trees below P percent.", "P", parse=_parse_percent),
     Option("--depth", "At most N levels of trees.", "N", parse=_parse_positive),
     Option("--event", "Event to report, where there are several; retained is the last heap snapshot.", "NAME"),

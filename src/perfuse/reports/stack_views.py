@@ -8,19 +8,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from perfuse.analysis.filtered_samples import filtered_samples
+from perfuse.analysis.orders import StackGrouping, StackViewOrder
 from perfuse.analysis.sampled import Event, events, recorded_events
 from perfuse.analysis.stack_groups import (
     TASKS,
     FunctionView,
     Group,
-    GroupBy,
     StackFunction,
     StackGroups,
     StackTree,
     TreeNode,
     TreeRequest,
     Weight,
-    WeightOrder,
     WholeStack,
 )
 from perfuse.errors import UsageError, require_known
@@ -40,13 +39,12 @@ from perfuse.reports.names import function_text, module_text
 from perfuse.reports.registry import LIMIT_IS_DEFAULT, Options, Report
 from perfuse.reports.text import Role, Style, cut, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text, ticks_text
+from perfuse.table import RETAINED
 
 if TYPE_CHECKING:
     from perfuse.analysis.profiles import SampleProfile
     from perfuse.profile import Profile
 
-RETAINED = "retained"
-"""The event of retained sizes of the last heap snapshot."""
 TREE_LIMIT = 60
 """Nodes of a tree, as text, where `--limit` is its default."""
 VIEWS_SHOWN = 3
@@ -68,8 +66,8 @@ _GROUP_TITLES = {
 class StackRequest:
     """What the report contains; the options of `perfuse report`."""
 
-    by: GroupBy | None = None
-    order: WeightOrder | None = None
+    by: StackGrouping | None = None
+    order: StackViewOrder | None = None
     limit: int | None = 10
     limit_is_default: bool = False
     tree: bool = False

@@ -1,4 +1,4 @@
-"""What the joined tables show about the recordings: programs that were not verified, dumps that no sample needs."""
+"""Findings in the joined tables: programs that were not verified, incomplete stacks, dumps that no sample needs."""
 
 import os
 import time
