@@ -99,6 +99,7 @@ class Database:
         names = _names(query)
         # Tables with bytes are built for this query alone.
         with_bytes = any(table in words and not names.isdisjoint(columns) for table, columns in ON_REQUEST.items())
+        query = _without_end(query)
         session = self._session(allow_files, of_its_own=bool(frames) or with_bytes)
         for name, frame in (frames or {}).items():
             if name.lower() in self._tables:
@@ -352,6 +353,17 @@ _ALLOWED_STATEMENTS = {"SELECT", "EXPLAIN", "CREATE", "INSERT", "UPDATE", "DELET
 _WITH_ROWS = {"SELECT", "EXPLAIN", "MULTI", "RELATION"}
 """Statements that return rows."""
 _SHOW_TABLES = re.compile(r"\s*show\s+(all\s+)?tables\s*;?\s*", re.IGNORECASE)
+
+
+def _without_end(query: str) -> str:
+    """A query without semicolons and comments at its end, which cannot be in the subquery that DuckDB makes of it."""
+    text = query.encode()  # tokens have offsets in bytes
+    end = len(text)
+    for start, kind in reversed(duckdb.tokenize(query)):
+        if kind != duckdb.token_type.comment and text[start:end].strip() != b";":
+            break
+        end = start
+    return text[:end].decode()
 
 
 def _check_statements(connection: "DuckDBPyConnection", query: str, allow_files: bool) -> None:

@@ -183,9 +183,10 @@ def test_rows_of_an_earlier_statement_are_not_lost(perfuse: Perfuse, sql: str, m
     assert "one statement is expected, not 2" in done.err
 
 
-@pytest.mark.parametrize("sql", ["SELECT 1;", "SELECT ';';", "CREATE TABLE x AS SELECT 1; FROM x", "SELECT 1;;"])
-def test_one_statement_may_end_with_a_semicolon_or_follow_others(perfuse: Perfuse, sql: str) -> None:
-    assert perfuse("query", DUMP, sql).code == 0
+@pytest.mark.parametrize("sql", ["SELECT 1;", "SELECT ';';", "CREATE TABLE x AS SELECT 1; FROM x", "SELECT 'é';;"])
+@pytest.mark.parametrize("end", ["", "-- why; when", "/* why; */ ;", "\n-- é\n-- è\n"])
+def test_one_statement_may_end_with_a_semicolon_or_follow_others(perfuse: Perfuse, sql: str, end: str) -> None:
+    assert perfuse("query", DUMP, f"{sql} {end}").code == 0
 
 
 @pytest.mark.parametrize("sql", ["show tables", "SHOW TABLES;", "show all tables"])
