@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -457,6 +457,40 @@ def test_histories_of_objects(kind: Kind, log: MonoWalk) -> None:
         tolerance = 10_000 if kind.name == "mono_before_15" else 0
         assert [time for time, _ in events] == pytest.approx([time for time, _ in walked], rel=0, abs=tolerance)
         assert all(event["object_address"] == hex(address) for event in one["events"])
+
+
+def test_histories_of_objects_at_one_address(mono_corpus: Path) -> None:
+    """An address has the object that was allocated or moved there last: one that was freed before is not moved."""
+    path = mono_corpus / "v17" / "alloc.mlpd"
+    replaced = set[int]()
+    arrived = defaultdict[int, list[list[tuple[int, str, str]]]](list)
+    now: dict[int, list[tuple[int, str, str]]] = {}
+    for event in walk(path).ordered:
+        if event.byte in (0x00, 0x10):
+            address = event.values[1]
+            if address in now:
+                replaced.add(address)
+            now[address] = [(event.time, "allocated", hex(address))]
+            arrived[address].append(now[address])
+        elif event.byte == 0x31:
+            leaving = [(new, now.pop(old)) for old, new in event.pairs if old in now]
+            for new, events in leaving:
+                now[new] = events
+                events.append((event.time, "moved", hex(new)))
+                arrived[new].append(events)
+    reused = [address for address in sorted(replaced) if len(arrived[address][-1]) > 1][:4]
+    assert len(reused) == 4
+    tracked = ",".join(map(hex, reused))
+    found = json_of("report", path, "--section", "objects", "--limit", "0", "--track", tracked)["objects"]
+    histories = [
+        [
+            (one["ts_ns"], what, one["object_address"])
+            for one in each["events"]
+            if (what := one["what"]) in ("allocated", "moved")
+        ]
+        for each in found
+    ]
+    assert histories == [events for address in reused for events in arrived[address]]
 
 
 def symbols(path: Path) -> Counter[tuple[str, int]]:

@@ -169,21 +169,29 @@ def _history(profile: RuntimeProfile, first: _AddressRange, finalizers: _Finaliz
 
 
 def _addresses(profile: RuntimeProfile, first: _AddressRange) -> list[_AddressRange]:
-    """An object's addresses in time order, from its first."""
-    if not profile.has("object_moves"):
-        return [first]
-    addresses = []
-    for _ in range(MAX_MOVES):
-        moves = profile.sql(f"""
-            SELECT ts_ns, new_address FROM object_moves WHERE old_address = {first.address} AND ts_ns > {first.start_ns}
-            ORDER BY ts_ns LIMIT 1""").fetchall()
-        if not moves:
-            break
-        ((ts_ns, new),) = moves
+    """An object's addresses in time order, from its first, up to the time at which another object has the address."""
+    tables = [table for table in _ADDRESS_QUERIES if profile.has(table)]
+    addresses: list[_AddressRange] = []
+    while tables and len(addresses) < MAX_MOVES:
+        query = " UNION ALL ".join(_ADDRESS_QUERIES[table] for table in tables)
+        where = f"address = {first.address} AND ts_ns > {first.start_ns}"
+        # Of an object that leaves and one that arrives at a time, the first left before.
+        found = profile.sql(f"SELECT ts_ns, new FROM ({query}) WHERE {where} ORDER BY ts_ns, new IS NULL LIMIT 1")
+        ts_ns, new = (found.fetchall() or [(_LAST, None)])[0]
         addresses.append(_AddressRange(first.address, first.start_ns, ts_ns))
+        if new is None:
+            return addresses
         first = _AddressRange(new, ts_ns, _LAST)
     return [*addresses, first]
 
+
+_ADDRESS_QUERIES = {
+    "allocations": "SELECT ts_ns, object_address AS address, NULL AS new FROM allocations",
+    "object_moves": """
+        SELECT ts_ns, old_address AS address, new_address AS new FROM object_moves
+        UNION ALL SELECT ts_ns, new_address, NULL FROM object_moves""",
+}
+"""Events at addresses: `new` is where the object moves; null where another object arrives."""
 
 _EVENT_QUERIES = {
     "gc_handles": """

@@ -28,7 +28,7 @@ TEXTS = {
     "plt_expression": "an expression of a PLT",
     "unreadable_entry": "an entry that cannot be read: {}",
     "linker": "left out by the linker, which writes PLTs",
-    "assembler": "assembled without --gsframe",
+    "assembler": "left out by the assembler, or assembled without --gsframe",
     "no_eh_frame": "not in .eh_frame either",
     "unreadable_eh_frame": "its .eh_frame cannot be read: {}",
 }
