@@ -2,7 +2,7 @@
 
 from perfuse.clock import Clock
 from perfuse.fusing.facts import SamplingFacts
-from perfuse.fusing.matching import Match
+from perfuse.fusing.matching import Match, first_ticks
 from perfuse.recording import Recording
 from perfuse.value_class import value_class
 
@@ -59,7 +59,7 @@ def align(match: Match, facts: SamplingFacts, first_uses: list[tuple[int, int]])
         return _of_counter(mult, 2**shift, zero, "time_conv", "header")
     if match.marker is None or dump.summary.span is None:
         return _always(facts, "tsc" if is_tsc else "monotonic")
-    anchor = Anchor(_first_ticks(dump), match.marker.ts)
+    anchor = Anchor(first_ticks(dump), match.marker.ts)
     if conversion is not None:
         # The conversion is to perf's own clock and the samples are on another: its rate applies, its zero does not.
         shift, mult, _ = conversion
@@ -145,14 +145,3 @@ def _is_tsc(dump: Recording, facts: SamplingFacts) -> bool:
         return True
     first, last = facts.span
     return not first - 60 * _SECOND <= span[0] <= last + 60 * _SECOND
-
-
-def _first_ticks(dump: Recording) -> int:
-    """When the dump was begun: by its header where that time is on the records' clock, else by its first record."""
-    assert dump.summary.span is not None
-    first = dump.summary.span[0]
-    field = dump.entry.clock.start_field
-    if field is None:
-        return first
-    header = int(dump.header[field])
-    return header if 0 <= first - header <= 60 * _SECOND else first

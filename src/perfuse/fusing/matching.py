@@ -101,11 +101,11 @@ def _match(dump: Recording, facts: SamplingFacts) -> Match:
     if noted in facts.pids or any(marker.pid == noted for marker in facts.markers):
         return Match(dump, noted, next((m for m in facts.markers if m.pid == noted), None), "note")
     name = _stem(dump.path)
-    for marker in facts.markers:
-        marker_name = _stem(marker.path)
-        same_file = marker_name == name and header_pid in _numbers(marker_name)
-        if same_file or marker.pid == header_pid:
-            return Match(dump, marker.pid, marker, "marker")
+    is_named_by_pid = header_pid in _numbers(name)
+    same = [m for m in facts.markers if m.pid == header_pid or (is_named_by_pid and _stem(m.path) == name)]
+    if same:
+        marker = _nearest(dump, same, facts)
+        return Match(dump, marker.pid, marker, "marker")
     # In its own pid namespace a process has another pid, after which its file is named.
     inside = [m for m in facts.markers if header_pid in _numbers(_stem(m.path))]
     if len({m.pid for m in inside}) == 1:
@@ -113,6 +113,29 @@ def _match(dump: Recording, facts: SamplingFacts) -> Match:
     if header_pid in facts.pids:
         return Match(dump, header_pid, None, "header_pid")
     return Match(dump, None, None, "unmatched")
+
+
+def _nearest(dump: Recording, markers: Sequence[Marker], facts: SamplingFacts) -> Marker:
+    """The marker whose time is nearest to the start of a dump; the first one where their times are not comparable.
+
+    Processes of several containers have the same pid inside, and dumps of the same name.
+    """
+    timed = [marker for marker in markers if marker.ts]
+    if _on_one_clock(dump, facts) is None or not timed:
+        return markers[0]
+    start = first_ticks(dump)
+    return min(timed, key=lambda marker: abs(marker.ts - start))
+
+
+def first_ticks(dump: Recording) -> int:
+    """When a dump with records was begun: by its header where that time is on their clock, else by its first record."""
+    assert dump.summary.span is not None
+    first = dump.summary.span[0]
+    field = dump.entry.clock.start_field
+    if field is None:
+        return first
+    header = int(dump.header[field])
+    return header if 0 <= first - header <= 60 * _SLACK_NS else first
 
 
 def _noted_pid(dump: Recording) -> int | None:

@@ -1,0 +1,65 @@
+"""Processes of several containers have the same pid inside: their dumps have one name, and one pid in the header."""
+
+import struct
+from pathlib import Path
+
+import pytest
+
+import perfuse as pf
+from perf_crafting import (
+    CALLCHAIN,
+    CONTEXT_USER,
+    IP,
+    PERIOD,
+    TID,
+    TIME,
+    Attribute,
+    PerfFile,
+    Record,
+    comm,
+    mmap2,
+    sample,
+)
+
+INSIDE, CODE, SIZE = 7, 0x7000_0000, 0x1000
+SECOND = 1_000_000_000
+STARTS = {500: 10 * SECOND, 600: 12 * SECOND, 700: 15 * SECOND}
+"""When the process with each pid, as the recorder sees it, began its dump."""
+
+
+def _dump(name: str, start: int) -> bytes:
+    """A JITDUMP with one function, as section III of its specification defines it."""
+    body = struct.pack("<IIQQQQ", INSIDE, INSIDE, CODE, CODE, 0x40, 0) + name.encode() + b"\0" + b"\x90" * 0x40
+    header = struct.pack("<4sIIIIIQQ", b"DTiJ", 1, 40, 62, 0, INSIDE, start, 0)
+    return header + struct.pack("<IIQ", 0, 16 + len(body), start + SECOND // 2) + body
+
+
+def _marker(attribute: Attribute, pid: int, time: int) -> Record:
+    """The mapping of a dump at a time."""
+    record = mmap2(attribute, pid, f"/app/jit-{INSIDE}.dump", 0x1000_0000, SIZE)
+    return Record(
+        record.type, record.misc, record.body[: -len(attribute.sample_id())] + attribute.sample_id(pid, pid, time)
+    )
+
+
+@pytest.mark.parametrize("order", [(500, 600, 700), (700, 500, 600)])
+def test_a_dump_is_of_the_process_that_mapped_it_at_its_start(tmp_path: Path, order: tuple[int, ...]) -> None:
+    attribute = Attribute.of((1, 0), IP | TID | TIME | CALLCHAIN | PERIOD)
+    records = [comm(attribute, pid, pid, "runtime") for pid in STARTS]
+    records += [mmap2(attribute, pid, "//anon", CODE, SIZE, prot=7) for pid in STARTS]
+    # The file is mapped some time before the header is written, or after it.
+    records += [_marker(attribute, pid, start + (pid - 600) * 1000) for pid, start in STARTS.items()]
+    chain = [CONTEXT_USER, CODE + 0x10]
+    records += [sample(attribute, ip=chain[1], pid=pid, tid=pid, time=20 * SECOND, chain=chain) for pid in STARTS]
+    dumps = []
+    for pid in order:
+        (tmp_path / f"of_{pid}").mkdir()
+        dumps.append(tmp_path / f"of_{pid}" / f"jit-{INSIDE}.dump")
+        dumps[-1].write_bytes(_dump(f"of_{pid}", STARTS[pid]))
+    profile = pf.fuse(PerfFile([attribute], records).write(tmp_path / "perf.data"), *dumps)
+    query = """
+        SELECT p.pid, n.name FROM samples JOIN threads USING (thread_id) JOIN processes p USING (process_id)
+        JOIN stacks USING (stack_id) JOIN frames USING (frame_id) JOIN functions n USING (function_id)
+    """
+    assert sorted(profile.sql(query).fetchall()) == [(pid, f"of_{pid}") for pid in STARTS]
+    assert {join.pid: Path(join.path).parent.name for join in profile.joins} == {pid: f"of_{pid}" for pid in STARTS}
