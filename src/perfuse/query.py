@@ -23,7 +23,7 @@ from perfuse import memory as process_memory
 from perfuse.errors import QueryError, UsageError, core_error, nearest_hint
 from perfuse.memory import limit_memory, memory_bytes, resident_bytes
 from perfuse.query_ranges import needed_ranges, with_ranges
-from perfuse.table import ON_REQUEST, parts_of_tables
+from perfuse.table import ON_REQUEST, parts_of_tables, sql_text
 from perfuse.temporary import process_directory
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ class Database:
         # DuckDB's default is a directory in the current one.
         # DuckDB creates it when it first needs it, and removes it with the database.
         spilled = process_directory() / f"query-{next(_NUMBERS)}"
-        connection.execute(f"SET temp_directory = {_quoted(str(spilled))}")
+        connection.execute(f"SET temp_directory = {sql_text(str(spilled))}")
         if process_memory.requested_limit is not None:
             self._limit_memory(connection, process_memory.requested_limit)
         else:
@@ -290,7 +290,7 @@ class FileDatabase(Database):
             for statement in self._statements:
                 connection.execute(*((statement,) if isinstance(statement, str) else statement))
             if not allow_files:
-                connection.execute(f"SET allowed_paths = [{', '.join(map(_quoted, self._files))}]")
+                connection.execute(f"SET allowed_paths = [{', '.join(map(sql_text, self._files))}]")
                 connection.execute("SET allow_persistent_secrets = false")
                 connection.execute("SET enable_external_access = false")
         return connection
@@ -425,12 +425,3 @@ LEAST_BYTES = 32 << 20
 
 SHARE = 0.85
 """The share of a limit that is given away: DuckDB does not count everything that it allocates."""
-
-
-def quoted(text: str) -> str:
-    """A text as a literal of SQL."""
-    return _quoted(text)
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from perfuse.table import Columns, sql_text
 from perfuse.value_class import value_class
 
 
@@ -66,9 +67,8 @@ class Selection:
     def _thread_condition(self) -> str:
         if isinstance(self.thread, ThreadKey):
             return f"thread_id = {int(self.thread)}"
-        name = str(self.thread).replace("'", "''")
         number = f"tid = {self.thread} OR (tid IS NULL AND {self.thread} IN (thread_id, native_id))"
-        return f"({number})" if isinstance(self.thread, int) else f"name = '{name}'"
+        return f"({number})" if isinstance(self.thread, int) else f"name = {sql_text(str(self.thread))}"
 
     def has_thread(self, thread_id: int, tid: int | None, native_id: int | None, name: str | None) -> bool:
         """Whether a thread, a row of table `threads`, is selected."""
@@ -84,8 +84,6 @@ class Selection:
 
     def keys(self, threads: Any) -> list[int]:
         """Keys of the selected threads, of table `threads`."""
-        from perfuse.table import Columns
-
         rows = Columns(threads).tuples("thread_id", "tid", "native_id", "name")
         return [row[0] for row in rows if self.has_thread(*row)]
 
@@ -118,7 +116,6 @@ class Selection:
 def near_threads(threads: Any, thread: str | int) -> str:
     """A hint for a thread that does not exist: those of table `threads` with similar names, or all."""
     from perfuse.errors import nearest_hint
-    from perfuse.table import Columns
 
     rows = list(Columns(threads).tuples("tid", "thread_id", "name"))
     if isinstance(thread, str) and (names := list(dict.fromkeys(row[-1] for row in rows if row[-1]))):

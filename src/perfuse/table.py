@@ -48,6 +48,11 @@ ON_REQUEST: Mapping[str, tuple[str, ...]] = {"code_objects": ("code",)}
 """Columns of raw bytes by table: they are null unless a query or `columns=` names them."""
 
 
+def sql_text(text: str) -> str:
+    """A text as a literal of SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 @cache
 def names() -> tuple[str, ...]:
     """Names of all common tables, in the order the documentation lists them."""

@@ -1,7 +1,7 @@
 """The kinds of recordings in the truth matrix, each with an example.
 
 `contents` names the tables that the rules of the matrix ask for and that the example has rows of;
-`test_matrix.py` compares them with the example itself.
+`test_counts.py` compares them with the example itself.
 """
 
 from __future__ import annotations

@@ -31,6 +31,20 @@ def same(found: dict[int, tuple[int, float]], expected: dict[int, tuple[int, flo
 
 
 @pytest.mark.truth(
+    recording="xray_fdr",
+    path="convert:xray",
+    source="calls by thread: walks over both logs that pair entries and exits",
+)
+def test_a_written_log_of_a_thread_by_its_handle(kind: Kind, profile: Profile, tmp_path: Path) -> None:
+    num_calls = call_log(kind.paths[0]).num_calls
+    handles = dict(profile.sql("SELECT tid, 't' || thread_id FROM threads").fetchall())
+    for tid, num in num_calls.items():
+        out = tmp_path / f"{tid}.xray"
+        profile.thread(handles[tid]).export(out)
+        assert call_log(out).num_calls == {tid: num}
+
+
+@pytest.mark.truth(
     recording=["xray_[!p]*", "perf_x*"],
     path=["convert:csv", "report:calls", "report:profile_with_calls", "report"],
     source="calls and durations by function number: a walk over the log's records that pairs entries and exits",

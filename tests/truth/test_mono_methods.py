@@ -58,6 +58,17 @@ def test_a_written_log_has_every_event(kind: Kind, log: MonoWalk, profile: Profi
     assert Counter(map(facts, read_events(out))) == Counter(map(facts, log.events))
 
 
+@pytest.mark.truth(recording="mono_calls", path="convert:mono", source="calls by thread: walks over both logs")
+def test_a_written_log_of_a_thread_by_its_handle(log: MonoWalk, profile: Profile, tmp_path: Path) -> None:
+    by_thread = Counter(event.thread for event in log.of(0x13, 0x23, 0x33))
+    handles = dict(profile.sql("SELECT native_id, 't' || thread_id FROM threads").fetchall())
+    assert by_thread
+    for thread, num in by_thread.items():
+        out = tmp_path / f"{thread}.mlpd"
+        profile.thread(handles[thread]).export(out)
+        assert Counter(event.thread for event in walk(out).of(0x13, 0x23, 0x33)) == {thread: num}
+
+
 @pytest.mark.truth(
     recording=[
         "mono_samples",

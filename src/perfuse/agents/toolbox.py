@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from perfuse.agents.answers import joined
 from perfuse.agents.arguments import DEFAULT_BYTES, answer_bytes, parse_arguments
 from perfuse.agents.commands import Commands, Outcome
 from perfuse.agents.confinement import Confinement
@@ -13,7 +12,10 @@ from perfuse.agents.failures import Cancelled, ToolError, require_success
 from perfuse.agents.opening import describe
 from perfuse.agents.tools import Tool
 from perfuse.errors import UsageError
-from perfuse.reports.cut_text import cut_lines
+from perfuse.reports.cut_text import cut_lines, cut_listing
+
+SHARE_OF_NOTES = 0.4
+"""The share of an answer that messages may take."""
 
 
 class Toolbox:
@@ -59,7 +61,7 @@ class Toolbox:
         outcome = run(tool.words(values, self.confinement, self.commands.limits.follow))
         require_success(outcome, self.commands.limits)
         is_listing = tool.name == "annotate"
-        return joined(outcome.out, outcome.notes, num_bytes, tool.see_more, is_listing=is_listing)
+        return _joined(outcome.out, outcome.notes, num_bytes, tool.see_more, is_listing=is_listing)
 
     def _limited(self, words: list[str]) -> list[str]:
         """A command line with the limits of the server."""
@@ -70,6 +72,16 @@ class Toolbox:
         if self.commands.limits.unpacked_bytes is not None:
             limits.append(f"--max-unpacked={self.commands.limits.unpacked_bytes}")
         return [verb, *limits, *rest]
+
+
+def _joined(out: str, notes: str, num_bytes: int, how_to_see_more: str, *, is_listing: bool) -> str:
+    """Output and messages of a command in at most so many bytes."""
+    out, notes = out.rstrip("\n"), notes.strip("\n")
+    if notes:
+        most = num_bytes - 1 if not out else int(num_bytes * SHARE_OF_NOTES)
+        notes = cut_lines(notes, most, "messages") + "\n"
+    room = num_bytes - len(notes.encode())
+    return notes + (cut_listing if is_listing else cut_lines)(out, room, how_to_see_more)
 
 
 def _without_controls(text: str) -> str:

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from perfuse.analysis.objects import object_address, type_names
 from perfuse.analysis.profiles import UNSELECTED, RuntimeProfile, read_selected
+from perfuse.table import sql_text
 
 MAX_MOVES = 1000
 """Largest number of moves of one object that are followed."""
@@ -75,9 +76,11 @@ def find_objects(
     profile: RuntimeProfile, *, min_bytes: int | None = None, type_part: str | None = None, limit: int | None = None
 ) -> list[tuple[int, int]]:
     """Allocations as `(address, time)` of a minimum size, or of types whose name contains a text, in time order."""
-    part = (type_part or "").replace("'", "''")
     conditions = [f"size_bytes >= {min_bytes}"] if min_bytes is not None else []
-    conditions += [f"type_id IN (SELECT type_id FROM types WHERE contains(name::VARCHAR, '{part}'))"] if part else []
+    if type_part:
+        conditions.append(
+            f"type_id IN (SELECT type_id FROM types WHERE contains(name::VARCHAR, {sql_text(type_part)}))"
+        )
     rows = profile.sql(f"""
         SELECT object_address, ts_ns FROM allocations WHERE {" AND ".join(conditions) or "true"}
         AND {profile.selection.where() or "true"} ORDER BY ts_ns {"" if limit is None else f"LIMIT {limit}"}

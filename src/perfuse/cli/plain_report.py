@@ -1,4 +1,4 @@
-"""`perfuse report FILE...` without other options than `--json`, and what it shares with the verb that takes all.
+"""`perfuse report FILE...` without other options than `--json`, and functions that `report.py` uses as well.
 
 It is the most frequent command. Importing click and declaring the options of `report` takes as long as the report of a
 small file, so its command line is read without.

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from perfuse.analysis.sampled import Event
-from perfuse.exporters.queries import FRAMES, IS_SUM, sql_text
+from perfuse.exporters.queries import FRAMES, IS_SUM
 from perfuse.exporters.source import Source
+from perfuse.table import sql_text
 
 _IDLE, _NO_STACK = -1, -2
 """What samples have in place of the key of a stack."""

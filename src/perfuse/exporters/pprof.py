@@ -4,10 +4,11 @@ from typing import IO
 
 from perfuse import _core
 from perfuse.exporters.contents import contents
-from perfuse.exporters.queries import FRAME_ROWS, STACK_ROWS, USUAL_WEIGHTS, sql_text, type_names, with_exceptions
+from perfuse.exporters.queries import FRAME_ROWS, STACK_ROWS, USUAL_WEIGHTS, type_names, with_exceptions
 from perfuse.exporters.source import EventSource, Progress, no_samples_error
 from perfuse.exporters.span import realtime_ns, span_ns
 from perfuse.output_descriptor import descriptor_of
+from perfuse.table import sql_text
 
 _EVENTS = f"""
     SELECT event, unit, NOT is_sum, weight FROM ({USUAL_WEIGHTS}) ORDER BY num_samples DESC, unit <> 'ns', event

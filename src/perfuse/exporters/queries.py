@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from perfuse.errors import ExportWarning
 from perfuse.exporters.source import EventSource, Source
 from perfuse.exporters.span import selected
-from perfuse.table import SUM_EVENTS
+from perfuse.table import SUM_EVENTS, sql_text
 
 LABEL = """
     coalesce(
@@ -65,11 +65,6 @@ STACK_ROWS = """
     FROM stacks ORDER BY stack_id
 """
 """A row per stack, with the columns that the core's writers read; a parent precedes its children."""
-
-
-def sql_text(value: str) -> str:
-    """A string literal in SQL."""
-    return "'" + value.replace("'", "''") + "'"
 
 
 IS_SUM = f"event::VARCHAR IN ({', '.join(map(sql_text, SUM_EVENTS))})"

@@ -13,6 +13,7 @@ from perfuse.fleet.inputs import inputs_of
 from perfuse.fleet.layout import DICTIONARIES, OF_RECORDINGS, SQL_TYPES, TABLES
 from perfuse.fleet.selecting import COLUMNS, Recordings, check_label_names, parse_recordings
 from perfuse.fleet.store import Store
+from perfuse.table import sql_text
 
 if TYPE_CHECKING:
     from perfuse.fleet.adding import AddResult, Progress
@@ -207,7 +208,7 @@ class Fleet:
 
     @cached_property
     def _database(self) -> FileDatabase:
-        from perfuse.query import FileDatabase, quoted
+        from perfuse.query import FileDatabase
 
         files = self.files()
         if self.store.is_remote:
@@ -223,7 +224,7 @@ class Fleet:
                 f'"{one.name}"' if one.name in present else f'NULL::{SQL_TYPES[one.kind]} AS "{one.name}"'
                 for one in columns
             )
-            listed = ", ".join(map(quoted, files[name]))
+            listed = ", ".join(map(sql_text, files[name]))
             # Files of `recordings` may be older than one of its columns; all those of other tables have the same.
             by_name = "true" if name == "recordings" else "false"
             rows = f"FROM read_parquet([{listed}], hive_partitioning = false, union_by_name = {by_name})"

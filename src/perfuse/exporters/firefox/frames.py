@@ -2,8 +2,9 @@
 
 import json
 
-from perfuse.exporters.queries import FRAMES, sql_text
+from perfuse.exporters.queries import FRAMES
 from perfuse.exporters.source import Source
+from perfuse.table import sql_text
 
 _INTERPRETER = """
     ignition|ignition handler|interpreter|llint|llintthunk|baselineinterpreter|blinterpinterpreter|blinterpop

@@ -8,8 +8,9 @@ from typing import Any
 from perfuse.exporters.firefox.calls import WALL_TIME, CallSamples
 from perfuse.exporters.firefox.markers import MarkerRow, markers_json
 from perfuse.exporters.firefox.shared import STACK_ROWS, Strings, json_object
-from perfuse.exporters.queries import IS_SUM, sql_text
+from perfuse.exporters.queries import IS_SUM
 from perfuse.exporters.source import Source
+from perfuse.table import sql_text
 
 _IN_UNITS = "if(weight_unit::VARCHAR = 'ns', weight / 1e6, weight::DOUBLE)"
 _WEIGHT_TYPES = {"ns": "tracing-ms", "bytes": "bytes"}

@@ -8,7 +8,7 @@ from perfuse.errors import ExportError, UsageError
 from perfuse.formats.mono.log import WriteSummary, match_kinds
 from perfuse.formats.mono.writer import Writer
 from perfuse.recording import Recording
-from perfuse.selection import Selection
+from perfuse.selection import Selection, ThreadKey
 from perfuse.table import SUM_EVENTS
 
 
@@ -80,7 +80,7 @@ class RuntimeLog:
             "version": version,
             "between_ns": selection.time_ns,
             "is_relative": False,
-            "threads": None if selection.thread is None else [selection.thread],
+            "threads": self._threads(),
             "kinds": None if kinds is None else match_kinds(kinds),
             "any_run": any_run,
         }
@@ -88,6 +88,14 @@ class RuntimeLog:
             return WriteSummary._from_core(_core.convert_mono([log._core for log in logs], out, options))
         except (ValueError, OverflowError) as error:
             raise UsageError(str(error), field="version") from error
+
+    def _threads(self) -> list[str | int] | None:
+        """Names or ids of the selected threads, as logs have them; None where all are selected."""
+        selection = self._profile.selection
+        if selection.thread_ids is None and not isinstance(selection.thread, ThreadKey):
+            return None if selection.thread is None else [selection.thread]
+        rows = self._profile.sql(f"SELECT native_id FROM threads WHERE thread_id IN ({selection.threads})").fetchall()
+        return [native_id for (native_id,) in rows if native_id is not None]
 
 
 _METADATA = "METADATA_END_LOAD"

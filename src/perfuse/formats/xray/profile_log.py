@@ -108,13 +108,12 @@ class CallLog:
 
     def _tids(self) -> list[int] | None:
         """Thread ids of the selected threads; None where all are selected."""
-        thread = self._profile.selection.thread
-        if thread is None or isinstance(thread, int):
-            return None if thread is None else [thread]
-        name = thread.replace("'", "''")
+        keys = self._profile.selection.threads
+        if keys is None:
+            return None
         # The core numbers threads without a tid in this way.
         tid = "coalesce(tid, 2147483647 - thread_id)"
-        rows = self._profile.sql(f"SELECT {tid} FROM threads WHERE name = '{name}'").fetchall()
+        rows = self._profile.sql(f"SELECT {tid} FROM threads WHERE thread_id IN ({keys})").fetchall()
         return [tid for (tid,) in rows]
 
     def _is_monotonic(self) -> bool:
