@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import perfuse as pf
 from perfuse import sframe
 from truth.producers import PROGRAMS as TRUTH_PROGRAMS
 from truth.producers import give_up, need
@@ -256,6 +257,28 @@ def test_php(tmp_path: Path) -> None:
         if run.share(HOT, WARM) >= 0.6:
             return
     pytest.fail(f"no name in {attempt + 1} runs: {run.done.stderr}")
+
+
+def test_workers_of_php(tmp_path: Path) -> None:
+    """A forked worker runs code that its parent compiled, and writes that of its own to its parent's dump."""
+    php = installed("php")
+    modules = subprocess.run([php, "-m"], capture_output=True, text=True, check=True).stdout
+    if not {"Zend OPcache", "pcntl"} <= set(modules.splitlines()):
+        give_up("PHP without opcache or pcntl")
+    run = record([php, PROGRAMS / "forks.php"], tmp_path)
+    assert run.done.stdout == "done\n", run.done.stderr
+    assert "wrote no names" not in run.done.stderr
+    query = """
+        SELECT p.pid = $pid, regexp_extract(n.name, '[a-z]+_hot'), sum(weight)::DOUBLE
+        FROM samples JOIN threads USING (thread_id) JOIN processes p USING (process_id) JOIN stacks USING (stack_id)
+        JOIN frames USING (frame_id) LEFT JOIN functions n USING (function_id) GROUP BY ALL
+    """
+    rows = pf.fuse(run.directory).sql(query, {"pid": run.note["pid"]}).fetchall()
+    weights = {(is_parent, name or ""): weight for is_parent, name, weight in rows}
+    shares = {key: weight / sum(weights.values()) for key, weight in weights.items()}
+    assert min(shares.get((True, name), 0) for name in ("shared_hot", "parent_hot")) > 0.1, shares
+    assert min(shares.get((False, name), 0) for name in ("shared_hot", "child_hot")) > 0.1, shares
+    assert not {(True, "child_hot"), (False, "parent_hot")} & shares.keys(), shares
 
 
 def test_erlang(tmp_path: Path) -> None:

@@ -106,6 +106,12 @@ impl CodeMap {
         Some(CodeHit { from_ns: at_ns, until_ns: found.from_ns, ..hit(found, address) })
     }
 
+    /// The code at an address at a time in each process that has some there.
+    pub fn find_all(&self, address: u64, at_ns: i64) -> impl Iterator<Item = (u32, CodeHit)> {
+        let found = move |&process_id: &u32| Some((process_id, self.find(process_id, address, at_ns)?));
+        self.by_process.keys().filter_map(found)
+    }
+
     /// Each process that has code, and its code by address.
     pub fn spaces(&self) -> impl Iterator<Item = (u32, TimedSpace)> {
         self.by_process.iter().map(|(&process_id, space)| (process_id, space.whole()))

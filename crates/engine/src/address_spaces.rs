@@ -1,6 +1,7 @@
 //! What is at an address of a process or of the kernel at a time: JIT code, a mapped file, or neither.
 
 use crate::code_map::CodeMap;
+use crate::forks::{AddressSpaceStarts, Ancestor};
 use crate::mappings::Mappings;
 
 /// What an address belongs to.
@@ -40,6 +41,8 @@ pub struct AddressSpaces<'a> {
     pub codes: &'a CodeMap,
     /// Mapped files and anonymous memory.
     pub mappings: &'a Mappings,
+    /// Which processes have copies of the memory of others.
+    pub starts: &'a AddressSpaceStarts,
 }
 
 impl AddressSpaces<'_> {
@@ -55,6 +58,50 @@ impl AddressSpaces<'_> {
     /// The region of an address of a process at a time, and the half-open time range in which it is valid.
     #[must_use]
     pub fn find_user(&self, process_id: u32, address: u64, at_ns: i64) -> (Region, i64, i64) {
+        let own = self.find_own(process_id, address, at_ns);
+        let other = match own.0 {
+            Region::Jit { .. } => None,
+            Region::Anonymous { mapping, .. } => self
+                .find_inherited(process_id, address, at_ns)
+                .or_else(|| self.find_shared(process_id, mapping, address, at_ns)),
+            _ => self.find_inherited(process_id, address, at_ns),
+        };
+        other.map_or(own, |region| (region, at_ns, at_ns.saturating_add(1)))
+    }
+
+    /// JIT code that an ancestor of a process had before the fork.
+    fn find_inherited(&self, process_id: u32, address: u64, at_ns: i64) -> Option<Region> {
+        let (mut process_id, mut at_ns) = (process_id, at_ns);
+        for Ancestor { process_id: parent, fork_ns } in self.starts.ancestors(process_id, at_ns) {
+            let mapped = self.mappings.find(process_id, address, at_ns);
+            if mapped.is_some_and(|it| !self.mappings.is_anonymous(it.id) && it.from_ns > fork_ns) {
+                // A file that was mapped since the fork has replaced the code.
+                return None;
+            }
+            (process_id, at_ns) = (parent, fork_ns);
+            if let (region @ Region::Jit { .. }, ..) = self.find_own(process_id, address, at_ns) {
+                return Some(region);
+            }
+        }
+        None
+    }
+
+    /// JIT code that a related process made in memory that it shares: the latest.
+    fn find_shared(&self, process_id: u32, mapping: u32, address: u64, at_ns: i64) -> Option<Region> {
+        if !self.mappings.is_shared(mapping) {
+            return None;
+        }
+        let oldest = |process_id| {
+            self.starts.ancestors(process_id, at_ns).last().map_or(process_id, |ancestor| ancestor.process_id)
+        };
+        let own = oldest(process_id);
+        let hits = self.codes.find_all(address, at_ns).filter(|&(process_id, _)| oldest(process_id) == own);
+        let (_, hit) = hits.max_by_key(|(_, hit)| (hit.from_ns, hit.code_object_id))?;
+        Some(Region::Jit { code_object_id: hit.code_object_id, code_offset: hit.code_offset })
+    }
+
+    /// The region of an address of a process, by its own code and mappings.
+    fn find_own(&self, process_id: u32, address: u64, at_ns: i64) -> (Region, i64, i64) {
         let mapped = self.mappings.find(process_id, address, at_ns).copied();
         let file = mapped.filter(|interval| !self.mappings.is_anonymous(interval.id));
         if let Some(hit) = self.codes.find(process_id, address, at_ns) {

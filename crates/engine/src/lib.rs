@@ -17,6 +17,7 @@ mod batch;
 pub mod calls;
 pub mod code_map;
 pub mod code_mappings;
+pub mod forks;
 pub mod handles;
 pub mod heap;
 pub mod join;

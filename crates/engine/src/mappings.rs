@@ -45,6 +45,12 @@ impl MappedFile {
             || path.starts_with("[heap]")
             || path.starts_with("[stack")
     }
+
+    /// Whether this is memory that a process shares with those that it forks.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        ["/dev/zero", "/memfd:", "/SYSV"].iter().any(|start| self.path.starts_with(start))
+    }
 }
 
 /// All mappings of a profile.
@@ -137,6 +143,13 @@ impl Mappings {
     pub fn is_anonymous(&self, mapping: u32) -> bool {
         let file = self.rows.get(mapping as usize).and_then(|row| self.file(row));
         file.is_some_and(MappedFile::is_anonymous)
+    }
+
+    /// Whether a mapping, by its index in [`rows`](Self::rows), is memory that a process shares with those that it forks.
+    #[must_use]
+    pub fn is_shared(&self, mapping: u32) -> bool {
+        let file = self.rows.get(mapping as usize).and_then(|row| self.file(row));
+        file.is_some_and(MappedFile::is_shared)
     }
 }
 

@@ -8,16 +8,18 @@ use arrow_array::RecordBatch;
 use perfuse_binaries::symbolize::{Follow, Options, Symbolizer};
 use perfuse_engine::address_spaces::AddressSpaces;
 use perfuse_engine::code_map;
+use perfuse_engine::forks::AddressSpaceStarts;
 use perfuse_engine::join::{
     self, AddressColumn, CodeFunctions, CodeLines, JoinedTables, LocatedSamples, NativeNames, PerfMapDirs,
     PerfMaps,
 };
 use perfuse_engine::mappings::Mappings;
 use perfuse_engine::unwind::{Chains, UnwindModules, UnwindRows, UnwindSources, UnwindTotals, Unwinder};
-use perfuse_formats::{Recording, Source, TableRequest, fusing, registry};
+use perfuse_formats::{AddressSpaceStart, Recording, Source, TableRequest, fusing, registry};
 use perfuse_stopping::part;
 use perfuse_tables::access::ColumnError;
 use perfuse_tables::{CodeUnwinding, FrameRecovery, UserStack};
+use rustc_hash::FxHashMap;
 
 use crate::address_columns::{POINTS, frame_columns, with_column};
 use crate::definitions::describe_map_names;
@@ -48,7 +50,8 @@ impl Profile {
         let functions = CodeFunctions::new(&code_objects)?;
         let mappings = Mappings::new(&mapping_rows)?;
         let symbolizer = self.symbolizer();
-        let spaces = AddressSpaces { codes: &codes, mappings: &mappings };
+        let starts = self.address_space_starts();
+        let spaces = AddressSpaces { codes: &codes, mappings: &mappings, starts: &starts };
         let points: Vec<_> = POINTS
             .iter()
             .filter(|(table, _)| self.fills(table))
@@ -76,10 +79,24 @@ impl Profile {
         let lines = self.collect("line_rows", &sampled_code);
         let lines = CodeLines::new(lines, self.collect("inline_calls", &sampled_code))?;
         let perf_maps = self.perf_maps();
-        let native = NativeNames { symbolizer, perf_maps: &perf_maps };
+        let native = NativeNames { symbolizer, perf_maps: &perf_maps, starts: &starts };
         let resolution = join::resolve(&located, &mappings, &functions, &lines, &native)?;
         let _ = self.unused_files.set(unused_files(symbolizer, &perf_maps));
         join::emit(&located, &resolution, &mappings, self.next_keys)
+    }
+
+    /// Forks and execs of the processes that have keys.
+    fn address_space_starts(&self) -> AddressSpaceStarts {
+        let keys: FxHashMap<i32, u32> = self.pids().into_iter().map(|(key, pid)| (pid, key)).collect();
+        let mut starts = Vec::new();
+        for placed in &self.placed {
+            let recorded = placed.recording.sampling_facts().unwrap_or_default().address_spaces;
+            starts.extend(recorded.into_iter().filter_map(|AddressSpaceStart { pid, ts, parent }| {
+                let parent = parent.and_then(|parent| keys.get(&parent).copied());
+                Some((*keys.get(&pid)?, placed.placement.clock.ns(ts), parent))
+            }));
+        }
+        AddressSpaceStarts::new(starts)
     }
 
     /// Opens the programs and libraries of the recordings.

@@ -30,5 +30,5 @@ pub use recording::{
     BatchStream, CallStream, Change, Clock, ClockMap, Format, Open, Placement, Position, Rate, Recording,
     Repaired, Scale, Summary, TableRequest, WallClockTime, call_stream, one_batch, position_of,
 };
-pub use sampling::{CodeMarker, SamplingFacts};
+pub use sampling::{AddressSpaceStart, CodeMarker, SamplingFacts};
 pub use source::{Source, Spill};

@@ -15,6 +15,17 @@ pub struct CodeMarker {
     pub record_offset: u64,
 }
 
+/// The start of a process's address space: as a copy of its parent's (fork), or an empty one (exec).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressSpaceStart {
+    /// Process, in the recorder's pid namespace.
+    pub pid: i32,
+    /// When, on the recording's clock.
+    pub ts: u64,
+    /// The process that was forked; `None` for an empty address space.
+    pub parent: Option<i32>,
+}
+
 /// Facts about a recording of samples that its tables do not contain.
 #[derive(Clone, Debug, Default)]
 pub struct SamplingFacts {
@@ -32,4 +43,6 @@ pub struct SamplingFacts {
     pub pids: Vec<i32>,
     /// Code dumps that processes announced, in file order.
     pub markers: Vec<CodeMarker>,
+    /// Starts of address spaces that were recorded, in time order.
+    pub address_spaces: Vec<AddressSpaceStart>,
 }

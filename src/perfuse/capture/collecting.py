@@ -304,7 +304,9 @@ def describe(
         files = [file.name for file in own]
         has_dump = any(file.kind == "dump" for file in own)
         advice = collector.lost.get(process.pid)
-        if advice is None and runtime is not None and not files and runtime.advice:
+        # A forked process has the mappings of its parent, and the names of that one's dump.
+        is_forked = not process.dumps and any(_OF_A_RUNTIME.match(name) for name in process.mapped)
+        if advice is None and runtime is not None and not files and runtime.advice and not is_forked:
             advice = f"{runtime.title} wrote no names: {runtime.advice}"
         if advice is None and runtime is not None and runtime.while_running and has_dump and not collector.may_remove:
             advice = runtime.while_running

@@ -16,6 +16,7 @@ use rustc_hash::FxHashMap;
 use super::lines::{CodeLines, SourcePosition};
 use super::locate::{LocatedSamples, Location};
 use crate::address_spaces::Region;
+use crate::forks::AddressSpaceStarts;
 use crate::mappings::{Mapping, Mappings};
 
 /// Functions of JIT code, from table `code_objects`.
@@ -88,6 +89,8 @@ pub struct NativeNames<'a> {
     pub symbolizer: &'a Symbolizer,
     /// Names for memory not backed by a file.
     pub perf_maps: &'a PerfMaps,
+    /// Which processes have copies of the memory of others.
+    pub starts: &'a AddressSpaceStarts,
 }
 
 /// Resolves every location to its frames.
@@ -116,7 +119,7 @@ pub fn resolve(
             }
             Region::Deferred => *own = vec![deferred_frame()],
             Region::Anonymous { .. } | Region::Unmapped | Region::Kernel => {
-                *own = vec![unmapped_frame(location, native.perf_maps)];
+                *own = vec![unmapped_frame(location, mappings, native)];
             }
         }
     }
@@ -239,11 +242,31 @@ fn deferred_frame() -> ResolvedFrame {
     ResolvedFrame { function, position: SourcePosition::default(), relative_address: None }
 }
 
+/// Name of code in memory that a process has from an ancestor, by the perf map of that one.
+fn inherited_name(
+    location: &Location,
+    mapping: u32,
+    mappings: &Mappings,
+    native: &NativeNames<'_>,
+) -> Option<MapFunction> {
+    let address = call_address(location);
+    let mapped_ns = mappings.rows.get(mapping as usize)?.start_ns;
+    let mut ancestors = native.starts.ancestors(location.process_id, mapped_ns).take_while(|ancestor| {
+        let mapped = mappings.find(ancestor.process_id, address, ancestor.fork_ns);
+        mapped.is_some_and(|mapped| mappings.is_anonymous(mapped.id))
+    });
+    ancestors.find_map(|ancestor| native.perf_maps.find(ancestor.process_id, address))
+}
+
 /// The frame of a location outside files and JIT code, named by a perf map where there is one.
-fn unmapped_frame(location: &Location, perf_maps: &PerfMaps) -> ResolvedFrame {
+fn unmapped_frame(location: &Location, mappings: &Mappings, native: &NativeNames<'_>) -> ResolvedFrame {
+    let own_name = || native.perf_maps.find(location.process_id, call_address(location));
     let name = match location.region {
         Region::Kernel => None,
-        _ => perf_maps.find(location.process_id, call_address(location)),
+        Region::Anonymous { mapping, .. } => {
+            own_name().or_else(|| inherited_name(location, mapping, mappings, native))
+        }
+        _ => own_name(),
     };
     let function = match (name, location.region) {
         (Some(MapFunction { linkage_name, name, path, line }), _) => {

@@ -10,6 +10,7 @@ use perfuse_tables::{Offsets, callchains, code_moves, code_objects, inline_calls
 use super::*;
 use crate::address_spaces::{AddressSpaces, Region};
 use crate::code_map;
+use crate::forks::AddressSpaceStarts;
 use crate::mappings::Mappings;
 use crate::unwind::Chains;
 
@@ -55,13 +56,14 @@ impl Recorded {
         let (code, moves) = (vec![self.code.finish()], vec![self.moves.finish()]);
         let codes = code_map::of_tables(&code, &moves).unwrap();
         let mapped = Mappings::new(&[self.mapped.finish()]).unwrap();
-        let spaces = AddressSpaces { codes: &codes, mappings: &mapped };
+        let starts = AddressSpaceStarts::default();
+        let spaces = AddressSpaces { codes: &codes, mappings: &mapped, starts: &starts };
         let chains = Ok(Chains::from(self.chains.finish()));
         let located = locate([chains].into_iter(), Vec::new(), spaces).unwrap();
         let lines = CodeLines::new(vec![self.lines.finish()], vec![self.inlines.finish()]).unwrap();
         let symbolizer = Symbolizer::new(Options::default());
         let perf_maps = PerfMaps::new(PerfMapDirs::default(), [], Box::new(|_, _| MapFunction::default()));
-        let native = NativeNames { symbolizer: &symbolizer, perf_maps: &perf_maps };
+        let native = NativeNames { symbolizer: &symbolizer, perf_maps: &perf_maps, starts: &starts };
         let functions = CodeFunctions::new(&code).unwrap();
         let resolution = resolve(&located, &mapped, &functions, &lines, &native).unwrap();
         Joined { tables: emit(&located, &resolution, &mapped, first).unwrap(), located }
@@ -178,7 +180,8 @@ fn the_latest_of_code_and_mapped_file_wins() {
         mapped.push(0, Some(1), Some(file_ns), 0x1000, 0x2000, 0, "/lib.so", None, true, 0, 0);
         let codes = code_map::of_tables(&[code.finish()], &[]).unwrap();
         let mapped = Mappings::new(&[mapped.finish()]).unwrap();
-        AddressSpaces { codes: &codes, mappings: &mapped }.find_user(1, 0x1010, at_ns)
+        let starts = AddressSpaceStarts::default();
+        AddressSpaces { codes: &codes, mappings: &mapped, starts: &starts }.find_user(1, 0x1010, at_ns)
     };
     let jit = Region::Jit { code_object_id: 0, code_offset: 0x10 };
     assert_eq!(region(10, 20, 15), (jit, 10, i64::MAX), "the file is not there yet");

@@ -140,7 +140,7 @@ impl CodeObjectBatches {
         table: &mut code_objects::Builder,
     ) {
         let Placement { first, clock, source_id, .. } = self.placement;
-        let pid = self.placement.pid.unwrap_or(code.pid as i32);
+        let pid = self.process_of(code);
         // The thread id belongs to the recorder's pid namespace only if the process id does.
         let is_own_tid = pid == code.pid as i32 && code.tid != 0;
         table.push(
@@ -159,6 +159,13 @@ impl CodeObjectBatches {
             source_id,
             code.offset,
         );
+    }
+
+    /// The process that made a piece of code. A forked child may write to the dump of its parent; where that one has another pid
+    /// outside of its namespace, so has the child, which is not known.
+    fn process_of(&self, code: &LoadedCode) -> i32 {
+        let (own, header) = (code.pid as i32, self.dump.index().header.pid as i32);
+        self.placement.pid.filter(|&pid| pid != header || own == 0).unwrap_or(own)
     }
 
     fn machine_code(&self, code: &LoadedCode) -> Option<&[u8]> {

@@ -187,6 +187,7 @@ impl Recording for PerfData {
             time_conversion: self.time_conv().map(conversion),
             pids: self.sampled_pids(),
             markers: self.jit_markers().iter().map(marker).collect(),
+            address_spaces: self.file().tasks().address_spaces(),
         })
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use linux_perf_event_reader::constants::PERF_RECORD_MISC_FORK_EXEC;
+use perfuse_recording::AddressSpaceStart;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::consts::{RecordType, misc};
@@ -43,6 +44,17 @@ pub struct Exec {
     pub ts: u64,
 }
 
+/// A fork of a process, which copies its address space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessFork {
+    /// The new process.
+    pub pid: i32,
+    /// The process that was forked.
+    pub parent: i32,
+    /// Time.
+    pub ts: u64,
+}
+
 /// A fact about a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskFact {
@@ -74,6 +86,8 @@ pub struct Tasks {
     pub mappings: Vec<MappingRow>,
     /// Processes that replaced their program, in time order.
     pub execs: Vec<Exec>,
+    /// Forks of processes, in time order; without those of guests.
+    pub forks: Vec<ProcessFork>,
     /// Facts about threads, in time order.
     pub facts: Vec<TaskFact>,
     /// FORK records of processes that got the pid of one that ended before, each with the pid.
@@ -108,6 +122,19 @@ impl Tasks {
         let mut tasks = builder.tasks;
         tasks.mappings.sort_by_key(|row| row.ts);
         tasks
+    }
+
+    /// Starts of address spaces by forks and execs, in time order.
+    pub fn address_spaces(&self) -> Vec<AddressSpaceStart> {
+        let forks = self.forks.iter().map(|&ProcessFork { pid, parent, ts }| AddressSpaceStart {
+            pid,
+            ts,
+            parent: Some(parent),
+        });
+        let execs = self.execs.iter().map(|&Exec { pid, ts }| AddressSpaceStart { pid, ts, parent: None });
+        let mut starts: Vec<_> = forks.chain(execs).collect();
+        starts.sort_by_key(|start| start.ts);
+        starts
     }
 }
 
@@ -236,6 +263,9 @@ impl TasksBuilder<'_> {
         }
         if self.ended.remove(&pid) {
             self.tasks.reused.push((location, pid));
+        }
+        if pid >= 0 && ppid >= 0 {
+            self.tasks.forks.push(ProcessFork { pid, parent: ppid, ts });
         }
         let parent = self.image(ppid);
         let parent = match self.images.get(parent) {
