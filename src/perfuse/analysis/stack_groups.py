@@ -218,17 +218,11 @@ class FilteredSamples:
 class _FilteredTables(Mapping[str, Any]):
     def __init__(self, tables: Mapping[str, Any], stacks: FilteredStacks) -> None:
         self._tables = tables
-        self._stacks = stacks
+        self._filtered = stacks.tables
 
     def __getitem__(self, name: str) -> Any:
         # An empty table is false.
         return self._filtered[name] if name in FILTERED_TABLES else self._tables[name]
-
-    @cached_property
-    def _filtered(self) -> dict[str, Any]:
-        from arro3.core import Table
-
-        return {name: Table.from_arrow(self._stacks.table(name)) for name in FILTERED_TABLES}
 
     def __iter__(self) -> Any:
         return iter(self._tables)
@@ -355,7 +349,7 @@ class StackGroups:
 
     def _matching(self, pattern: str) -> list[tuple[Group, int | None]]:
         """Functions, each with the number of the group of its symbols."""
-        symbols = FrameSymbols(self._symbols, self.source.tables)
+        symbols = FrameSymbols(self._symbols, TablesOfStacks(self.source.tables))
         marked = symbols.matching(pattern)
         groups = {group for group, is_marked in zip(self._symbols["group_id"], marked, strict=True) if is_marked}
         found = [

@@ -167,8 +167,11 @@ class SavedContents:
 
     @property
     def tables_of_stacks(self) -> frozenset[str]:
-        """Tables of which the file has only the rows that frames refer to."""
-        return frozenset(OF_DUMPS) & frozenset(self.manifest.partial)
+        """Tables of which the file has only the rows that frames refer to, and the last function."""
+        joined = self.manifest.joined_rows
+        # Functions that the join made are the last ones, and the file has all of these.
+        has_last = joined is not None and joined[3][0] < joined[3][1]
+        return frozenset(OF_DUMPS if has_last else ("code_objects",)) & frozenset(self.manifest.partial)
 
     def rows_of_stacks(self, name: str) -> "ArrowStream":
         """What the file has of one of `tables_of_stacks`.
