@@ -77,6 +77,8 @@ class Profile(SavableProfile, Viewable):
     def _tables(self, scan: Scan, whole: Callable[[str], "ArrowStream"], **parts: Any) -> Tables:
         built_here = {"samples", "diagnostics"} if self.selection.condition is not None else {"diagnostics"}
         built_here |= set(FILTERED_TABLES) if self.stack_filter else set()
+        if self.stack_filter and "functions" in parts["of_stacks"]:
+            parts["of_stacks"]["functions"] = lambda _name: self._filtered_stacks.functions_of_stacks()
         return Tables(self._build, names(), {one: scan for one in names() if one not in built_here}, whole, **parts)
 
     def sql(
@@ -142,8 +144,7 @@ class Profile(SavableProfile, Viewable):
     @cached_property
     def unwinding(self) -> Unwinding | None:
         """How copies of stacks were unwound; None where there were none."""
-        facts = self._fusion.unwinding()
-        return Unwinding(**facts) if facts else None
+        return Unwinding(**facts) if (facts := self._fusion.unwinding()) else None
 
     @cached_property
     def span_ns(self) -> tuple[int, int] | None:
@@ -271,8 +272,7 @@ class Profile(SavableProfile, Viewable):
         Raises:
             UsageError: The range is empty or outside the recorded time, or nothing has a time.
         """
-        span = self._whole().span_ns
-        if span is None:
+        if (span := self._whole().span_ns) is None:
             raise UsageError("nothing here has a time to select by", hint="samples, calls and events of a runtime have")
         zero, last = span
         recorded = f"the recording is from 0 to {(last - zero) / 1e9:.9g} s"

@@ -7,12 +7,13 @@ Firefox Profiler where it has them: `docs/reference/stack_filters.md`.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
+from functools import partial
 from typing import Any, Literal, get_args
 
 from perfuse import _core
 from perfuse.errors import UsageError, nearest_hint
 from perfuse.name_pattern import FramePattern, handle_key, last_part
-from perfuse.table import Columns
+from perfuse.table import Columns, Table, TablesOfStacks
 from perfuse.value_class import replace, value_class
 
 Step = Literal["only", "drop", "hide", "root", "leaf", "collapse-recursion", "collapse-module", "tier", "jit-only"]
@@ -127,7 +128,8 @@ class FilteredStacks:
         self._tables = tables
         self._append = append
         self._is_lenient = stack_filter.is_lenient
-        self._core = _core.StackTransform(tables)
+        self._of_stacks = dict(TablesOfStacks(tables))
+        self._core = _core.StackTransform(self._of_stacks)
         self.unmatched: dict[StackStep, UsageError] = {}
         for step in stack_filter.steps:
             self._apply(step)
@@ -147,10 +149,34 @@ class FilteredStacks:
         """One of the tables."""
         if name == "samples":
             return self._core.samples(self._samples, self._append)
+        if name == "functions" and self._of_stacks[name] is not self._tables[name]:
+            return self._all_functions()
         return self._core.table(name, self._append)
 
+    def functions_of_stacks(self) -> _core.ArrowStream:
+        """Table `functions` with at least the rows that frames refer to."""
+        return self._core.table("functions", self._append)
+
+    @property
+    def tables(self) -> Mapping[str, Table]:
+        """The tables by name, each built on first use."""
+        of_stacks = Table("functions", self.functions_of_stacks)
+        return {
+            name: Table(name, partial(self.table, name), of_stacks=of_stacks if name == "functions" else None)
+            for name in FILTERED_TABLES
+        }
+
+    def _all_functions(self) -> _core.ArrowStream:
+        """All functions, then those of frames that steps added."""
+        from arro3.core import Table as ArrowTable
+
+        some = ArrowTable.from_arrow(self.functions_of_stacks())
+        added = some.slice(len(self._of_stacks["functions"]))
+        batches = [*ArrowTable.from_arrow(self._tables["functions"]).to_batches(), *added.to_batches()]
+        return ArrowTable.from_batches(batches, schema=some.schema)  # type: ignore[return-value]
+
     def _apply(self, step: StackStep) -> None:
-        reason = self._reason_of_nothing(step, FrameSymbols(Columns(self._core.symbols()), self._tables))
+        reason = self._reason_of_nothing(step, FrameSymbols(Columns(self._core.symbols()), self._of_stacks))
         if reason is None:
             return
         if not self._is_lenient:
@@ -201,7 +227,8 @@ class FilteredStacks:
         test = FramePattern.parse(f"tier:{pattern}").test(set(tiers))
         if self._core.apply("innermost", [test(tier) for tier in tiers]):
             return None
-        return UsageError(f"no sample was taken in code of tier {pattern!r}", hint=nearest_hint(pattern, set(tiers)))
+        hint = nearest_hint(pattern, sorted(set(tiers)))
+        return UsageError(f"no sample was taken in code of tier {pattern!r}", hint=hint)
 
     def _nothing(self, step: StackStep, symbols: "FrameSymbols", is_known: bool) -> UsageError:
         """The error for a step that matches nothing, or, where the function is known, none that is left."""
@@ -285,6 +312,8 @@ class FrameSymbols:
 
     def _of_equal_functions(self, key: int) -> list[bool]:
         """Which symbols are of functions with the declaration of a function that has frames."""
+        if key not in Columns(self._tables["frames"])["function_id"]:
+            return [False] * len(self._groups)
         functions, modules = Columns(self._tables["functions"]), Columns(self._tables["modules"])
         names = dict(zip(modules["module_id"], modules["name"], strict=True))
         declared = {
@@ -294,8 +323,6 @@ class FrameSymbols:
             )
         }
         equal = {one for one, found in declared.items() if key in declared and found == declared[key]}
-        if len(equal) < 2 or key not in Columns(self._tables["frames"])["function_id"]:
-            return [False] * len(self._groups)
         groups = {group for group, one in zip(self._groups, self._function_ids, strict=True) if one in equal}
         return [group in groups for group in self._groups]
 

@@ -175,7 +175,10 @@ class Table:
 
     @property
     def of_stacks(self) -> "Table":
-        """The table, or one with only some of its rows: all that frames refer to, where these are read sooner."""
+        """The table, or one with only some of its rows: all that frames refer to, where these are read sooner.
+
+        Of functions it has the last one, too, whose key is the greatest.
+        """
         return self if self._of_stacks is None or self._arrow is not None else self._of_stacks
 
     @property
@@ -265,7 +268,10 @@ class Tables(Mapping[str, Table]):
         self._available = available
         scans = scans or {}
         fewer, timed = (
-            {name: Table(name, partial(one, name), one) for name, one in (some or {}).items() if name in scans}
+            {
+                name: Table(name, partial(one, name), one if name in scans else None)
+                for name, one in (some or {}).items()
+            }
             for some in (of_stacks, of_time)
         )
         near = {name: one for name, one in (parts or {}).items() if name in scans}

@@ -169,13 +169,18 @@ impl Profile {
         Ok(self.collect(name, &table_request(event_table, true)))
     }
 
-    /// Table `functions` or `code_objects` with at least the rows that frames refer to; of dumps, with no others.
+    /// Table `functions` or `code_objects` with at least the rows that frames refer to; of dumps, with no others. The last row of
+    /// `functions` is in any case that of the whole table.
     ///
     /// # Errors
     /// When a recording's table is not as declared.
     pub fn rows_of_stacks(&self, name: &str) -> Result<Vec<RecordBatch>, ColumnError> {
         self.settle_keys()?;
-        let frames = &self.joined()?.frames;
+        let joined = self.joined()?;
+        let frames = &joined.frames;
+        if name == "functions" && joined.functions.num_rows() == 0 {
+            return self.named_table(name, &TableRequest::default());
+        }
         let request = TableRequest {
             functions: Some(distinct_keys(frames, "function_id")?),
             code_objects: Some(distinct_keys(frames, "code_object_id")?),

@@ -65,12 +65,21 @@ pub fn write_call_events(
     Ok((num_rows, found))
 }
 
+/// A recording of a saved profile: its copy, or what is known of it without that.
+pub enum SavedInput {
+    /// Its copy.
+    Copy(ProfileInput),
+    /// What is known of it.
+    Facts(RecordingFacts),
+}
+
 /// The events of a range of time of a file.
 #[derive(Clone)]
 struct SavedRange {
     file: Arc<dyn Recording>,
     time_ns: Range<i64>,
-    calls: Arc<CallsNear>,
+    /// The calls; `None` where none are requested.
+    calls: Option<Arc<CallsNear>>,
     damage: Damage,
 }
 
@@ -84,7 +93,12 @@ impl SavedRange {
     ) -> Result<Option<Self>, TableError> {
         let Some(saved) = file.as_any().downcast_ref::<SavedProfile>() else { return Ok(None) };
         let calls = CallsNear::open(saved, &times(&time_ns), most_groups)?.map(Arc::new);
-        Ok(calls.map(|calls| Self { file: Arc::clone(file), time_ns, calls, damage: Damage::default() }))
+        Ok(calls.map(|calls| Self { calls: Some(calls), ..Self::without_calls(file, time_ns) }))
+    }
+
+    /// Those of an open file, without calls.
+    fn without_calls(file: &Arc<dyn Recording>, time_ns: Range<i64>) -> Self {
+        Self { file: Arc::clone(file), time_ns, calls: None, damage: Damage::default() }
     }
 
     /// A recording of the profile, by its place in it.
@@ -188,7 +202,8 @@ impl Recording for SavedEvents {
         }
         let source_id = self.source_id;
         if name == "call_events" {
-            return Some(self.range.noted(self.range.calls.rows(source_id)));
+            let calls = self.range.calls.as_ref()?;
+            return Some(self.range.noted(calls.rows(source_id)));
         }
         let first = placement.first.function;
         let functions = first..first.saturating_add(self.extent().function);
@@ -199,8 +214,8 @@ impl Recording for SavedEvents {
     }
 
     fn call_segments(&self, _placement: &Placement) -> Vec<CallStream> {
-        let segments = self.range.calls.segments(self.source_id);
-        segments.into_iter().map(|rows| call_stream(self.range.noted(rows))).collect()
+        let segments = self.range.calls.iter().flat_map(|calls| calls.segments(self.source_id));
+        segments.map(|rows| call_stream(self.range.noted(rows))).collect()
     }
 
     fn as_any(&self) -> &dyn std::any::Any {
@@ -234,6 +249,24 @@ impl Profile {
         profile.saved = Some(SavedTables::of(file));
         profile.has_saved_traces = true;
         Ok(Some((profile, range.damage)))
+    }
+
+    /// A profile of a saved profile in which only some recordings are copies: for what is about these. It has no calls of the others.
+    /// Also returns what is found to be wrong while rows are read.
+    ///
+    /// # Errors
+    /// [`SavedError`]
+    pub fn of_some_copies(
+        file: &Arc<dyn Recording>,
+        recordings: Vec<SavedInput>,
+        facts: &SavedFacts,
+    ) -> Result<(Self, Damage), SavedError> {
+        let all = SavedRange::without_calls(file, i64::MIN..i64::MAX);
+        let inputs = recordings.into_iter().zip(0u32..).map(|(input, number)| match input {
+            SavedInput::Copy(input) => Ok(input),
+            SavedInput::Facts(known) => all.recording(known, number),
+        });
+        Ok((Self::of_saved(inputs.collect::<Result<_, _>>()?, file, facts)?, all.damage))
     }
 
     /// Call traces as samples, of the saved tables: keys of frames and stacks are those of all calls, whichever are selected.

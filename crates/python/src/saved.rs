@@ -10,7 +10,7 @@ use perfuse_formats::saved::copies::{SavedCopy, read_copy, write_copy};
 use perfuse_formats::saved::parquet_file::{ROW_GROUP_ROWS, write};
 use perfuse_formats::{Recording, registry};
 use perfuse_profile::saved::{JoinedRows, SavedFacts, saved_table as saved_rows};
-use perfuse_profile::saved_events::{RecordingFacts, write_call_events as write_calls};
+use perfuse_profile::saved_events::{RecordingFacts, SavedInput, write_call_events as write_calls};
 use perfuse_tables::border_events;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -129,22 +129,42 @@ fn facts_of((joined, named): FactsRow, partial: Vec<String>) -> SavedFacts {
     }
 }
 
-/// The profile of the recordings of a saved profile; `partial` are tables of which it has only some rows.
+/// Of a recording: format, tables with rows of it, numbers of its keys, span, clock, process.
+type RecordingRow = (String, Vec<String>, HashMap<String, u64>, Option<(u64, u64)>, ClockRow, Option<i32>);
+
+fn known_of((format, tables, keys, span, clock, pid): RecordingRow) -> PyResult<RecordingFacts> {
+    Ok(RecordingFacts { format, tables, keys, span, clock: clock_of(&clock)?, pid })
+}
+
+/// A recording of a saved profile.
+#[derive(FromPyObject)]
+pub enum InputOrRow<'py> {
+    /// Its copy.
+    Copy(PyRef<'py, PyPlaced>),
+    /// What is known of it without that.
+    Row(RecordingRow),
+}
+
+/// The profile of the recordings of a saved profile, with tables of which it has only some rows (`partial`). Where only some
+/// recordings are copies, it is for what is about these.
 #[pyfunction]
 pub fn saved_profile(
     py: Python<'_>,
     saved: &PyRecording,
-    placed: Vec<PyRef<'_, PyPlaced>>,
+    recordings: Vec<InputOrRow<'_>>,
     facts: FactsRow,
     partial: Vec<String>,
 ) -> PyResult<PyProfile> {
+    let input = |one| match one {
+        InputOrRow::Copy(placed) => Ok(SavedInput::Copy(placed.0.clone())),
+        InputOrRow::Row(row) => known_of(row).map(SavedInput::Facts),
+    };
+    let known = recordings.into_iter().map(input).collect::<PyResult<Vec<_>>>()?;
     let facts = facts_of(facts, partial);
-    let inputs = placed.iter().map(|placed| placed.0.clone()).collect();
-    let opened =
-        saved.inputs.read(py, || perfuse_profile::Profile::of_saved(inputs, &saved.inner, &facts))?;
-    let inner = Arc::new(opened.map_err(|error| damaged(py, saved, error))?);
-    let inputs = Inputs::of(inner.recordings().chain([&saved.inner]));
-    Ok(PyProfile { inner, inputs })
+    let open = || perfuse_profile::Profile::of_some_copies(&saved.inner, known, &facts);
+    let (inner, damage) = saved.inputs.read(py, open)?.map_err(|error| damaged(py, saved, error))?;
+    let inputs = Inputs::of(inner.recordings().chain([&saved.inner])).with_damage(damage);
+    Ok(PyProfile { inner: Arc::new(inner), inputs })
 }
 
 /// The profile of the tables of a saved profile alone, with the samples of some times: for what needs no others.
@@ -213,9 +233,6 @@ pub fn write_call_events(
     Ok((num_rows, borders.map(|batches| ArrowStream::new(schema, batches.into_iter()))))
 }
 
-/// Of a recording: format, tables with rows of it, numbers of its keys, span, clock, process.
-type RecordingRow = (String, Vec<String>, HashMap<String, u64>, Option<(u64, u64)>, ClockRow, Option<i32>);
-
 /// The profile of the events of a range of time, of tables alone; None where the file has not the tables for it, or more than
 /// a share of the row groups of `call_events` may have events in the range.
 #[pyfunction]
@@ -228,10 +245,8 @@ pub fn saved_range(
     facts: FactsRow,
     partial: Vec<String>,
 ) -> PyResult<Option<PyProfile>> {
-    let known = recordings.into_iter().map(|(format, tables, keys, span, clock, pid)| {
-        Ok(RecordingFacts { format, tables, keys, span, clock: clock_of(&clock)?, pid })
-    });
-    let (known, facts) = (known.collect::<PyResult<Vec<_>>>()?, facts_of(facts, partial));
+    let known = recordings.into_iter().map(known_of).collect::<PyResult<Vec<_>>>()?;
+    let facts = facts_of(facts, partial);
     let open = || {
         perfuse_profile::Profile::of_saved_range(
             &saved.inner,

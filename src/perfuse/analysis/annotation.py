@@ -22,7 +22,10 @@ from perfuse.table import Columns
 class CodeProfile(Protocol):
     """A profile with machine code; `perfuse.Profile` is one."""
 
-    _fusion: _core.Profile
+    @property
+    def _code(self) -> _core.Profile:
+        """What has the machine code of its recordings."""
+        ...
 
     @property
     def tables(self) -> Mapping[str, Any]:
@@ -295,7 +298,7 @@ class Annotation:
         return str(self._profile.stack_filter)
 
     def _jit_compilations(self) -> list[Compilation]:
-        codes = Columns(_core.code_rows(self._profile._fusion, "code_objects", self.function.code_object_ids))
+        codes = Columns(_core.code_rows(self._profile._code, "code_objects", self.function.code_object_ids))
         self._code_of: dict[int, int] = {key: row for row, key in enumerate(codes["code_object_id"])}
         self._codes = codes
         if not any(codes["code"]) and any(map(self._profile.omits_code_of, codes["source_id"])):
@@ -470,14 +473,14 @@ class Annotation:
     def _place_jit_lines(self, compilation: Compilation, instructions: Sequence[Instruction]) -> None:
         assert compilation.code_object_id is not None
         keys = [compilation.code_object_id]
-        lines = Columns(_core.code_rows(self._profile._fusion, "line_rows", keys))
+        lines = Columns(_core.code_rows(self._profile._code, "line_rows", keys))
         starts, rows = lines["code_offset"], list(lines.tuples("path", "line", "column"))
         for one in instructions:
             number = bisect_right(starts, one.offset) - 1
             if number >= 0 and rows[number][1]:
                 path, one.line, one.column = rows[number]
                 one.path = path or None
-        inlined = Columns(_core.code_rows(self._profile._fusion, "inline_calls", keys))
+        inlined = Columns(_core.code_rows(self._profile._code, "inline_calls", keys))
         columns = ("start_offset", "size_bytes", "depth", "function_id", "call_path", "call_line")
         calls = sorted(inlined.tuples(*columns), key=lambda row: row[2])
         if not calls:
@@ -535,7 +538,7 @@ class Annotation:
 
     def _code_name(self, code_object_id: int) -> str:
         """Name and tier of JIT code."""
-        rows = Columns(_core.code_rows(self._profile._fusion, "code_objects", [code_object_id]))
+        rows = Columns(_core.code_rows(self._profile._code, "code_objects", [code_object_id]))
         [(function, tier)] = rows.tuples("function_id", "tier")
         name = self._function_names.get(function, f"f{function}")
         return f"{name} [{tier}]" if tier else name

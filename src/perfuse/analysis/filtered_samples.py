@@ -1,7 +1,6 @@
 """A source of samples with a filter of stacks."""
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 from perfuse.analysis.profiles import SampleProfile
@@ -34,17 +33,11 @@ class FilteredSamples:
 class _FilteredTables(Mapping[str, Any]):
     def __init__(self, tables: Mapping[str, Any], stacks: FilteredStacks) -> None:
         self._tables = tables
-        self._stacks = stacks
+        self._filtered = stacks.tables
 
     def __getitem__(self, name: str) -> Any:
         # An empty table is false.
         return self._filtered[name] if name in FILTERED_TABLES else self._tables[name]
-
-    @cached_property
-    def _filtered(self) -> dict[str, Any]:
-        from arro3.core import Table
-
-        return {name: Table.from_arrow(self._stacks.table(name)) for name in FILTERED_TABLES}
 
     def __iter__(self) -> Any:
         return iter(self._tables)

@@ -295,7 +295,7 @@ class StackGroups:
 
     def _matching(self, pattern: str) -> list[tuple[Group, int | None]]:
         """Functions, each with the number of the group of its symbols."""
-        symbols = FrameSymbols(self._symbols, self.source.tables)
+        symbols = FrameSymbols(self._symbols, TablesOfStacks(self.source.tables))
         marked = symbols.matching(pattern)
         groups = {group for group, is_marked in zip(self._symbols["group_id"], marked, strict=True) if is_marked}
         found = [

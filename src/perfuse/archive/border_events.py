@@ -1,14 +1,14 @@
 """Calls and events of a range of time of a saved profile, without the copies of its recordings."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from perfuse import _core
 
 if TYPE_CHECKING:
-    from perfuse.archive.facts import RecordingFacts
     from perfuse.archive.manifest import Manifest
+    from perfuse.clock import Clock
     from perfuse.recording import Recording
 
 BORDER_EVENTS = "resolved/border_events.parquet"
@@ -19,6 +19,10 @@ ROLES = frozenset({"samples", "code_dump", "unwind_tables", "call_trace"})
 
 MOST_GROUPS = 0.5
 """Of a greater share of the row groups of `call_events` the copies are read, which are smaller."""
+
+
+RecordingRow = tuple[str, Sequence[str], Mapping[str, int], tuple[int, int] | None, "Clock", int | None]
+"""Format, tables with rows of it, number of keys of each kind, span, clock, process."""
 
 
 class Contents(Protocol):
@@ -39,8 +43,8 @@ class Contents(Protocol):
         """Its recordings."""
         ...
 
-    def facts(self, number: int) -> "RecordingFacts | None":
-        """What is known of a recording without its copy; None where the file does not state it."""
+    def row(self, number: int) -> "RecordingRow | None":
+        """What the core needs of a recording without its copy; None where the file does not state it."""
         ...
 
     def has_all(self, tables: Iterable[str]) -> bool:
@@ -62,11 +66,11 @@ def events_of_range(contents: Contents, time_ns: tuple[int, int]) -> _core.Profi
     if BORDER_EVENTS not in contents.members or not contents.has_all(("call_events",)):
         return None
     rows = []
-    for number, one in enumerate(manifest.inputs):
-        known = contents.facts(number)
-        if known is None or known.keys is None or contents.recordings[number].role not in ROLES:
+    for number in range(len(manifest.inputs)):
+        row = contents.row(number)
+        if row is None or contents.recordings[number].role not in ROLES:
             return None
-        rows.append((one.format, sorted(known.tables), known.keys, known.span, one.clock, one.pid))
+        rows.append(row)
     joined: Any = None if manifest.joined_rows is None else list(manifest.joined_rows)
     facts = joined, list(manifest.named_rows)
     with contents.readable():

@@ -1,6 +1,6 @@
 """Opening a saved profile: its recordings from their copies, and everything that was resolved when it was saved."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from threading import RLock
@@ -19,6 +19,7 @@ from perfuse.table import OF_DUMPS, ClosedObject, Near, Tables, with_bytes
 
 if TYPE_CHECKING:
     from perfuse._core import ArrowStream
+    from perfuse.archive.border_events import RecordingRow
     from perfuse.archive.contents import NativeCode
     from perfuse.archive.facts import EventSums, Facts, RecordingFacts
     from perfuse.archive.resolved_code import ResolvedCode
@@ -36,6 +37,9 @@ OF_TIMELINES = (
 )
 """Tables that timelines of samples are made of."""
 
+
+TABLES_OF_CODE = frozenset({*OF_DUMPS, "line_rows", "inline_calls"})
+"""Tables of which a file may have only some rows. The others are those of recordings with code."""
 
 MOST_RANGES = 4
 """Ranges of time whose events are kept open."""
@@ -57,8 +61,9 @@ class SavedContents:
         self.path, self.core, self.manifest = file.path, file._core, manifest
         self.recordings = tuple(SavedRecording(self, number) for number in range(len(manifest.inputs)))
         self._lock = RLock()
-        self._cores: list[_core.Recording] | None = None
+        self._cores: dict[int, _core.Recording] = {}
         self._fusion: _core.Profile | None = None
+        self._code: _core.Profile | None = None
         self._ranges: dict[tuple[int, int], _core.Profile | None] = {}
         self.members = frozenset(name for name, _ in _core.saved_members(self.core))
         self.tables = frozenset(
@@ -67,21 +72,20 @@ class SavedContents:
             if row.get("complete", True) and row["name"] not in MADE_AGAIN and row["member"] in self.members
         )
 
-    @property
-    def cores(self) -> "list[_core.Recording]":
-        """The recordings, unpacked.
+    def unpacked(self, number: int) -> "_core.Recording":
+        """A recording, unpacked.
 
         Raises:
-            UnreadableInput: A copy is damaged.
+            UnreadableInput: Its copy is damaged.
         """
         with self._lock:
-            if self._cores is None:
+            if number not in self._cores:
+                one = self.manifest.inputs[number]
                 with self.readable():
-                    self._cores = [
-                        _core.saved_recording(self.core, one.member, one.path, one.size_bytes, one.code)
-                        for one in self.manifest.inputs
-                    ]
-            return self._cores
+                    self._cores[number] = _core.saved_recording(
+                        self.core, one.member, one.path, one.size_bytes, one.code
+                    )
+            return self._cores[number]
 
     @property
     def fusion(self) -> _core.Profile:
@@ -92,18 +96,50 @@ class SavedContents:
         """
         with self._lock:
             if self._fusion is None:
-                manifest = self.manifest
-                joined: Any = None if manifest.joined_rows is None else list(manifest.joined_rows)
-                inputs = zip(self.cores, manifest.inputs, strict=True)
-                with self.readable():
-                    lines = self._definitions()
-                    placed = [
-                        _core.Placed(core, one.clock, one.pid, of_input)
-                        for (core, one), of_input in zip(inputs, lines, strict=True)
-                    ]
-                    facts = (joined, list(manifest.named_rows))
-                    self._fusion = _core.saved_profile(self.core, placed, facts, manifest.partial)
+                self._fusion = self._fused(range(len(self.manifest.inputs)))
             return self._fusion
+
+    @property
+    def code(self) -> _core.Profile:
+        """The same, in which only recordings with code are unpacked: for their tables and machine code.
+
+        Raises:
+            UnreadableInput: The file is damaged, or contradicts itself.
+        """
+        with self._lock:
+            if self._code is None:
+                known = self._facts.recordings
+                with_code = {
+                    number
+                    for number, one in enumerate(known)
+                    if one is None or one.keys is None or not TABLES_OF_CODE.isdisjoint(one.tables)
+                }
+                is_whole = self.manifest.joined_rows is None or len(with_code) == len(known)
+                is_whole |= self._fusion is not None
+                self._code = self.fusion if is_whole else self._fused(with_code)
+            return self._code
+
+    def _fused(self, unpacked: Container[int]) -> _core.Profile:
+        """The recordings of which some are unpacked, with what was resolved when they were saved."""
+        manifest = self.manifest
+        joined: Any = None if manifest.joined_rows is None else list(manifest.joined_rows)
+        recordings: list[_core.Placed | RecordingRow] = []
+        with self.readable():
+            for number, (one, lines) in enumerate(zip(manifest.inputs, self._definitions(), strict=True)):
+                known = None if number in unpacked else self.row(number)
+                recordings.append(known or _core.Placed(self.unpacked(number), one.clock, one.pid, lines))
+            return _core.saved_profile(self.core, recordings, (joined, list(manifest.named_rows)), manifest.partial)
+
+    def row(self, number: int) -> "RecordingRow | None":
+        """What the core needs of a recording without its copy; None where the file does not state it.
+
+        Raises:
+            UnreadableInput: The file is damaged.
+        """
+        known, one = self.facts(number), self.manifest.inputs[number]
+        if known is None or known.keys is None:
+            return None
+        return one.format, sorted(known.tables), known.keys, known.span, one.clock, one.pid
 
     def facts(self, number: int) -> "RecordingFacts | None":
         """What is known of a recording without its copy; None where the file does not state it.
@@ -155,8 +191,10 @@ class SavedContents:
         """
         if name in self.tables:
             stream = _core.saved_table(self.core, name, near)
+        elif name in self._facts.empty_tables:
+            stream = _core.empty_table(name)
         else:
-            stream = _core.empty_table(name) if name in self._facts.empty_tables else self.fusion.table(name)
+            stream = (self.code if name in TABLES_OF_CODE else self.fusion).table(name)
         if stream is None:
             raise KeyError(name)
         return stream
@@ -167,8 +205,12 @@ class SavedContents:
 
     @property
     def tables_of_stacks(self) -> frozenset[str]:
-        """Tables of which the file has only the rows that frames refer to."""
-        return frozenset(OF_DUMPS) & frozenset(self.manifest.partial)
+        """Tables of which the file has only the rows that frames refer to, which may be none, and the last function."""
+        joined = self.manifest.joined_rows
+        # Functions that the join made are the last ones, and the file has all of these.
+        has_last = joined is not None and joined[3][0] < joined[3][1]
+        complete = {str(row["name"]) for row in self.manifest.tables if row.get("complete", True)}
+        return frozenset(OF_DUMPS if has_last else ("code_objects",)) - complete
 
     def rows_of_stacks(self, name: str) -> "ArrowStream":
         """What the file has of one of `tables_of_stacks`.
@@ -177,7 +219,11 @@ class SavedContents:
             UnreadableInput: It is damaged.
         """
         stream = _core.saved_table(self.core, name)
-        return self.fusion.table(name) if stream is None else stream  # type: ignore[return-value]
+        if stream is None:
+            # Without a row, the file has no such table.
+            is_lost = name in self.manifest.partial
+            stream = self.code.table(name) if is_lost else _core.empty_table(name)
+        return stream  # type: ignore[return-value]
 
     def events(self, time_ns: tuple[int, int]) -> _core.Profile:
         """What has the calls and events of a range of time: of the saved tables alone, where these are enough.
@@ -236,7 +282,7 @@ class SavedRecording(Recording):
     def _core(self) -> CoreRecording:
         if self._closed is not None:
             return cast(CoreRecording, self._closed)
-        return self._contents.cores[self._number]
+        return self._contents.unpacked(self._number)
 
     @_core.setter
     def _core(self, closed: CoreRecording) -> None:
@@ -324,6 +370,11 @@ class SavedProfile(Profile):
         self._opened = cast("SavedContents | ClosedObject", opened)
 
     @property
+    def _code(self) -> _core.Profile:
+        opened = self._opened
+        return opened.code if isinstance(opened, SavedContents) else cast("_core.Profile", opened)
+
+    @property
     def _is_closed(self) -> bool:
         return not isinstance(self._opened, SavedContents)
 
@@ -347,7 +398,7 @@ class SavedProfile(Profile):
         timed = {} if time_ns is None else {"slices": partial(contents.table_of_time, time_ns)}
 
         def with_code(name: str) -> "ArrowStream":
-            return with_bytes(contents.fusion, name)
+            return with_bytes(contents.code, name)
 
         tables = self._tables(contents.table, with_code, parts=parted, of_stacks=fewer, of_time=timed)
         if any(one.code is not None for one in self.manifest.inputs):
@@ -425,8 +476,10 @@ class SavedProfile(Profile):
     @property
     def _timeline_tables(self) -> _core.Profile:
         """What has the tables that the page's timeline is made of: the saved ones alone, where these are all."""
-        if not (self._has_no_events and self.contents.has_all(OF_TIMELINES)):
+        if not (self._has_no_events and self.contents.has_all(set(OF_TIMELINES) - set(OF_DUMPS))):
             return self._events
+        if not self.contents.has_all(OF_DUMPS):
+            return self._code
         first, end = self.selection.time_ns or (-(2**63), 2**63 - 1)
         return _core.saved_tables_profile(self.contents.core, (first, end))
 

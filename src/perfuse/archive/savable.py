@@ -83,6 +83,11 @@ class SavableProfile:
         return self._fusion
 
     @property
+    def _code(self) -> _core.Profile:
+        """What has the tables of code and the machine code of its recordings."""
+        return self._fusion
+
+    @property
     def saved_path(self) -> str | None:
         """The file that it was opened from, where it is a saved profile."""
         return None
@@ -111,4 +116,4 @@ class SavableProfile:
         self, process_id: int, at_ns: int, addresses: Sequence[int]
     ) -> list[tuple[int | None, str | None, int, str | None] | None]:
         """What addresses of a process referred to at a time."""
-        return _core.code_targets(self._fusion, process_id, at_ns, addresses)
+        return _core.code_targets(self._code, process_id, at_ns, addresses)

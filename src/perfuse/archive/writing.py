@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from io import BytesIO
 from os import PathLike, fspath
 from pathlib import Path
 from typing import IO, Any, cast
@@ -44,6 +45,9 @@ GROUP_ROWS: int | None = None
 OF_CODE = ("line_rows", "inline_calls")
 """Tables of which only the rows of sampled code are saved, unless all are requested. With dumps, so are `OF_DUMPS`:
 the copies of dumps have all rows."""
+MOST_FURTHER = 1 / 8
+"""Share of the bytes of the copies of dumps that all rows of `OF_DUMPS` may need besides those of sampled code: then
+all are saved, and what is about all code needs no copies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +145,17 @@ def _save(
             with _member(archive, name) as out:
                 out.write(data)
         rows = SampledRows(profile, sampled, options, joined_rows, has_named_rows=bool(named_rows))
-        copies_bytes = sum(archive.getinfo(one.member).file_size for one in inputs)
+        copies = [
+            (one.role == "code_dump", archive.getinfo(to.member).file_size)
+            for one, to in zip(profile.recordings, inputs, strict=True)
+        ]
+        copies_bytes = sum(size for _, size in copies)
+        rows.add_small(sum(size for is_dump, size in copies if is_dump) * MOST_FURTHER)
         tables, left_out = _save_tables(archive, profile, rows, progress)
         if copies_bytes > SMALL_COPIES:
             known = {str(row["name"]) for row in tables} | {str(row["table"]) for row in left_out}
             with _member(archive, FACTS) as out:
-                empty_tables = [name for name in names() if name not in known]
+                empty_tables = [name for name in names() if name not in known and not rows.is_partial(name)]
                 events = _core.sampled_events(profile.tables["samples"])
                 out.write(facts_member(profile.recordings, empty_tables, events))
         manifest = Manifest(
@@ -242,11 +251,23 @@ class SampledRows:
         has_named_rows: bool,
     ) -> None:
         self.joined_rows = list(joined_rows or ())
+        self._first_joined = tuple(self.joined_rows)
         self._profile, self._sampled = profile, sampled
         some = options.lines == "sampled" and profile.has("callchains")
         of_dumps = some and not has_named_rows and not profile.has("call_events")
         of_dumps = of_dumps and any(one.role == "code_dump" for one in profile.recordings)
         self._partial = {*(OF_CODE if some else ()), *(OF_DUMPS if of_dumps else ())}
+
+    def add_small(self, most_bytes: float) -> None:
+        """Saves all rows of `OF_DUMPS` where these need so few bytes more."""
+        if not self._partial.issuperset(OF_DUMPS):
+            return
+        further = sum(
+            _size(name, self._profile.tables[name].stream()) - _size(name, self.stream(name)) for name in OF_DUMPS
+        )
+        if further <= most_bytes:
+            self._partial.difference_update(OF_DUMPS)
+            self.joined_rows = list(self._first_joined)
 
     def is_partial(self, name: str) -> bool:
         """Whether only some rows of a table are saved."""
@@ -265,11 +286,18 @@ class SampledRows:
         for other in ("code_objects", "inline_calls"):
             used |= set(Columns(_core.code_rows(fusion, other, self._sampled))["function_id"])
         # What the join made is found by its place, so it stays together: after rows of dumps, of which some are left.
-        first, end = self.joined_rows[3]
+        first, end = self._first_joined[3]
         keys = Columns(tables[name])["function_id"]
         moved = first - sum(key in used for key in keys[:first])
         self.joined_rows[3] = (first - moved, end - moved)
         return _rows_with(tables[name].stream(), "function_id", used.union(keys[first:]))
+
+
+def _size(name: str, stream: Any) -> int:
+    """Bytes of a table as it is saved."""
+    out = _Hashing(BytesIO())
+    _core.write_table(cast(IO[bytes], out), name, stream)
+    return out.num_bytes
 
 
 def _rows_with(stream: Any, column: str, keys: set[Any]) -> Any:

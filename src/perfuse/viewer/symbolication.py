@@ -93,12 +93,12 @@ class JitLibrary:
             return None
         key, start, row = found
         name, size = self._function(row["function_id"]), row["size_bytes"]
-        lines = Columns(_core.code_rows(self._profile._fusion, "line_rows", [key]))
+        lines = Columns(_core.code_rows(self._profile._code, "line_rows", [key]))
         number = bisect_right(lines["code_offset"], offset - start) - 1
         path, line = self._place(row["function_id"])
         if number >= 0 and lines["path"][number]:
             path, line = lines["path"][number], lines["line"][number]
-        inlined = Columns(_core.code_rows(self._profile._fusion, "inline_calls", [key]))
+        inlined = Columns(_core.code_rows(self._profile._code, "inline_calls", [key]))
         columns = ("start_offset", "size_bytes", "depth", "function_id", "call_path", "call_line")
         calls = [one for one in inlined.tuples(*columns) if 0 <= offset - start - one[0] < one[1]]
         frames = []
@@ -116,7 +116,7 @@ class JitLibrary:
         arch = self._profile.recordings[row["source_id"]].summary.arch
         archs = [arch, *(one.summary.arch for one in self._profile.recordings if one.format == "perf_data")]
         machine = next((E_MACHINES[one] for one in archs if one in E_MACHINES), None) or e_machine(None)
-        data = Columns(_core.code_rows(self._profile._fusion, "code_objects", [key])).value("code", 0)
+        data = Columns(_core.code_rows(self._profile._code, "code_objects", [key])).value("code", 0)
         return Code(start, bytes(data), row["start_address"], machine, self._sampled(key)) if data else None
 
     def _sampled(self, key: int) -> list[int]:
@@ -132,7 +132,7 @@ class JitLibrary:
             return None
         key, start = self._keys[number], self._starts[number]
         columns = ("function_id", "size_bytes", "source_id", "start_address")
-        rows = Columns(_core.code_rows(self._profile._fusion, "code_objects", [key])).tuples(*columns)
+        rows = Columns(_core.code_rows(self._profile._code, "code_objects", [key])).tuples(*columns)
         row = dict(zip(columns, next(iter(rows)), strict=True))
         return (key, start, row) if offset - start < row["size_bytes"] else None
 

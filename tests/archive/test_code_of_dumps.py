@@ -1,0 +1,199 @@
+"""What is about code of dumps in a saved profile: the answers of the recordings, without copies that are not needed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+from zipfile import ZipFile
+
+import pytest
+from questions import annotated, answer_to, exported, graph, report
+
+import perfuse as pf
+from archive.test_partial_reading import _damaged
+from perfuse.archive import writing
+from perfuse.exporters import TARGETS
+from perfuse.table import OF_DUMPS
+from perfuse.viewer.routes import Routes
+from perfuse.viewer.session import Session
+
+STEMS = ("node20", "openjdk17-jvmti", "jsc2.54-source", "cpython313")
+PERF_DATA, COPIES = "inputs/0/", "inputs/"
+"""The copy of the perf.data, and all copies."""
+SOME, ALL = 0, 1_000_000
+"""Shares that rows of other code may need: only those of code on stacks are saved, and all are."""
+
+
+class Pair:
+    """Recordings, and their saved profiles, of which some copies cannot be read.
+
+    Attributes:
+        recorded: The recordings.
+        files: The saved profiles, by the share that rows of other code may need, and the copies that are damaged.
+    """
+
+    def __init__(self, files: tuple[Path, ...], folder: Path) -> None:
+        self.recorded = pf.fuse(*files)
+        self.files = {}
+        for share in (SOME, ALL):
+            whole = folder / f"{share}.perfuse"
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(writing, "SMALL_COPIES", 0)
+                patch.setattr(writing, "MOST_FURTHER", share)
+                self.recorded.save(whole, code="all")
+            for number, copies in enumerate((PERF_DATA, COPIES)):
+                self.files[share, copies] = _damaged(whole, folder / f"{share}-{number}.perfuse", copies)
+
+    def is_same(self, ask: Callable[[pf.Profile], Any], *files: tuple[int, str]) -> bool:
+        """Whether saved profiles answer as the recordings."""
+        expected = answer_to(partial(ask, self.recorded))
+        assert not isinstance(expected, Exception), expected
+        for key in files:
+            with pf.fuse(self.files[key]) as saved:
+                if answer_to(partial(ask, saved)) != expected:
+                    return False
+        return True
+
+    def function_on_no_stack(self) -> tuple[int, str]:
+        """Key and name of a function of the dump."""
+        query = """SELECT function_id, name FROM functions WHERE function_id IN (SELECT function_id FROM code_objects)
+            AND name NOT IN (SELECT name FROM frames JOIN functions USING (function_id)) ORDER BY 1 LIMIT 1"""
+        (row,) = self.recorded.sql(query).fetchall()
+        return row[0], row[1]
+
+
+@pytest.fixture(scope="module", params=STEMS)
+def pair(
+    request: pytest.FixtureRequest, jitdump_corpus: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Pair]:
+    """Recordings of a runtime with their saved profile."""
+    produced = jitdump_corpus / "produced"
+    files = (produced / f"{request.param}.perf.data", produced / f"{request.param}.dump")
+    made = Pair(files, tmp_path_factory.mktemp(request.param))
+    yield made
+    made.recorded.close()
+
+
+STEPS: dict[str, Callable[[pf.Profile], pf.Profile]] = {
+    "only": lambda whole: whole.only("*a*"),
+    "only of nothing": lambda whole: whole.only("no_such_function"),
+    "only of a module": lambda whole: whole.only("module:*lib*"),
+    "drop": lambda whole: whole.drop("*a*"),
+    "hide": lambda whole: whole.hide("*a*"),
+    "root": lambda whole: whole.root("*a*"),
+    "leaf": lambda whole: whole.leaf("*a*"),
+    "tier of nothing": lambda whole: whole.tier("turbo"),
+    "jit only": lambda whole: whole.jit_only(),
+    "collapsed recursion": lambda whole: whole.collapse_recursion(),
+    "collapsed module": lambda whole: whole.collapse_module("*lib*"),
+    "several": lambda whole: whole.collapse_module("*lib*").hide("*e*").only("*a*"),
+    "of a time": lambda whole: whole.between(0.1, 0.3).only("*a*"),
+}
+"""Filters of stacks."""
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_filters_need_no_copies(pair: Pair, name: str, tmp_path: Path) -> None:
+    step = STEPS[name]
+    asked: dict[str, Callable[[pf.Profile], Any]] = {
+        **{str(one): lambda whole, o=one: report(step(whole), o) for one in ({}, {"--tree": True}, {"--by": "module"})},
+        "stacks": lambda whole: report(step(whole), {"--stacks": True}),
+        "module": lambda whole: graph(step(whole), "module"),
+        "flame": lambda whole: step(whole).flame()._repr_html_(),
+        "frames": lambda whole: step(whole).sql("SELECT * FROM frames ORDER BY frame_id").fetchall(),
+    }
+    for target in TARGETS:
+        if target.name in ("collapsed", "speedscope", "pprof", "html", "svg"):
+            asked[target.name] = lambda whole, t=target: exported(step(whole), t, t.outputs[0], tmp_path / "out")
+    assert [what for what, ask in asked.items() if not pair.is_same(ask, (SOME, COPIES))] == []
+
+
+def test_functions_on_no_stack_are_refused_as_of_recordings(pair: Pair) -> None:
+    """By name and by handle: the saved tables have neither, and the hints are of the functions on stacks."""
+    key, name = pair.function_on_no_stack()
+    for pattern in (name, f"f{key}", f"/^{name[:3]}$/"):
+        assert pair.is_same(lambda whole, p=pattern: report(whole.only(p), {}), (SOME, COPIES), (ALL, COPIES))
+        assert pair.is_same(lambda whole, p=pattern: report(whole, {"--callers": p}), (SOME, COPIES))
+    for (handle,) in pair.recorded.sql("SELECT DISTINCT function_id FROM frames ORDER BY 1 LIMIT 40").fetchall():
+        assert handle is None or pair.is_same(lambda whole, h=handle: report(whole.only(f"f{h}"), {}), (SOME, COPIES))
+
+
+def test_filters_of_the_page_need_no_copies(pair: Pair) -> None:
+    filters = quote(json.dumps([["hide", "*e*"], ["only", "*a*"]]))
+
+    def ask(whole: pf.Profile) -> list[bytes]:
+        session = Session(lambda _progress: whole, ["x"])
+        session.open_now()
+        asked = ("tree", "functions", "filters")
+        return [Routes(session).answer("GET", f"/api/{one}", f"filters={filters}", b"").body for one in asked]
+
+    assert pair.is_same(ask, (SOME, PERF_DATA), (ALL, COPIES))
+
+
+CODE: dict[str, Callable[[pf.Profile], Any]] = {
+    **{
+        name: lambda whole, n=name: repr(whole.sql(f"SELECT * FROM {n}").fetchall())
+        for name in ("functions", "code_objects")
+    },
+    "filtered functions": lambda whole: whole.hide("*e*").sql("SELECT * FROM functions").fetchall(),
+    "collapsed functions": lambda whole: whole.collapse_module("*lib*").sql("SELECT * FROM functions").fetchall(),
+    "diff": lambda whole: graph(whole, "function"),
+    "filtered diff": lambda whole: graph(whole.only("*a*"), "function"),
+}
+"""What is about all code."""
+
+
+@pytest.mark.parametrize("name", CODE)
+def test_all_code_needs_the_dump_or_its_tables(pair: Pair, name: str) -> None:
+    assert pair.is_same(CODE[name], (SOME, PERF_DATA), (ALL, COPIES))
+    assert not pair.is_same(CODE[name], (SOME, COPIES))
+
+
+@pytest.mark.parametrize("name", ["line_rows", "inline_calls"])
+def test_lines_need_the_dump_alone(pair: Pair, name: str) -> None:
+    assert pair.is_same(
+        lambda whole: whole.sql(f"SELECT * FROM {name}").fetchall(), (SOME, PERF_DATA), (ALL, PERF_DATA)
+    )
+
+
+def test_annotate_needs_the_dump_alone(pair: Pair) -> None:
+    query = "SELECT function_id FROM frames WHERE code_object_id IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC, 1"
+    functions = [f"f{key}" for (key,) in pair.recorded.sql(f"{query} LIMIT 3").fetchall()]
+    for function in (*functions, f"f{pair.function_on_no_stack()[0]}x", "no_such_function"):
+        assert pair.is_same(lambda whole, f=function: annotated(whole, f, False), (SOME, PERF_DATA), (ALL, PERF_DATA))
+
+
+def test_the_page_needs_the_dump_alone(pair: Pair) -> None:
+    """The timeline with its compilations, and the page of code."""
+
+    def ask(whole: pf.Profile) -> list[bytes]:
+        session = Session(lambda _progress: whole, ["x"])
+        session.open_now()
+        asked = ("overview", "timeline", "symbols", "code", "code/timeline", "code/space")
+        return [Routes(session).answer("GET", f"/api/{one}", "", b"").body for one in asked]
+
+    assert pair.is_same(ask, (SOME, PERF_DATA), (ALL, COPIES))
+    assert not pair.is_same(ask, (SOME, COPIES))
+
+
+def _size_of_tables(archive: ZipFile) -> int:
+    members = {f"tables/{name}.parquet" for name in OF_DUMPS}
+    return sum(one.file_size for one in archive.infolist() if one.filename in members)
+
+
+def test_few_further_rows_are_saved(pair: Pair, tmp_path: Path) -> None:
+    """All rows of code where they need at most an eighth of what the copy of the dump needs, else those of stacks."""
+    sizes = {}
+    for share in (SOME, ALL):
+        with ZipFile(pair.files[share, COPIES]) as archive:
+            sizes[share] = _size_of_tables(archive)
+    path = tmp_path / "saved.perfuse"
+    pair.recorded.save(path, code="all")
+    with ZipFile(path) as archive:
+        found = _size_of_tables(archive)
+        copy = archive.getinfo("inputs/1/jitdump.zst").file_size
+    assert found == sizes[ALL if sizes[ALL] - sizes[SOME] <= copy / 8 else SOME]
