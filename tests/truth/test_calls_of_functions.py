@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import json
 import re
+import struct
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+import perfuse
 from perfuse.analysis.stack_groups import StackGroups, StackTree
 from perfuse.exporters.filtered import of_function
 from perfuse.exporters.registry import target_named
@@ -121,6 +123,49 @@ def test_timelines_of_a_function(kind: Kind, profile: Profile) -> None:
         events = json.loads(out.getvalue())["traceEvents"]
         found = Counter[str](one["name"] for one in events if one["ph"] in ("X", "B"))
         assert found == +expected
+
+
+BASIC = """
+    7 enter 1 100    7 enter 2 110    7 enter 3 120    7 exit 1 150    7 enter 1 160    7 enter 2 170    7 exit 2 180
+    7 exit 1 190     8 enter 3 105    8 exit 3 109     8 exit 2 130    9 enter 1 100    9 exit 2 120     9 exit 1 140
+"""
+"""Thread, kind, function and time. An exception leaves functions 3 and 2, which function 1 catches; in thread 8 the
+begin of function 2 is lost; thread 9 has an end of a call that no begin was recorded of."""
+OF_FUNCTION_2 = [
+    ("7", 2, 110, 40),
+    ("7", 3, 120, 30),
+    ("7", 2, 170, 10),
+    ("8", 2, 105, 25),
+    ("8", 3, 105, 4),
+    ("9", 2, 120, 0),
+]
+
+
+def test_times_in_timelines_of_a_function() -> None:
+    events = re.findall(r"(\d+) (enter|exit) (\d+) (\d+)", BASIC)
+    log = struct.pack("<HHIQQQ", 3, 0, 3, 1_000_000_000, 0, 0) + b"".join(
+        struct.pack("<HBBiQIIQ", 0, 0, kind == "exit", int(function), int(time), int(thread), 5, 0)
+        for thread, kind, function, time in events
+    )
+    profile = perfuse.fuse(log)
+    [(key,)] = profile.sql("SELECT function_id FROM functions WHERE native_id = 2").fetchall()
+    names = {name: number for number, name in names_of(profile).items()}
+    limited, options = of_function(profile, target_named("chrome"), f"f{key}")
+    out = io.BytesIO()
+    limited.export(out, to="chrome", **options)
+    found: list[tuple[str, int, int, int]] = []
+    open_calls: dict[int, list[tuple[str, int]]] = {}
+    for one in json.loads(out.getvalue())["traceEvents"]:
+        # Times are relative to the first one.
+        time = 105 + round(one.get("ts", 0) * 1000)
+        if one["ph"] == "X":
+            found.append((str(one["tid"]), names[one["name"]], time, round(one["dur"] * 1000)))
+        elif one["ph"] == "B":
+            open_calls.setdefault(one["tid"], []).append((one["name"], time))
+        elif one["ph"] == "E":
+            name, since = open_calls[one["tid"]].pop()
+            found.append((str(one["tid"]), names[name], since, time - since))
+    assert sorted(found) == sorted(OF_FUNCTION_2)
 
 
 @pytest.mark.truth(

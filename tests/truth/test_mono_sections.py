@@ -11,12 +11,13 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
+import perfuse
 from perfuse.analysis.facts import NotRecorded, facts_of
 from perfuse.profile import Profile
 
 from .command import command_line, json_of
 from .kinds import KINDS, Kind
-from .mono_walk import ASSEMBLY, CONTEXT, DOMAIN, IMAGE, THREAD, Lifetime, MonoWalk, header, walk
+from .mono_walk import ASSEMBLY, CONTEXT, DOMAIN, IMAGE, STARTING, THREAD, Lifetime, MonoWalk, header, walk
 from .outside import mono_facts, perf_data
 
 
@@ -198,6 +199,23 @@ def test_pauses_and_collections(kind: Kind, log: MonoWalk, profile: Profile, pat
     path="assert:heap",
     source="sizes of the heap that the collector reported: a walk over the log",
 )
+def test_a_pause_ends_whatever_generation_was_requested(mono_corpus: Path, tmp_path: Path) -> None:
+    """Of a concurrent collection, the world is stopped for one generation and started after that of the other."""
+    source = mono_corpus / "v17" / "alloc.mlpd"
+    content = bytearray(source.read_bytes())
+    events = [one for one in perfuse.open(source).records(["GC_EVENT"]) if one.fields["event"] == STARTING]
+    for one in events[::2]:
+        # The generation is the last byte.
+        content[one.offset + one.size - 1] ^= 1
+    path = tmp_path / "changed.mlpd"
+    path.write_bytes(content)
+    before, pauses = walk(source).pauses(), walk(path).pauses()
+    assert [length for length, _ in pauses] == [length for length, _ in before]
+    assert sum(ours != theirs for (_, ours), (_, theirs) in zip(before, pauses, strict=True)) == len(events[::2])
+    found = perfuse.fuse(path).gc_pauses()
+    assert [(one.duration_ns, ("nursery", "major").index(one.generation)) for one in found] == pauses
+
+
 def test_largest_size_of_the_heap(log: MonoWalk, profile: Profile) -> None:
     assert facts_of(profile)["heap.bytes"]() == max(event.values[0] for event in log.of(0x21))
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
-use perfuse_engine::calls::CallsWithin;
+use perfuse_engine::calls::{CallsWithin, LostEntries};
 use perfuse_formats::{Placement, TableRequest};
 use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use perfuse_tables::{Choices, ExceptionEvent, instants};
@@ -62,9 +62,10 @@ impl Profile {
         consume: impl FnOnce(Tables<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let (all_events, recorded) = (repeatable(self, "call_events"), repeatable(self, "instants"));
+        let lost = within.map_or_else(|| Ok(LostEntries::default()), |_| LostEntries::of(all_events()))?;
         let call_events = || -> Batches {
             let Some(functions) = within else { return all_events() };
-            let mut calls = CallsWithin::new(Arc::clone(functions));
+            let mut calls = CallsWithin::new(Arc::clone(functions), lost.clone());
             Box::new(all_events().map(move |batch| calls.rows(&batch).unwrap_or_else(|_| batch.slice(0, 0))))
         };
         let exceptions = self.collect("exceptions", &TableRequest::default());

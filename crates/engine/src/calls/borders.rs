@@ -134,7 +134,7 @@ impl BorderEvents {
 }
 
 /// The events with the numbers of their rows, from `first` on, in place of offsets and arguments.
-fn numbered(batch: &RecordBatch, first: u64) -> Result<RecordBatch, ColumnError> {
+pub(super) fn numbered(batch: &RecordBatch, first: u64) -> Result<RecordBatch, ColumnError> {
     let end = first.saturating_add(batch.num_rows() as u64);
     let rows: ArrayRef = Arc::new(UInt64Array::from_iter_values(first..end));
     let schema = batch.schema();

@@ -23,6 +23,16 @@ use super::visitor::{CallEntry, Leave, Level, OpenCall, Visitor};
 pub struct LostEntries(FxHashMap<(u32, u32), Vec<u32>>);
 
 impl LostEntries {
+    /// Of all rows of `call_events`.
+    ///
+    /// # Errors
+    /// [`ColumnError`] when the batches are not of `call_events`.
+    pub fn of(mut events: impl Iterator<Item = RecordBatch>) -> Result<Self, ColumnError> {
+        let mut calls = Calls::new(NoVisitor, Selection::default(), Self::default());
+        events.try_for_each(|batch| calls.push(&batch))?;
+        Ok(calls.finish().1)
+    }
+
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -39,6 +49,19 @@ impl LostEntries {
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.values().map(Vec::len).sum()
+    }
+}
+
+/// A visitor that does nothing: for a pass that only finds lost entries.
+#[derive(Debug)]
+struct NoVisitor;
+
+impl Visitor for NoVisitor {
+    type CallData = ();
+    #[inline]
+    fn enter(&mut self, _entry: &CallEntry, _parent: Option<&OpenCall<()>>) {}
+    #[inline]
+    fn leave(&mut self, _call: &OpenCall<()>, _level: Level, _leave: &Leave, _parent: Option<&OpenCall<()>>) {
     }
 }
 

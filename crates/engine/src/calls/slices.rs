@@ -32,9 +32,7 @@ pub fn slices<B: Iterator<Item = RecordBatch>>(
     events: impl Fn() -> B,
     first_id: u64,
 ) -> Result<Slices<B>, ColumnError> {
-    let mut lost = Calls::new(NoVisitor, Selection::default(), LostEntries::default());
-    events().try_for_each(|batch| lost.push(&batch))?;
-    let (_, lost) = lost.finish();
+    let lost = LostEntries::of(events())?;
     let writer = Writer { next_id: first_id, ..Writer::default() };
     Ok(Slices { events: events(), calls: Some(Calls::new(writer, Selection::default(), lost)) })
 }
@@ -55,19 +53,6 @@ impl<B: Iterator<Item = RecordBatch>> Iterator for Slices<B> {
         let rows = calls.visitor().rows.finish();
         self.calls = Some(calls);
         Some(rows)
-    }
-}
-
-/// A visitor that does nothing: for a pass that only finds lost entries.
-#[derive(Debug)]
-struct NoVisitor;
-
-impl Visitor for NoVisitor {
-    type CallData = ();
-    #[inline]
-    fn enter(&mut self, _entry: &CallEntry, _parent: Option<&OpenCall<()>>) {}
-    #[inline]
-    fn leave(&mut self, _call: &OpenCall<()>, _level: Level, _leave: &Leave, _parent: Option<&OpenCall<()>>) {
     }
 }
 

@@ -3,6 +3,7 @@
 use arrow_array::RecordBatch;
 use perfuse_tables::CallEvent::{Argument, Enter, Exit, TailExit};
 use perfuse_tables::call_events;
+use rustc_hash::FxHashSet;
 
 use super::{batch, formatted_rows};
 use crate::calls::*;
@@ -121,6 +122,14 @@ fn a_trace_reads_like_samples() {
     assert_eq!(formatted_rows(&samples, &columns), expected);
 }
 
+/// The rows of calls of function 2 and within, of batches.
+fn kept(batches: &[RecordBatch]) -> Vec<String> {
+    let lost = LostEntries::of(batches.iter().cloned()).unwrap();
+    let mut within = CallsWithin::new(std::iter::once(2).collect::<FxHashSet<u32>>().into(), lost);
+    let columns = ["ts_ns", "kind", "function_id"];
+    batches.iter().flat_map(|batch| formatted_rows(&within.rows(batch).unwrap(), &columns)).collect()
+}
+
 #[test]
 fn events_of_some_functions_are_those_within_their_calls() {
     let events = batch(&[
@@ -135,18 +144,46 @@ fn events_of_some_functions_are_those_within_their_calls() {
         (7, Enter, 3),
         (8, Exit, 3),
         (9, Exit, 1),
-        // Its start was lost.
-        (10, Exit, 2),
-        (11, TailExit, 3),
     ]);
-    let mut within = CallsWithin::new([2].into_iter().collect::<rustc_hash::FxHashSet<u32>>().into());
-    let kept = |events: &RecordBatch, within: &mut CallsWithin| {
-        formatted_rows(&within.rows(events).unwrap(), &["ts_ns", "kind", "function_id"])
-    };
-    let expected =
-        ["1 enter 2", "2 enter 3", "3 argument 3", "4 enter 2", "5 exit 3", "6 exit 2", "10 exit 2"];
-    assert_eq!(kept(&events, &mut within.clone()), expected);
+    let expected = ["1 enter 2", "2 enter 3", "3 argument 3", "4 enter 2", "5 exit 3", "6 exit 2"];
+    assert_eq!(kept(std::slice::from_ref(&events)), expected);
     // Batches end anywhere.
-    let halves = [events.slice(0, 3), events.slice(3, 9)];
-    assert_eq!(halves.iter().flat_map(|half| kept(half, &mut within)).collect::<Vec<_>>(), expected);
+    assert_eq!(kept(&[events.slice(0, 3), events.slice(3, 7)]), expected);
+}
+
+#[test]
+fn a_call_that_an_exception_leaves_ends_with_the_call_that_catches_it() {
+    let events = batch(&[
+        (0, Enter, 1),
+        (1, Enter, 2),
+        (2, Enter, 3),
+        // 3 and 2 are left without events of their own.
+        (5, Exit, 1),
+        (6, Enter, 1),
+        (7, Enter, 2),
+        (8, Exit, 2),
+        (9, Exit, 1),
+    ]);
+    let expected = ["1 enter 2", "2 enter 3", "5 exception_exit 2", "7 enter 2", "8 exit 2"];
+    assert_eq!(kept(&[events]), expected);
+}
+
+#[test]
+fn calls_from_before_the_recording_are_around_its_first_events() {
+    let events = batch(&[
+        (0, Enter, 1),
+        (1, Exit, 1),
+        // Their starts were lost.
+        (2, Exit, 2),
+        (3, Enter, 1),
+        (4, Exit, 1),
+        (5, TailExit, 3),
+    ]);
+    assert_eq!(kept(&[events]), ["0 enter 1", "1 exit 1", "2 exit 2"]);
+}
+
+#[test]
+fn an_exit_without_a_call_is_not_the_end_of_a_call_from_before_the_recording() {
+    let events = batch(&[(0, Enter, 1), (1, Exit, 2), (2, Exit, 1)]);
+    assert_eq!(kept(&[events]), ["1 enter 2", "1 exit 2"]);
 }

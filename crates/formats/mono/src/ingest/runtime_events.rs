@@ -165,7 +165,7 @@ pub fn instants(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     })
 }
 
-/// What starts and ends. Equal subjects of a thread form a span.
+/// What starts and ends. A start and an end with the same key form a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum SpanSubject {
     /// A collection of a generation.
@@ -181,6 +181,22 @@ enum SpanSubject {
 }
 
 impl SpanSubject {
+    /// What a start and its end have in common: the subject, and its thread. The world may be stopped for one generation and
+    /// started after the collection of another. A concurrent collection ends in any thread.
+    fn key(self, thread: u32) -> (Option<u32>, Self) {
+        match self {
+            Self::Collection(_) => (None, self),
+            Self::Pause(_) => (Some(thread), Self::Pause(0)),
+            Self::Finalizers | Self::Finalizer(_) | Self::Lock(_) => (Some(thread), self),
+        }
+    }
+
+    /// The subject of a span that ends with another. The end of a pause states the generation that was collected in it, its
+    /// start the one that was requested.
+    fn ended_by(self, end: Self) -> Self {
+        if matches!(self, Self::Pause(_)) { end } else { self }
+    }
+
     /// Name of the slice.
     fn name(self) -> &'static str {
         match self {
@@ -299,8 +315,8 @@ pub fn slices(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
 
 /// Pairs starts and ends. A span without an end extends to the end of the log.
 fn pair_edges(mut edges: Vec<SpanEdge>, last: u64) -> Vec<RuntimeSpan> {
-    edges.sort_by_key(|edge| (edge.thread, edge.time));
-    let mut open: FxHashMap<(u32, SpanSubject), SpanEdge> = FxHashMap::default();
+    edges.sort_by_key(|edge| edge.time);
+    let mut open: FxHashMap<(Option<u32>, SpanSubject), SpanEdge> = FxHashMap::default();
     let mut spans = Vec::new();
     let mut push = |from: SpanEdge, end: u64, truncated| {
         let SpanEdge { thread, subject, time: start, offset, .. } = from;
@@ -317,12 +333,12 @@ fn pair_edges(mut edges: Vec<SpanEdge>, last: u64) -> Vec<RuntimeSpan> {
         });
     };
     for edge in edges {
-        let key = (edge.thread, edge.subject);
+        let key = edge.subject.key(edge.thread);
         if edge.is_start {
             // A thread that waits for a lock may report it more than once: the first event is the start.
             open.entry(key).or_insert(edge);
         } else if let Some(from) = open.remove(&key) {
-            push(from, edge.time, false);
+            push(SpanEdge { subject: from.subject.ended_by(edge.subject), ..from }, edge.time, false);
         }
     }
     for from in open.into_values() {
