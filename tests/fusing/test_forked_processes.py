@@ -71,6 +71,7 @@ SAMPLES = [
     (GRANDCHILD, 4500, NAMED + OWN, "map_of_parent"),
     (GRANDCHILD, 6500, PRIVATE + OWN, None),
     (GRANDCHILD, 6500, SHARED + OWN, None),
+    (GRANDCHILD, 6500, NAMED + OWN, None),
     (CHILD, 7500, PRIVATE + OWN, None),
     (PARENT, 7500, PRIVATE + OWN, "replaced"),
 ]
@@ -136,7 +137,7 @@ _NAMES = """
 """
 
 
-@pytest.mark.parametrize("only", [None, PARENT, CHILD])
+@pytest.mark.parametrize("only", [None, PARENT, CHILD, GRANDCHILD])
 def test_code_of_forked_processes(tmp_path: Path, only: int | None) -> None:
     samples = [one for one in SAMPLES if only in (None, one[0])]
     profile = _write(tmp_path, samples)
@@ -167,3 +168,19 @@ def test_a_namespace_has_one_known_process(tmp_path: Path) -> None:
     ]
     profile = pf.fuse(PerfFile([attribute], records).write(tmp_path / "perf.data"), dump)
     assert profile.sql(_NAMES).fetchall() == [(9000, 3500, SHARED, "shared")]
+
+
+def test_the_address_of_an_exec_is_in_the_old_program(tmp_path: Path) -> None:
+    """The kernel records an exec before it maps the new program, and sets the registers after that."""
+    attribute = Attribute.of((1, 0), IP | TID | TIME | CALLCHAIN | PERIOD)
+    executed = _at(comm(attribute, CHILD, CHILD, "other"), attribute, CHILD, EXECUTED)
+    chain = [CONTEXT_USER, PRIVATE]
+    records = [
+        mmap2(attribute, PARENT, "/bin/shell", PRIVATE, SIZE),
+        _fork(attribute, PARENT, CHILD, FORKED),
+        Record(COMM, COMM_EXEC, executed.body),
+        sample(attribute, ip=PRIVATE, pid=CHILD, tid=CHILD, time=EXECUTED + 100, chain=chain),
+    ]
+    profile = pf.fuse(PerfFile([attribute], records).write(tmp_path / "perf.data"))
+    query = "SELECT f.address, m.path FROM frames f LEFT JOIN mappings m USING (mapping_id)"
+    assert profile.sql(query).fetchall() == [(PRIVATE, "/bin/shell")]

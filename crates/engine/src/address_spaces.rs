@@ -61,9 +61,14 @@ impl AddressSpaces<'_> {
         let own = self.find_own(process_id, address, at_ns);
         let other = match own.0 {
             Region::Jit { .. } => None,
-            Region::Anonymous { mapping, .. } => self
-                .find_inherited(process_id, address, at_ns)
-                .or_else(|| self.find_shared(process_id, mapping, address, at_ns)),
+            Region::Anonymous { mapping, .. } => {
+                let mapped = self.mappings.rows.get(mapping as usize);
+                let is_of_the_time =
+                    mapped.is_none_or(|row| !self.starts.began_after(process_id, row.start_ns, at_ns));
+                let code = || self.find_shared(process_id, mapping, address, at_ns);
+                let inherited = self.find_inherited(process_id, address, at_ns);
+                inherited.or_else(|| if is_of_the_time { code() } else { Some(Region::Unmapped) })
+            }
             _ => self.find_inherited(process_id, address, at_ns),
         };
         other.map_or(own, |region| (region, at_ns, at_ns.saturating_add(1)))

@@ -39,6 +39,12 @@ impl AddressSpaceStarts {
         std::iter::successors(self.parent(process_id, at_ns), next).take(MAX_ANCESTORS)
     }
 
+    /// Whether the address space that a process has at a time began after another time.
+    #[must_use]
+    pub fn began_after(&self, process_id: u32, before_ns: i64, at_ns: i64) -> bool {
+        self.latest(process_id, at_ns).is_some_and(|(ns, _)| ns > before_ns)
+    }
+
     /// The process that a process was forked from before a time, unless it began an empty address space since.
     fn parent(&self, process_id: u32, at_ns: i64) -> Option<Ancestor> {
         let (fork_ns, parent) = self.latest(process_id, at_ns)?;
@@ -64,6 +70,9 @@ mod tests {
         assert_eq!(ancestors(3, 40).collect::<Vec<_>>(), [(2, 20), (1, 10)]);
         assert_eq!(ancestors(2, 29).collect::<Vec<_>>(), [(1, 10)]);
         assert_eq!(ancestors(2, 30).count() + ancestors(2, 9).count() + ancestors(1, 40).count(), 0);
+        assert!(
+            starts.began_after(2, 10, 30) && !starts.began_after(2, 30, 30) && !starts.began_after(4, 0, 30)
+        );
         let circle = AddressSpaceStarts::new([(1, 5, Some(1))]);
         assert_eq!(circle.ancestors(1, 5).count(), MAX_ANCESTORS);
     }

@@ -252,8 +252,9 @@ fn inherited_name(
     let address = call_address(location);
     let mapped_ns = mappings.rows.get(mapping as usize)?.start_ns;
     let mut ancestors = native.starts.ancestors(location.process_id, mapped_ns).take_while(|ancestor| {
+        // A process without samples has no mappings.
         let mapped = mappings.find(ancestor.process_id, address, ancestor.fork_ns);
-        mapped.is_some_and(|mapped| mappings.is_anonymous(mapped.id))
+        mapped.is_none_or(|mapped| mappings.is_anonymous(mapped.id))
     });
     ancestors.find_map(|ancestor| native.perf_maps.find(ancestor.process_id, address))
 }

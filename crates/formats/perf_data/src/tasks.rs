@@ -19,6 +19,10 @@ use super::survey::RecordSurvey;
 /// a process with a hundred mappings. A crafted file could otherwise need the square of its size.
 const MAX_INHERITED: u64 = 2_000_000;
 
+/// Time after the record of an exec in which the address in user space is still that of the call: the kernel maps the new program
+/// then, and sets the registers last.
+const EXEC_NS: u64 = 1_000_000;
+
 /// Largest size in bytes of a name that a child inherits; names of the kernel have at most 16.
 const MAX_INHERITED_NAME_BYTES: usize = 64;
 
@@ -294,12 +298,13 @@ impl TasksBuilder<'_> {
     }
 
     /// Adds rows for the mappings that a forked process inherited, when its image ends. Images without samples get no rows:
-    /// most children call exec immediately.
+    /// most children call exec immediately. Samples of that call are samples of the image.
     fn inherit(&mut self, pid: i32, image: usize, end: u64) {
         let Some(&ProcessImage { fork: Some((fork, ts)), parent, .. }) = self.images.get(image) else {
             return;
         };
         let sampled = self.survey.sampled.get(&pid);
+        let end = end.saturating_add(EXEC_NS);
         if !sampled.is_some_and(|&(first, last)| first <= end && last >= ts) {
             return;
         }
