@@ -15,7 +15,10 @@ from questions import annotated, answer_to, exported, graph, report
 
 import perfuse as pf
 from archive.test_partial_reading import _damaged
+from packs_of_tests import rewritten
 from perfuse.archive import writing
+from perfuse.archive.resolved_code import BYTES, FACTS
+from perfuse.archive.xz import packed, unpacked
 from perfuse.exporters import TARGETS
 from perfuse.table import OF_DUMPS
 from perfuse.viewer.routes import Routes
@@ -197,3 +200,31 @@ def test_few_further_rows_are_saved(pair: Pair, tmp_path: Path) -> None:
         found = _size_of_tables(archive)
         copy = archive.getinfo("inputs/1/jitdump.zst").file_size
     assert found == sizes[ALL if sizes[ALL] - sizes[SOME] <= copy / 8 else SOME]
+
+
+def test_damaged_machine_code_is_an_error(jitdump_corpus: Path, tmp_path: Path) -> None:
+    """What is read of it when a function asks for it: texts, targets and modules that are not there."""
+    produced = jitdump_corpus / "produced"
+    path, out = tmp_path / "saved.perfuse", tmp_path / "changed.perfuse"
+    with pf.fuse(produced / "node20.perf.data", produced / "node20.dump") as profile:
+        profile.save(path, code="all")
+        query = "SELECT function_id FROM frames WHERE {} GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 1"
+        jit, native = (
+            f"f{profile.sql(query.format(kind)).fetchall()[0][0]}"
+            for kind in ("code_object_id IS NOT NULL", "kind = 'native' AND function_id IS NOT NULL")
+        )
+    with ZipFile(path) as archive:
+        facts = json.loads(unpacked(archive.read(FACTS), 1 << 30))
+    modules = [{**one, "addresses": [[0, 10**9, None]]} for one in facts["modules"]]
+    targets = [[process, address, [[0, 10**9, 0, 0]]] for process, address, _ in facts["targets"]]
+    changes: list[tuple[str, dict[str, bytes]]] = [
+        (native, {BYTES: b"not xz"}),
+        (native, {FACTS: packed(json.dumps({**facts, "modules": modules}).encode())}),
+        (jit, {FACTS: packed(json.dumps({**facts, "targets": targets}).encode())}),
+        (jit, {FACTS: packed(json.dumps({**facts, "targets": 7}).encode())}),
+        (jit, {FACTS: b"not xz"}),
+    ]
+    for function, members in changes:
+        out.write_bytes(rewritten(path.read_bytes(), members))
+        with pf.fuse(out) as saved, pytest.raises(pf.UnreadableInput, match="the saved machine code cannot be read"):
+            annotated(saved, function, False)

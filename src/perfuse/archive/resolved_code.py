@@ -6,8 +6,10 @@ stack; a saved profile answers from that.
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from perfuse import _core
@@ -253,46 +255,70 @@ class ResolvedCode:
     """
 
     def __init__(self, path: str, members: Mapping[str, bytes]) -> None:
+        self._path, self._members = path, members
         self._modules: dict[tuple[str, str | None], ResolvedModule] = {}
-        self._targets: dict[tuple[int, int], list[tuple[int, Target]]] = {}
         self.sources: dict[str, tuple[str, str]] = {}
+        self._facts: Mapping[str, Any] = {"modules": [], "targets": []}
         if not members:
             return
+        with self._readable():
+            self._facts = json.loads(unpacked(members[FACTS], MAX_BYTES))
+            self.sources = {one["path"]: (one["origin"], one["text"]) for one in self._facts["sources"]}
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """An error about what the members contain is one of the file."""
         try:
-            facts, code = (unpacked(members[name], MAX_BYTES) for name in (FACTS, BYTES))
-            self._read(json.loads(facts), code)
+            yield
         except (KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
             raise UnreadableInput(
-                f"{path}: the saved machine code cannot be read: {error}",
-                path=path,
+                f"{self._path}: the saved machine code cannot be read: {error}",
+                path=self._path,
                 hint="copy the file again, or save the profile again with `perfuse pack`",
             ) from error
 
-    def _read(self, facts: Mapping[str, Any], code: bytes) -> None:
-        texts = facts["texts"]
-        frames = [
-            [(texts[name], texts[path], line, column) for name, path, line, column in one] for one in facts["frames"]
+    @cached_property
+    def _code(self) -> bytes:
+        return unpacked(self._members[BYTES], MAX_BYTES)
+
+    @cached_property
+    def _module_facts(self) -> dict[tuple[str, str | None], Mapping[str, Any]]:
+        return {(one["path"], one["build_id"]): one for one in self._facts["modules"]}
+
+    @cached_property
+    def _targets(self) -> dict[tuple[int, int], list[Any]]:
+        return {(process, address): answers for process, address, answers in self._facts["targets"]}
+
+    def _read_module(self, module: Mapping[str, Any]) -> ResolvedModule:
+        texts, frames = self._facts["texts"], self._facts["frames"]
+
+        def named(number: int) -> list[tuple[str, str | None, int | None, int | None]]:
+            return [(texts[name], texts[path], line, column) for name, path, line, column in frames[number]]
+
+        functions = [
+            (start, self._code[offset : offset + size], machine) for start, offset, size, machine in module["functions"]
         ]
-        for module in facts["modules"]:
-            functions = [
-                (start, code[offset : offset + size], machine) for start, offset, size, machine in module["functions"]
-            ]
-            self._modules[module["path"], module["build_id"]] = ResolvedModule(
-                module["file"],
-                module["debug_file"],
-                sorted(functions),
-                {position: texts[message] for position, message in module["errors"]},
-                {address: (frames[number], symbol) for address, number, symbol in module["addresses"]},
-            )
-        for process, address, answers in facts["targets"]:
-            self._targets[process, address] = [
-                (at, (None, texts[name], offset, texts[file])) for at, name, offset, file in answers
-            ]
-        self.sources = {one["path"]: (one["origin"], one["text"]) for one in facts["sources"]}
+        return ResolvedModule(
+            module["file"],
+            module["debug_file"],
+            sorted(functions),
+            {position: texts[message] for position, message in module["errors"]},
+            {address: (named(number), symbol) for address, number, symbol in module["addresses"]},
+        )
 
     def module(self, path: str, build_id: str | None) -> ResolvedModule:
-        """Code of a program or library; without any where none was saved."""
-        return self._modules.get((path, build_id)) or ResolvedModule(None, None, [], {}, {})
+        """Code of a program or library; without any where none was saved.
+
+        Raises:
+            UnreadableInput: It is damaged.
+        """
+        key = (path, build_id)
+        if key not in self._modules:
+            with self._readable():
+                known = self._module_facts.get(key)
+                empty = ResolvedModule(None, None, [], {}, {})
+                self._modules[key] = empty if known is None else self._read_module(known)
+        return self._modules[key]
 
     def targets(
         self, process_id: int, at_ns: int, addresses: Iterable[int], of_code: Sequence[Target | None]
@@ -304,6 +330,10 @@ class ResolvedCode:
         ]
 
     def _target(self, process_id: int, at_ns: int, address: int) -> Target | None:
-        answers = self._targets.get((process_id, address), [])
-        at = bisect_right(answers, at_ns, key=lambda one: one[0]) - 1
-        return answers[max(at, 0)][1] if answers else None
+        with self._readable():
+            answers = self._targets.get((process_id, address))
+            if not answers:
+                return None
+            _, name, offset, file = answers[max(bisect_right(answers, at_ns, key=lambda one: one[0]) - 1, 0)]
+            texts = self._facts["texts"]
+            return None, texts[name], offset, texts[file]
