@@ -7,6 +7,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from perfuse import _core
+from perfuse.archive.border_events import ALL_TIMES
 from perfuse.archive.manifest import MANIFEST, Manifest, read_manifest, unreadable_manifest
 from perfuse.diagnostics import Diagnostic
 from perfuse.errors import UsageError
@@ -93,7 +94,6 @@ class SavedContents:
         with self._lock:
             if self._fusion is None:
                 manifest = self.manifest
-                joined: Any = None if manifest.joined_rows is None else list(manifest.joined_rows)
                 inputs = zip(self.cores, manifest.inputs, strict=True)
                 with self.readable():
                     lines = self._definitions()
@@ -101,8 +101,7 @@ class SavedContents:
                         _core.Placed(core, one.clock, one.pid, of_input)
                         for (core, one), of_input in zip(inputs, lines, strict=True)
                     ]
-                    facts = (joined, list(manifest.named_rows))
-                    self._fusion = _core.saved_profile(self.core, placed, facts, manifest.partial)
+                    self._fusion = _core.saved_profile(self.core, placed, manifest.made_rows, manifest.partial)
             return self._fusion
 
     def facts(self, number: int) -> "RecordingFacts | None":
@@ -421,6 +420,12 @@ class SavedProfile(Profile):
     def _events(self) -> _core.Profile:
         time_ns, opened = self.selection.time_ns, self._opened
         return opened.events(time_ns) if time_ns and isinstance(opened, SavedContents) else self._fusion
+
+    def _rows_by(self, *, time: str | None = "ts_ns", **_which: Any) -> _core.Profile:
+        opened = self._opened
+        if time is None and self.selection.time_ns and isinstance(opened, SavedContents):
+            return opened.events(ALL_TIMES)
+        return self._events
 
     @property
     def _timeline_tables(self) -> _core.Profile:
