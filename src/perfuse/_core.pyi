@@ -45,6 +45,7 @@ __all__ = [
     "disassemble",
     "elf_dependencies",
     "empty_table",
+    "event_objects",
     "exit_when_out_of_memory",
     "formats",
     "handle_sums",
@@ -224,7 +225,8 @@ def allocation_sums(
     threads: Sequence[int] | None = None,
     time_ns: tuple[int, int] | None = None,
 ) -> ArrowStream: ...
-def object_origins(profile: Profile, addresses: Sequence[int], times_ns: Sequence[int]) -> ArrowStream: ...
+def object_origins(profile: Profile, addresses: Sequence[int], times_ns: Sequence[int]) -> ArrowStream | None: ...
+def event_objects(profile: Profile) -> ArrowStream: ...
 def selected_rows(
     profile: Profile, table: str, columns: Sequence[str], selection: Mapping[str, Any]
 ) -> ArrowStream: ...
@@ -392,7 +394,7 @@ class Profile:
     def first_uses(self, samples: int, code: int) -> list[tuple[int, int]]: ...
 
 _RowRange: TypeAlias = tuple[int, int]
-_SavedFacts: TypeAlias = tuple[list[_RowRange] | None, list[tuple[_RowRange, _RowRange]]]
+_SavedFacts: TypeAlias = tuple[list[_RowRange] | None, list[tuple[_RowRange, _RowRange]], int]
 _RecordingRow: TypeAlias = tuple[str, Sequence[str], Mapping[str, int], tuple[int, int] | None, _ClockRow, int | None]
 
 def saved_members(saved: Recording) -> list[tuple[str, int]]: ...
@@ -411,12 +413,12 @@ def placements(profile: Profile) -> list[tuple[_ClockRow, int | None, DefinedLin
 def saved_range(
     saved: Recording,
     time_ns: tuple[int, int],
-    most_groups: float,
+    most_rows: float,
     recordings: Sequence[_RecordingRow],
     facts: _SavedFacts,
     partial: Sequence[str],
 ) -> Profile | None: ...
-def write_table(out: int | IO[bytes], table: str, stream: Any) -> int: ...
+def write_table(out: int | IO[bytes], table: str, stream: Any, group_rows: int | None = None) -> int: ...
 def write_call_events(
     out: int | IO[bytes], stream: Any, group_rows: int | None = None
 ) -> tuple[int, ArrowStream | None]: ...

@@ -216,11 +216,11 @@ class Profile(SavableProfile, Viewable):
             by: `type`, `stack` or `thread`; by default all three.
             stacks: Whether to resolve stacks, which takes most of the time.
         """
-        return _core.allocation_sums(self._fusion, by=by, stacks=stacks, **self._selection_arguments())
+        return _core.allocation_sums(self._events, by=by, stacks=stacks, **self._selection_arguments())
 
     def stacks_of(self, table: str) -> "tuple[ArrowStream, ArrowStream]":
         """Tables `stacks` and `frames` with only the stacks to which `selected_rows` of a table refers."""
-        stacks, frames = (self._fusion.table(name, stacks_of=table) for name in ("stacks", "frames"))
+        stacks, frames = (self._events.table(name, stacks_of=table) for name in ("stacks", "frames"))
         if stacks is None or frames is None:
             raise KeyError(table)
         return stacks, frames
@@ -254,15 +254,14 @@ class Profile(SavableProfile, Viewable):
         Returns:
             `(kind, created, destroyed, left, max_alive)`, and `(kind, stack_id, created, left)` for those created.
         """
-        return _core.handle_sums(self._fusion, stacks=stacks, **self._selection_arguments())
+        return _core.handle_sums(self._events, stacks=stacks, **self._selection_arguments())
 
     def object_origins(self, objects: Sequence[tuple[int, int]]) -> "ArrowStream":
         """Allocations of the objects that were at given addresses at given times; moves of the collector are undone.
 
         A row for each object, null where its allocation was not recorded.
         """
-        addresses, times = [address for address, _ in objects], [ts_ns for _, ts_ns in objects]
-        return _core.object_origins(self._fusion, addresses, times)
+        return self._origins_of([address for address, _ in objects], [ts_ns for _, ts_ns in objects])
 
     def between(self, start_s: float, end_s: float) -> "Profile":
         """The samples and calls of a time range, in seconds from the first of them; other tables stay complete.

@@ -89,7 +89,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
 @pytest.fixture(autouse=True)
 def of_any_share(monkeypatch: pytest.MonkeyPatch) -> None:
     """Long ranges are read from the tables, too."""
-    monkeypatch.setattr(border_events, "MOST_GROUPS", 2.0)
+    monkeypatch.setattr(border_events, "MOST_ROWS", 2.0)
 
 
 def _times(profile: pf.Profile, rows: int, number: int) -> list[tuple[int, int]]:
@@ -350,7 +350,7 @@ def test_most_of_the_time_is_read_of_the_copy(
     threads: tuple[pf.Profile, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Which is smaller than the table; of a short range, the row groups with it are read."""
-    monkeypatch.setattr(border_events, "MOST_GROUPS", 0.5)
+    monkeypatch.setattr(border_events, "MOST_ROWS", 0.5)
     with pf.fuse(threads[1]) as profile:
         first, last = profile.span_ns or (0, 0)
         report(_part(profile, first, first + 1), {})

@@ -56,7 +56,7 @@ pub(crate) fn opened(bytes: &[u8]) {
             start..start + u64::from(rows[2 * number + 1])
         });
     }
-    let facts = SavedFacts { joined: Some(joined), named: Vec::new(), partial: Vec::new() };
+    let facts = SavedFacts { joined: Some(joined), ..SavedFacts::default() };
     range(&saved, &facts, usize::from(rows.map_or(0, |rows| rows[0])));
     if let Ok(profile) = Profile::of_saved(inputs, &saved, &facts) {
         everything(&profile);

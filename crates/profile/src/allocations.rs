@@ -2,14 +2,16 @@
 
 use arrow_array::RecordBatch;
 pub use perfuse_engine::allocated::AllocationGrouping;
-use perfuse_engine::allocated::{AllocationSums, TypeFunctions, TypedStacks, origin_rows, origins, samples};
+use perfuse_engine::allocated::{
+    AllocationOrigin, AllocationSums, TypeFunctions, TypedStacks, origin_rows, origins, samples,
+};
 use perfuse_engine::calls::Selection;
 use perfuse_formats::TableRequest;
 use perfuse_tables::Offsets;
 use perfuse_tables::access::ColumnError;
 
 use crate::prefetch::Prefetch;
-use crate::profile::Profile;
+use crate::profile::{Profile, SavedTraces};
 
 /// Which sums of allocations are requested.
 #[derive(Clone, Debug, Default)]
@@ -67,8 +69,11 @@ impl Profile {
     pub(crate) fn typed_stacks(&self) -> Result<Option<&TypedStacks>, ColumnError> {
         let Some(types) = self.type_functions()? else { return Ok(None) };
         let stacks = self.typed_stacks.get_or_init(|| {
-            let (keys, recorded) =
-                (self.keys_after_traces()?, self.collect("stacks", &TableRequest::default()));
+            let keys = self.keys_after_traces()?;
+            if self.saved_traces.is_some() {
+                return TypedStacks::of_rows(&self.saved_batches("stacks")?, keys.frame, keys.stack);
+            }
+            let recorded = self.collect("stacks", &TableRequest::default());
             TypedStacks::of(self.all_allocation_sums()?, types, &recorded, keys.frame, keys.stack)
         });
         stacks.as_ref().map(Some).map_err(|error| *error)
@@ -81,7 +86,9 @@ impl Profile {
         Ok(keys.plus(Offsets {
             frame: traced.sampled.frames.num_rows() as u32,
             stack: traced.sampled.stacks.num_rows() as u32,
-            sample: traced.samples.num_rows() as u64,
+            sample: self
+                .saved_traces
+                .map_or(traced.samples.num_rows() as u64, |SavedTraces { num_samples }| num_samples),
             ..Offsets::default()
         }))
     }
@@ -120,21 +127,32 @@ impl Profile {
     }
 
     /// Allocation of each object, given by an address and a time at which it was there: a row each, null where it was not
-    /// recorded.
+    /// recorded. `None` where events are those of a range of a saved profile, and an object is not of one of them.
     ///
     /// # Errors
     /// When a recording's table is not as declared.
-    pub fn object_origins(&self, objects: &[(u64, i64)]) -> Result<RecordBatch, ColumnError> {
+    pub fn object_origins(&self, objects: &[(u64, i64)]) -> Result<Option<RecordBatch>, ColumnError> {
+        let found = match self.saved_traces {
+            Some(_) => self.saved_origins(objects)?,
+            None => Some(self.origins(objects)?),
+        };
+        Ok(found.map(|found| origin_rows(&found)))
+    }
+
+    /// The same, found in the tables of the recordings.
+    pub(crate) fn origins(
+        &self,
+        objects: &[(u64, i64)],
+    ) -> Result<Vec<Option<AllocationOrigin>>, ColumnError> {
         let rows = |table, addresses: &[u64]| {
             let objects = Some(addresses.into());
             let request = TableRequest { no_allocation_stacks: true, objects, ..TableRequest::default() };
             Prefetch::new(self.recording_set().rows(table, request))
         };
-        let found = origins(
+        origins(
             objects,
             |addresses| rows("object_moves", addresses),
             |addresses| rows("allocations", addresses),
-        );
-        Ok(origin_rows(&found?))
+        )
     }
 }

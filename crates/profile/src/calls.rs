@@ -47,7 +47,7 @@ impl Profile {
             return Ok(None);
         }
         let samples = self.trace_samples.get_or_init(|| {
-            if self.has_saved_traces {
+            if self.saved_traces.is_some() {
                 return self.saved_trace_samples();
             }
             let Account { paths, path_rows, .. } =

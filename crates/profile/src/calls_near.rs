@@ -8,6 +8,7 @@ use arrow_array::{Array, RecordBatch};
 use perfuse_formats::saved::SavedProfile;
 use perfuse_formats::saved::parquet_file::{BATCH_ROWS, ParquetTable, TableError};
 use perfuse_tables::access::numbers;
+use perfuse_tables::border_events;
 
 const TABLE: &str = "call_events";
 const BORDERS: &str = "border_events";
@@ -32,8 +33,8 @@ enum RowPart {
 struct NearGroup {
     number: usize,
     rows: Range<u64>,
-    /// Its border events, which its rows are compared with.
-    borders: Vec<RecordBatch>,
+    /// Its border events, which its rows are compared with; `None` where the table is one row group.
+    borders: Option<Vec<RecordBatch>>,
 }
 
 /// Numbers of the keys that rows refer to: memory is used by the greatest key.
@@ -54,36 +55,35 @@ fn wrong_column() -> TableError {
 }
 
 impl CallsNear {
-    /// Those of calls in a time; `None` where the file has not the tables for it, or where more than a share of the row groups
-    /// may have events in it.
+    /// Those of calls in a time; `None` where the table has several row groups and no border events.
     ///
     /// # Errors
     /// Where one of the tables is damaged, or they contradict each other.
     pub(crate) fn open(
         file: &SavedProfile,
+        events: ParquetTable,
         times: &RangeInclusive<i64>,
-        most_groups: f64,
     ) -> Result<Option<Self>, TableError> {
-        let (Some(events), Some(borders)) = (file.parquet(TABLE)?, file.border_events()?) else {
-            return Ok(None);
-        };
         let num_keys = |table| -> Result<u32, TableError> {
             let rows = file.parquet(table)?.map_or(0, |table| table.num_rows);
             Ok(u32::try_from(rows).unwrap_or(u32::MAX))
         };
         let limits = KeyLimits { threads: num_keys("threads")?, functions: num_keys("functions")? };
-        let (mut near, groups) = (vec![false; events.group_ends().len()], events.groups_near("ts_ns", times));
-        if groups.len() as f64 > near.len() as f64 * most_groups {
-            return Ok(None);
+        let ends = events.group_ends();
+        if let [end] = *ends {
+            let whole = NearGroup { number: 0, rows: 0..end, borders: None };
+            return Ok(Some(Self { events, parts: vec![RowPart::Group(whole)], limits }));
         }
-        for number in groups {
+        let Some(borders) = file.range_table(&border_events::SPEC)? else { return Ok(None) };
+        let mut near = vec![false; ends.len()];
+        for number in events.groups_near("ts_ns", times) {
             if let Some(is_near) = near.get_mut(number) {
                 *is_near = true;
             }
         }
         let borders = borders.rows(None, BATCH_ROWS)?.collect::<Result<Vec<_>, _>>()?;
         check_borders(&borders, events.num_rows, limits)?;
-        let parts = parts(&borders, &events.group_ends(), &near)?;
+        let parts = parts(&borders, &ends, &near)?;
         Ok(Some(Self { events, parts, limits }))
     }
 
@@ -146,10 +146,11 @@ impl CallsNear {
 impl NearGroup {
     /// Whether the border events among some rows of the group are the same rows.
     fn agrees(&self, batch: &RecordBatch, first: u64) -> Result<bool, TableError> {
+        let Some(all_borders) = &self.borders else { return are_sorted(batch) };
         let end = first.saturating_add(batch.num_rows() as u64);
         let mut seen = [false; 2];
         let ends = [self.rows.start, self.rows.end.saturating_sub(1)];
-        for borders in &self.borders {
+        for borders in all_borders {
             let rows = row_numbers(borders)?;
             let events = without_numbers(borders)?;
             for (at, row) in rows.iter().enumerate().filter(|(_, row)| (first..end).contains(*row)) {
@@ -248,7 +249,7 @@ fn parts(borders: &[RecordBatch], ends: &[u64], near: &[bool]) -> Result<Vec<Row
     for (number, (&end, &is_near)) in ends.iter().zip(near).enumerate() {
         if is_near {
             parts.extend(until(start)?.into_iter().map(RowPart::Borders));
-            parts.push(RowPart::Group(NearGroup { number, rows: start..end, borders: until(end)? }));
+            parts.push(RowPart::Group(NearGroup { number, rows: start..end, borders: Some(until(end)?) }));
         }
         start = end;
     }

@@ -23,6 +23,7 @@ mod calls_near;
 pub mod code_images;
 mod definitions;
 mod diagnostics;
+mod event_objects;
 mod function_names;
 mod heap;
 mod inputs;

@@ -54,6 +54,13 @@ pub(crate) struct TraceSamples {
     pub(crate) samples: RecordBatch,
 }
 
+/// What is stated about the stacks of calls and allocations of a saved profile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SavedTraces {
+    /// Number of rows of `samples` that are of calls.
+    pub(crate) num_samples: u64,
+}
+
 /// Several recordings on one clock. Tables that need several recordings are made when first asked for.
 pub struct Profile {
     pub(crate) placed: Vec<PlacedRecording>,
@@ -80,8 +87,9 @@ pub struct Profile {
     pub(crate) partial_tables: Vec<String>,
     /// Whether `named_functions` were saved.
     pub(crate) has_saved_names: bool,
-    /// Whether calls are those of a range, and the paths of all calls are read of the saved tables.
-    pub(crate) has_saved_traces: bool,
+    /// Where events are those of a range, and stacks of all calls and allocations are read of the saved tables: what is stated
+    /// about these.
+    pub(crate) saved_traces: Option<SavedTraces>,
 }
 
 impl Profile {
@@ -108,7 +116,7 @@ impl Profile {
             saved: None,
             partial_tables: Vec::new(),
             has_saved_names: false,
-            has_saved_traces: false,
+            saved_traces: None,
         }
     }
 

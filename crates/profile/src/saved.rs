@@ -44,6 +44,8 @@ pub struct SavedFacts {
     pub named: Vec<NamedRows>,
     /// Tables of which the file has only some rows, for other programs: all rows are made again of the copies.
     pub partial: Vec<String>,
+    /// Number of rows of `samples` that are of calls, which those of allocations follow.
+    pub traced_samples: u64,
 }
 
 /// Why a saved profile cannot be opened.
@@ -217,7 +219,9 @@ impl Profile {
                 (function, module) = (function_end, module_end);
             }
         }
-        Ok(SavedFacts { joined, named, partial: Vec::new() })
+        let traced = self.trace_samples()?;
+        let traced_samples = traced.map_or(0, |traced| traced.samples.num_rows() as u64);
+        Ok(SavedFacts { joined, named, partial: Vec::new(), traced_samples })
     }
 
     /// Clock and process of each recording, as they were given.

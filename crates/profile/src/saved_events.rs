@@ -3,25 +3,28 @@
 use std::collections::HashMap;
 use std::io::Write;
 use std::ops::{Range, RangeInclusive};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use arrow_array::RecordBatch;
-use arrow_array::types::UInt32Type;
+use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_schema::ArrowError;
+use perfuse_engine::allocated::AllocationOrigin;
 use perfuse_engine::calls::{BorderEvents, CallPath, CallPaths, FirstKeys, Sampled};
+use perfuse_engine::selected::rows_where;
 use perfuse_formats::saved::SavedProfile;
-use perfuse_formats::saved::parquet_file::{BATCH_ROWS, TableError, write};
+use perfuse_formats::saved::parquet_file::{BATCH_ROWS, ParquetTable, TableError, write};
 use perfuse_formats::{
     BatchStream, CallStream, Clock, Format, Placement, Position, Rate, Recording, Source, Summary,
-    TableRequest, call_stream, registry,
+    TableRequest, call_stream, one_batch, registry,
 };
 use perfuse_tables::access::{ColumnError, nullable, numbers, text};
-use perfuse_tables::{Offsets, call_events, samples};
+use perfuse_tables::{Offsets, call_events, event_objects, samples, slices};
 use perfuse_wire::{Diagnostics, Endian, RecordView};
 
 use crate::calls_near::CallsNear;
+use crate::event_objects::known_origins;
 use crate::inputs::Damage;
-use crate::profile::{Profile, TraceSamples};
+use crate::profile::{Profile, SavedTraces, TraceSamples};
 use crate::recordings::ProfileInput;
 use crate::saved::{SavedError, SavedFacts};
 use crate::saved_tables::SavedTables;
@@ -73,32 +76,66 @@ pub enum SavedInput {
     Facts(RecordingFacts),
 }
 
+/// Tables of events by their time, which ranges are read of.
+const EVENT_TABLES: [&str; 7] = [
+    "call_events",
+    "allocations",
+    "object_moves",
+    "lock_events",
+    "exceptions",
+    "instants",
+    "counter_samples",
+];
+
 /// The events of a range of time of a file.
 #[derive(Clone)]
 struct SavedRange {
     file: Arc<dyn Recording>,
     time_ns: Range<i64>,
-    /// The calls; `None` where none are requested.
+    /// `None` where no calls were recorded, or none are requested.
     calls: Option<Arc<CallsNear>>,
+    num_threads: u32,
     damage: Damage,
 }
 
 impl SavedRange {
     /// Those of an open file; `None` where it has not the tables that calls of a range need, or where more than a share of the
-    /// row groups of `call_events` may have events in the range.
+    /// rows of `EVENT_TABLES` are in row groups that may have events in the range.
     fn open(
         file: &Arc<dyn Recording>,
         time_ns: Range<i64>,
-        most_groups: f64,
+        most_rows: f64,
     ) -> Result<Option<Self>, TableError> {
         let Some(saved) = file.as_any().downcast_ref::<SavedProfile>() else { return Ok(None) };
-        let calls = CallsNear::open(saved, &times(&time_ns), most_groups)?.map(Arc::new);
-        Ok(calls.map(|calls| Self { calls: Some(calls), ..Self::without_calls(file, time_ns) }))
+        let near = times(&time_ns);
+        let (mut num_rows, mut num_near) = (0u64, 0u64);
+        for table in EVENT_TABLES {
+            let Some(table) = saved.parquet(table)? else { continue };
+            num_rows = num_rows.saturating_add(table.num_rows);
+            num_near = num_near.saturating_add(table.num_rows_near("ts_ns", &near));
+        }
+        if num_near as f64 > num_rows as f64 * most_rows {
+            return Ok(None);
+        }
+        let calls = match saved.parquet("call_events")? {
+            None => None,
+            Some(events) => match CallsNear::open(saved, events, &near)? {
+                None => return Ok(None),
+                Some(calls) => Some(Arc::new(calls)),
+            },
+        };
+        Ok(Some(Self { calls, ..Self::without_calls(file, saved, time_ns)? }))
     }
 
     /// Those of an open file, without calls.
-    fn without_calls(file: &Arc<dyn Recording>, time_ns: Range<i64>) -> Self {
-        Self { file: Arc::clone(file), time_ns, calls: None, damage: Damage::default() }
+    fn without_calls(
+        file: &Arc<dyn Recording>,
+        saved: &SavedProfile,
+        time_ns: Range<i64>,
+    ) -> Result<Self, TableError> {
+        let threads = saved.parquet("threads")?.map_or(0, |threads| threads.num_rows);
+        let num_threads = u32::try_from(threads).unwrap_or(u32::MAX);
+        Ok(Self { file: Arc::clone(file), time_ns, calls: None, num_threads, damage: Damage::default() })
     }
 
     /// A recording of the profile, by its place in it.
@@ -122,19 +159,45 @@ impl SavedRange {
         )
     }
 
-    /// Rows of a table that are stored with those in the range.
-    fn rows(&self, name: &str) -> BatchStream {
+    /// Rows of a table that are stored with those of some times.
+    fn stored(
+        &self,
+        open: impl FnOnce(&SavedProfile) -> Result<Option<ParquetTable>, TableError>,
+        column: &str,
+        near: &RangeInclusive<i64>,
+    ) -> BatchStream {
         let opened = || -> Result<BatchStream, TableError> {
             let saved = self.file.as_any().downcast_ref::<SavedProfile>();
-            let Some(table) = saved.map_or(Ok(None), |saved| saved.parquet(name))? else {
+            let Some(table) = saved.map_or(Ok(None), open)? else {
                 return Ok(Box::new(std::iter::empty()));
             };
-            Ok(self.noted(table.rows_near("ts_ns", &times(&self.time_ns), BATCH_ROWS)?))
+            let num_threads = self.num_threads;
+            let rows = table.rows_near(column, near, BATCH_ROWS)?;
+            Ok(self.noted(rows.map(move |batch| with_threads(batch?, num_threads))))
         };
         opened().unwrap_or_else(|error| {
             self.damage.note(&self.file.source().path, error);
             Box::new(std::iter::empty())
         })
+    }
+
+    /// Rows of a table that are stored with those in the range.
+    fn rows(&self, name: &str) -> BatchStream {
+        if name != "slices" {
+            return self.stored(|saved| saved.parquet(name), "ts_ns", &times(&self.time_ns));
+        }
+        // A slice that starts before the range may extend into it.
+        let started = i64::MIN..=self.time_ns.end.saturating_sub(1);
+        let open = |saved: &SavedProfile| match saved.range_table(&slices::SPEC)? {
+            None => saved.parquet(name),
+            found => Ok(found),
+        };
+        self.stored(open, "start_ns", &started)
+    }
+
+    /// Rows of `event_objects` that are stored with those of some times.
+    fn event_objects(&self, near: &RangeInclusive<i64>) -> BatchStream {
+        self.stored(|saved| saved.range_table(&event_objects::SPEC), "ts_ns", near)
     }
 }
 
@@ -205,12 +268,29 @@ impl Recording for SavedEvents {
             let calls = self.range.calls.as_ref()?;
             return Some(self.range.noted(calls.rows(source_id)));
         }
-        let first = placement.first.function;
-        let functions = first..first.saturating_add(self.extent().function);
-        let column = if name == "functions" { "function_id" } else { "source_id" };
-        let is_own =
-            move |key: u32| if column == "source_id" { key == source_id } else { functions.contains(&key) };
-        Some(Box::new(self.range.rows(name).map(move |batch| rows_with(&batch, column, &is_own))))
+        let rows = self.range.rows(name);
+        let (first, extent) = (placement.first, self.extent());
+        let keys = |first: u32, num: u32| first..first.saturating_add(num);
+        let (column, own) = match name {
+            // Of this recording alone: its process.
+            "processes" => {
+                let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(pid) = placement.pid {
+                    identities.process(pid);
+                }
+                return Some(one_batch(identities.processes()));
+            }
+            "samples" => {
+                let own = first.sample..first.sample.saturating_add(extent.sample);
+                return Some(Box::new(rows.map(move |batch| samples_with(&batch, &own))));
+            }
+            "functions" => ("function_id", keys(first.function, extent.function)),
+            "modules" => ("module_id", keys(first.module, extent.module)),
+            "frames" => ("frame_id", keys(first.frame, extent.frame)),
+            "stacks" => ("stack_id", keys(first.stack, extent.stack)),
+            _ => ("source_id", source_id..source_id.saturating_add(1)),
+        };
+        Some(Box::new(rows.map(move |batch| rows_with(&batch, column, &own))))
     }
 
     fn call_segments(&self, _placement: &Placement) -> Vec<CallStream> {
@@ -224,30 +304,46 @@ impl Recording for SavedEvents {
 }
 
 /// The rows of a batch whose keys in a column are some; none where it has not the column.
-fn rows_with(batch: &RecordBatch, column: &'static str, is_own: &impl Fn(u32) -> bool) -> RecordBatch {
+fn rows_with(batch: &RecordBatch, column: &'static str, own: &Range<u32>) -> RecordBatch {
     let Ok(keys) = numbers::<UInt32Type>(batch, column) else { return batch.slice(0, 0) };
-    perfuse_engine::selected::rows_where(batch, |row| nullable(keys, row).is_some_and(is_own))
+    rows_where(batch, |row| nullable(keys, row).is_some_and(|key| own.contains(&key)))
+}
+
+/// The rows of a batch of `samples` with some keys.
+fn samples_with(batch: &RecordBatch, own: &Range<u64>) -> RecordBatch {
+    let Ok(keys) = numbers::<UInt64Type>(batch, "sample_id") else { return batch.slice(0, 0) };
+    rows_where(batch, |row| own.contains(&keys.value(row)))
+}
+
+/// The batch, whose threads must be some that exist: memory is used by the greatest key.
+fn with_threads(batch: RecordBatch, num_threads: u32) -> Result<RecordBatch, TableError> {
+    let threads = numbers::<UInt32Type>(&batch, "thread_id");
+    if threads.is_ok_and(|threads| threads.iter().flatten().any(|key| key >= num_threads)) {
+        let message = "column thread_id refers to rows that do not exist".to_owned();
+        return Err(TableError::Table("threads", message));
+    }
+    Ok(batch)
 }
 
 impl Profile {
     /// A profile of the events of a range of time of a saved profile, of its tables alone: calls and other rows outside of the
-    /// range may be missing. `None` where the file has not the tables for it, or where more than a share of the row groups of
-    /// `call_events` may have events in the range. Also returns what is found to be wrong while rows are read.
+    /// range may be missing. `None` where the file has not the tables for it, or where more than a share of the rows of tables
+    /// of events are stored with events of the range. Also returns what is found to be wrong while rows are read.
     ///
     /// # Errors
     /// [`SavedError`]
     pub fn of_saved_range(
         file: &Arc<dyn Recording>,
         time_ns: Range<i64>,
-        most_groups: f64,
+        most_rows: f64,
         recordings: Vec<RecordingFacts>,
         facts: &SavedFacts,
     ) -> Result<Option<(Self, Damage)>, SavedError> {
-        let Some(range) = SavedRange::open(file, time_ns, most_groups)? else { return Ok(None) };
+        let Some(range) = SavedRange::open(file, time_ns, most_rows)? else { return Ok(None) };
         let inputs = recordings.into_iter().zip(0u32..).map(|(known, number)| range.recording(known, number));
         let mut profile = Self::of_saved(inputs.collect::<Result<_, _>>()?, file, facts)?;
         profile.saved = Some(SavedTables::of(file));
-        profile.has_saved_traces = true;
+        profile.saved_traces = Some(SavedTraces { num_samples: facts.traced_samples });
         Ok(Some((profile, range.damage)))
     }
 
@@ -261,12 +357,41 @@ impl Profile {
         recordings: Vec<SavedInput>,
         facts: &SavedFacts,
     ) -> Result<(Self, Damage), SavedError> {
-        let all = SavedRange::without_calls(file, i64::MIN..i64::MAX);
+        let Some(saved) = file.as_any().downcast_ref::<SavedProfile>() else {
+            return Err(SavedError::Keys("sources"));
+        };
+        let all = SavedRange::without_calls(file, saved, i64::MIN..i64::MAX)?;
         let inputs = recordings.into_iter().zip(0u32..).map(|(input, number)| match input {
             SavedInput::Copy(input) => Ok(input),
             SavedInput::Facts(known) => all.recording(known, number),
         });
         Ok((Self::of_saved(inputs.collect::<Result<_, _>>()?, file, facts)?, all.damage))
+    }
+
+    /// A table as it was saved.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub(crate) fn saved_batches(&self, name: &'static str) -> Result<Vec<RecordBatch>, ColumnError> {
+        let wrong = ColumnError { column: "stack_id" };
+        let table = self.table(name, false)?.ok_or(wrong)?;
+        table.collect::<Result<_, _>>().map_err(|_| wrong)
+    }
+
+    /// Allocations of the objects of events of a range; `None` where one of them is of another event.
+    ///
+    /// # Errors
+    /// When a recording's table is not as declared.
+    pub(crate) fn saved_origins(
+        &self,
+        objects: &[(u64, i64)],
+    ) -> Result<Option<Vec<Option<AllocationOrigin>>>, ColumnError> {
+        let events = self.recordings().find_map(|one| one.as_any().downcast_ref::<SavedEvents>());
+        let times = objects.iter().map(|(_, time)| *time);
+        let (Some(events), Some(least), Some(greatest)) = (events, times.clone().min(), times.max()) else {
+            return Ok(objects.is_empty().then(Vec::new));
+        };
+        known_origins(events.range.event_objects(&(least..=greatest)), objects)
     }
 
     /// Call traces as samples, of the saved tables: keys of frames and stacks are those of all calls, whichever are selected.
@@ -277,20 +402,16 @@ impl Profile {
         let keys = self.keys_after_join()?;
         let first = FirstKeys { frame: keys.frame, stack: keys.stack, sample: keys.sample };
         let wrong = ColumnError { column: "stack_id" };
-        let batches = |name| -> Result<Vec<RecordBatch>, ColumnError> {
-            let table = self.table(name, false)?.ok_or(wrong)?;
-            table.collect::<Result<_, _>>().map_err(|_| wrong)
-        };
         // Frames of traced functions follow each other, as do their stacks.
         let mut functions = Vec::new();
-        for batch in batches("frames")? {
+        for batch in self.saved_batches("frames")? {
             let (ids, kinds) = (numbers::<UInt32Type>(&batch, "frame_id")?, text(&batch, "kind")?);
             let of = numbers::<UInt32Type>(&batch, "function_id")?;
             let rows = (0..batch.num_rows()).filter(|&row| ids.value(row) >= first.frame);
             functions.extend(rows.map(|row| nullable(of, row).filter(|_| kinds.get(row) == Some("traced"))));
         }
         let mut paths = Vec::new();
-        for batch in batches("stacks")? {
+        for batch in self.saved_batches("stacks")? {
             let ids = numbers::<UInt32Type>(&batch, "stack_id")?;
             let (parents, frames) = (
                 numbers::<UInt32Type>(&batch, "parent_stack_id")?,

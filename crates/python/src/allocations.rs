@@ -28,14 +28,15 @@ pub fn allocation_sums(
     batch.map(ArrowStream::of).map_err(table_error)
 }
 
-/// Allocations of the objects that were at some addresses at some times: a row each, null where not recorded.
+/// Allocations of the objects that were at some addresses at some times: a row each, null where not recorded. None where the
+/// events of the profile are those of a range, and an object is not of one of them.
 #[pyfunction]
 pub fn object_origins(
     py: Python<'_>,
     profile: &PyProfile,
     addresses: Vec<u64>,
     times_ns: Vec<i64>,
-) -> PyResult<ArrowStream> {
+) -> PyResult<Option<ArrowStream>> {
     if addresses.len() != times_ns.len() {
         return Err(PyValueError::new_err("an address has one time"));
     }
@@ -43,6 +44,13 @@ pub fn object_origins(
     profile
         .inputs
         .read(py, || profile.inner.object_origins(&objects))?
-        .map(ArrowStream::of)
+        .map(|found| found.map(ArrowStream::of))
         .map_err(table_error)
+}
+
+/// Table `event_objects`, which ranges of time of a saved profile need.
+#[pyfunction]
+pub fn event_objects(py: Python<'_>, profile: &PyProfile) -> PyResult<ArrowStream> {
+    let batch = profile.inputs.read(py, || profile.inner.event_objects())?;
+    batch.map(ArrowStream::of).map_err(table_error)
 }

@@ -61,7 +61,7 @@ mod _core {
     use super::settle_before_forks;
 
     #[pymodule_export]
-    use super::allocations::{allocation_sums, object_origins};
+    use super::allocations::{allocation_sums, event_objects, object_origins};
     #[pymodule_export]
     use super::arrow::{ArrowStream, ScannedTable};
     #[pymodule_export]

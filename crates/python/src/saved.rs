@@ -11,7 +11,7 @@ use perfuse_formats::saved::parquet_file::{ROW_GROUP_ROWS, write};
 use perfuse_formats::{Recording, registry};
 use perfuse_profile::saved::{JoinedRows, SavedFacts, saved_table as saved_rows};
 use perfuse_profile::saved_events::{RecordingFacts, SavedInput, write_call_events as write_calls};
-use perfuse_tables::border_events;
+use perfuse_tables::{RANGE_TABLES, border_events};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -114,18 +114,19 @@ pub fn saved_recording(
 type Rows = (u64, u64);
 
 /// What a saved profile states about its tables: rows of frames, stacks, samples, functions and modules that the join made, and
-/// rows of functions and modules that maps named, of each recording.
-type FactsRow = (Option<[Rows; 5]>, Vec<(Rows, Rows)>);
+/// rows of functions and modules that maps named, of each recording, and the number of rows of samples that are of calls.
+type FactsRow = (Option<[Rows; 5]>, Vec<(Rows, Rows)>, u64);
 
 fn range((start, end): Rows) -> Range<u64> {
     start..end
 }
 
-fn facts_of((joined, named): FactsRow, partial: Vec<String>) -> SavedFacts {
+fn facts_of((joined, named, traced_samples): FactsRow, partial: Vec<String>) -> SavedFacts {
     SavedFacts {
         joined: joined.map(|rows| JoinedRows { rows: rows.map(range) }),
         named: named.into_iter().map(|(functions, modules)| (range(functions), range(modules))).collect(),
         partial,
+        traced_samples,
     }
 }
 
@@ -191,6 +192,7 @@ pub fn saved_facts(py: Python<'_>, profile: &PyProfile) -> PyResult<FactsRow> {
     Ok((
         joined,
         facts.named.into_iter().map(|(functions, modules)| (rows(functions), rows(modules))).collect(),
+        facts.traced_samples,
     ))
 }
 
@@ -207,13 +209,21 @@ pub fn placements(profile: &PyProfile) -> Vec<(ClockRow, Option<i32>, Option<PyD
 
 /// Writes a table as Parquet. Returns its number of rows.
 #[pyfunction]
-pub fn write_table(py: Python<'_>, out: Target, table: &str, stream: &Bound<'_, PyAny>) -> PyResult<u64> {
-    let border_events = Some(&border_events::SPEC).filter(|spec| spec.name == table);
-    let spec = perfuse_tables::table(table).or(border_events);
+#[pyo3(signature = (out, table, stream, group_rows=None))]
+pub fn write_table(
+    py: Python<'_>,
+    out: Target,
+    table: &str,
+    stream: &Bound<'_, PyAny>,
+    group_rows: Option<usize>,
+) -> PyResult<u64> {
+    let of_ranges = RANGE_TABLES.into_iter().find(|spec| spec.name == table);
+    let spec = perfuse_tables::table(table).or(of_ranges);
     let spec = spec.ok_or_else(|| PyValueError::new_err(table.to_owned()))?;
     let batches = reader(stream)?;
     let out = out.open()?;
-    let written = call(py, || write(spec, spec.schema(), ROW_GROUP_ROWS, batches, out))?;
+    let group_rows = group_rows.unwrap_or(ROW_GROUP_ROWS);
+    let written = call(py, || write(spec, spec.schema(), group_rows, batches, out))?;
     written.map_err(table_error)
 }
 
@@ -234,13 +244,13 @@ pub fn write_call_events(
 }
 
 /// The profile of the events of a range of time, of tables alone; None where the file has not the tables for it, or more than
-/// a share of the row groups of `call_events` may have events in the range.
+/// a share of the rows of tables of events are stored with events of the range.
 #[pyfunction]
 pub fn saved_range(
     py: Python<'_>,
     saved: &PyRecording,
     time_ns: (i64, i64),
-    most_groups: f64,
+    most_rows: f64,
     recordings: Vec<RecordingRow>,
     facts: FactsRow,
     partial: Vec<String>,
@@ -248,13 +258,7 @@ pub fn saved_range(
     let known = recordings.into_iter().map(known_of).collect::<PyResult<Vec<_>>>()?;
     let facts = facts_of(facts, partial);
     let open = || {
-        perfuse_profile::Profile::of_saved_range(
-            &saved.inner,
-            time_ns.0..time_ns.1,
-            most_groups,
-            known,
-            &facts,
-        )
+        perfuse_profile::Profile::of_saved_range(&saved.inner, time_ns.0..time_ns.1, most_rows, known, &facts)
     };
     let opened = saved.inputs.read(py, open)?.map_err(|error| damaged(py, saved, error))?;
     let inputs = Inputs::of([&saved.inner]);

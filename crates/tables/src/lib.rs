@@ -19,12 +19,12 @@ pub use column::Choices;
 pub use family::{
     Alignment, CallEvent, EndReason, ExceptionEvent, LockEvent, PcType, SchedState, SliceKind, StartReason,
     UnwindOrigin, allocations, border_events, branches, call_events, call_sums, callchains, cgroups, clocks,
-    code_moves, code_objects, counter_samples, counters, coverage, diagnostics, embedded_files, exceptions,
-    frames, functions, gc_handles, heap_classes, heap_dominators, heap_objects, heap_references, heap_roots,
-    heap_sites, heap_snapshots, inline_calls, instants, instructions, kernel_symbols, line_rows, lock_events,
-    mappings, memory_accesses, modules, namespaces, object_moves, processes, records, samples, sched_states,
-    slices, sources, stacks, text_pokes, thread_names, threads, types, unwind_functions, unwind_lookups,
-    unwind_rows, wake_ups,
+    code_moves, code_objects, counter_samples, counters, coverage, diagnostics, embedded_files,
+    event_objects, exceptions, frames, functions, gc_handles, heap_classes, heap_dominators, heap_objects,
+    heap_references, heap_roots, heap_sites, heap_snapshots, inline_calls, instants, instructions,
+    kernel_symbols, line_rows, lock_events, mappings, memory_accesses, modules, namespaces, object_moves,
+    processes, records, samples, sched_states, slices, sources, stacks, text_pokes, thread_names, threads, types,
+    unwind_functions, unwind_lookups, unwind_rows, wake_ups,
 };
 pub use identities::{Identities, Offsets};
 pub use perfuse_addresses::unwinding::{
@@ -86,6 +86,9 @@ pub static TABLES: &[&TableSpec] = &[
     &records::SPEC,
     &diagnostics::SPEC,
 ];
+
+/// Tables that ranges of time of a saved profile need beside the common tables; `slices` without calls.
+pub static RANGE_TABLES: [&TableSpec; 3] = [&border_events::SPEC, &event_objects::SPEC, &slices::SPEC];
 
 /// The table with a name.
 #[must_use]

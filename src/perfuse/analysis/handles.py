@@ -65,14 +65,12 @@ class Handles:
         """By kind and by the functions that made them, most left over first: reads all handles again."""
         _, sums = self._profile.handle_sums(stacks=True)
         stacks = backtraces(self._profile, "gc_handles", [stack for _, stack, *_ in sums])
-        # Ties are in the order in which their stacks first occur.
-        sums.sort(key=lambda row: (row[0], row[1] is None, row[1]))
         places: dict[tuple[str, Backtrace], tuple[int, int]] = {}
         for kind, stack, count, left in sums:
             created, never_freed = places.get((kind, stacks[stack]), (0, 0))
             places[kind, stacks[stack]] = created + count, never_freed + left
         sites = [HandleSite(*place, *counts) for place, counts in places.items()]
-        return sorted(sites, key=lambda one: (-one.num_left, -one.num_created))
+        return sorted(sites, key=lambda one: (-one.num_left, -one.num_created, one.kind, one.backtrace))
 
 
 @dataclass(frozen=True, slots=True)

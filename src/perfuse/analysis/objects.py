@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from perfuse.analysis.profiles import UNSELECTED, RuntimeProfile, TableProfile, read_selected
+from perfuse.analysis.profiles import RuntimeProfile, TableProfile, read_selected
 from perfuse.table import Columns
 
 
@@ -23,18 +23,18 @@ class AllocatedObject:
 
 
 class Objects:
-    """The objects of a profile's exceptions, locks and finalizers, all found in one pass over the allocations."""
+    """The objects of the selected exceptions, locks and finalizers, all found in one pass over the allocations."""
 
     def __init__(self, profile: RuntimeProfile) -> None:
         sightings: set[tuple[int, int]] = set()
         if profile.has("allocations"):
             where = ("object_address", "ts_ns")
             if profile.has("exceptions"):
-                sightings.update(read_selected(profile, "exceptions", *where, kinds=["throw"], **UNSELECTED))
+                sightings.update(read_selected(profile, "exceptions", *where, kinds=["throw"]))
             if profile.has("lock_events"):
-                sightings.update(read_selected(profile, "lock_events", *where, **UNSELECTED))
+                sightings.update(read_selected(profile, "lock_events", *where))
             if profile.has("slices"):
-                rows = read_selected(profile, "slices", "name", "args", "start_ns", kinds=["gc"], **UNSELECTED)
+                rows = read_selected(profile, "slices", "name", "args", "start_ns", kinds=["gc"], time="start_ns")
                 sightings.update((object_address(args), start) for name, args, start in rows if name == "finalizer")
         self._found = find_allocations(profile, sorted(sightings))
 

@@ -1,8 +1,9 @@
 """Calls and events of a range of time of a saved profile, without the copies of its recordings."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from perfuse import _core
 
@@ -14,11 +15,26 @@ if TYPE_CHECKING:
 BORDER_EVENTS = "resolved/border_events.parquet"
 """Rows of `call_events` that calls of any range need."""
 
-ROLES = frozenset({"samples", "code_dump", "unwind_tables", "call_trace"})
+EVENT_OBJECTS = "resolved/event_objects.parquet"
+"""Objects of runtime events with their allocations, which may be at any time before."""
+
+SLICES = "resolved/slices.parquet"
+"""Rows of `slices` that are not calls, where `slices` is not saved."""
+
+ROLES = frozenset({"samples", "code_dump", "unwind_tables", "call_trace", "runtime_log"})
 """Roles of recordings whose calls and events of a range are read from the saved tables."""
 
-MOST_GROUPS = 0.5
-"""Of a greater share of the row groups of `call_events` the copies are read, which are smaller."""
+RUNTIME_TABLES = (
+    *("functions", "modules", "types", "frames", "stacks", "samples", "processes", "threads", "code_objects"),
+    *("instants", "lock_events", "exceptions", "counters", "counter_samples", "coverage"),
+    *("allocations", "object_moves", "gc_handles"),
+)
+"""Tables that ranges of runtime logs are read of."""
+
+MOST_ROWS = 0.5
+"""Of a greater share of the rows of tables of events the copies are read, which are smaller."""
+
+ALL_TIMES = (-(2**63), 2**63 - 1)
 
 
 RecordingRow = tuple[str, Sequence[str], Mapping[str, int], tuple[int, int] | None, "Clock", int | None]
@@ -63,7 +79,10 @@ def events_of_range(contents: Contents, time_ns: tuple[int, int]) -> _core.Profi
         UnreadableInput: The file is damaged, or contradicts itself.
     """
     manifest = contents.manifest
-    if BORDER_EVENTS not in contents.members or not contents.has_all(("call_events",)):
+    logs_events = any(one.role == "runtime_log" for one in contents.recordings)
+    if not (_has_events(contents) if logs_events else BORDER_EVENTS in contents.members):
+        return None
+    if not contents.has_all(("call_events",)):
         return None
     rows = []
     for number in range(len(manifest.inputs)):
@@ -71,7 +90,13 @@ def events_of_range(contents: Contents, time_ns: tuple[int, int]) -> _core.Profi
         if row is None or contents.recordings[number].role not in ROLES:
             return None
         rows.append(row)
-    joined: Any = None if manifest.joined_rows is None else list(manifest.joined_rows)
-    facts = joined, list(manifest.named_rows)
+    # Of all times are asked few rows of small tables.
+    most_rows = math.inf if time_ns == ALL_TIMES else MOST_ROWS
     with contents.readable():
-        return _core.saved_range(contents.core, time_ns, MOST_GROUPS, rows, facts, manifest.partial)
+        return _core.saved_range(contents.core, time_ns, most_rows, rows, manifest.made_rows, manifest.partial)
+
+
+def _has_events(contents: Contents) -> bool:
+    """Whether the file has what events of a range need of a runtime log."""
+    is_stated = EVENT_OBJECTS in contents.members and contents.manifest.traced_samples is not None
+    return is_stated and contents.has_all(RUNTIME_TABLES)

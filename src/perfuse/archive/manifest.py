@@ -14,7 +14,7 @@ from perfuse.summary import Summary
 MANIFEST = "manifest.json"
 """The member with the manifest."""
 FORMAT = "perfuse-pack"
-MAJOR, MINOR = 1, 3
+MAJOR, MINOR = 1, 4
 """Version of the layout. A reader opens every major version up to its own, and every minor version of these."""
 TABLES_VERSION = 1
 """Version of the declarations of the common tables."""
@@ -69,6 +69,7 @@ class Manifest:
         unwinding: Counts of unwound stacks; None where there were none.
         joined_rows: Rows of `frames`, `stacks`, `samples`, `functions`, `modules` that the join made; None without one.
         named_rows: Rows of `functions` and `modules` that instrumentation maps named, of each recording.
+        traced_samples: Number of rows of `samples` that are of calls; None before version 1.4.
         machine: ELF machine of the machine that saved it, for code that does not state one.
         options: What was saved: `code`, `sources`, `lines`, `inputs`.
         tables: Each table with `name`, `member`, `rows`, `bytes`, `sha256`, `complete`.
@@ -86,10 +87,17 @@ class Manifest:
     unwinding: Unwinding | None
     joined_rows: tuple[Rows, ...] | None
     named_rows: tuple[tuple[Rows, Rows], ...]
+    traced_samples: int | None
     machine: int
     options: Mapping[str, Any]
     tables: tuple[Mapping[str, Any], ...]
     left_out: tuple[Mapping[str, Any], ...]
+
+    @property
+    def made_rows(self) -> tuple[list[Rows] | None, list[tuple[Rows, Rows]], int]:
+        """Rows that the join and maps made, and the number of those of calls, as the core receives them."""
+        joined = None if self.joined_rows is None else list(self.joined_rows)
+        return joined, list(self.named_rows), self.traced_samples or 0
 
     @property
     def partial(self) -> list[str]:
@@ -114,6 +122,7 @@ class Manifest:
             "resolved": {
                 "joined_rows": self.joined_rows,
                 "named_rows": self.named_rows,
+                "traced_samples": self.traced_samples,
                 "machine": self.machine,
             },
             "options": self.options,
@@ -164,7 +173,7 @@ def unreadable_manifest(path: str, error: Exception) -> UnreadableInput:
 
 def _manifest(document: Mapping[str, Any], tool: str) -> Manifest:
     resolved, unwinding, span = document["resolved"], document["unwinding"], document.get("span_ns")
-    joined = resolved["joined_rows"]
+    joined, traced = resolved["joined_rows"], resolved.get("traced_samples")
     if joined is not None and len(joined) != 5:
         raise ValueError("joined_rows has not 5 ranges")
     return Manifest(
@@ -179,6 +188,7 @@ def _manifest(document: Mapping[str, Any], tool: str) -> Manifest:
         unwinding=None if unwinding is None else Unwinding(**_known(Unwinding, unwinding)),
         joined_rows=None if joined is None else tuple(_rows(one) for one in joined),
         named_rows=tuple((_rows(functions), _rows(modules)) for functions, modules in resolved["named_rows"]),
+        traced_samples=None if traced is None else _number(traced),
         machine=_number(resolved["machine"]),
         options=dict(document["options"]),
         tables=tuple(_table(row) for row in document["tables"]),

@@ -7,6 +7,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from perfuse import _core
+from perfuse.archive.border_events import ALL_TIMES
 from perfuse.archive.manifest import MANIFEST, Manifest, read_manifest, unreadable_manifest
 from perfuse.diagnostics import Diagnostic
 from perfuse.errors import UsageError
@@ -122,13 +123,12 @@ class SavedContents:
     def _fused(self, unpacked: Container[int]) -> _core.Profile:
         """The recordings of which some are unpacked, with what was resolved when they were saved."""
         manifest = self.manifest
-        joined: Any = None if manifest.joined_rows is None else list(manifest.joined_rows)
         recordings: list[_core.Placed | RecordingRow] = []
         with self.readable():
             for number, (one, lines) in enumerate(zip(manifest.inputs, self._definitions(), strict=True)):
                 known = None if number in unpacked else self.row(number)
                 recordings.append(known or _core.Placed(self.unpacked(number), one.clock, one.pid, lines))
-            return _core.saved_profile(self.core, recordings, (joined, list(manifest.named_rows)), manifest.partial)
+            return _core.saved_profile(self.core, recordings, manifest.made_rows, manifest.partial)
 
     def row(self, number: int) -> "RecordingRow | None":
         """What the core needs of a recording without its copy; None where the file does not state it.
@@ -139,7 +139,10 @@ class SavedContents:
         known, one = self.facts(number), self.manifest.inputs[number]
         if known is None or known.keys is None:
             return None
-        return one.format, sorted(known.tables), known.keys, known.span, one.clock, one.pid
+        pid = one.pid
+        if pid is None and self.recordings[number].role == "runtime_log":
+            pid = known.summary.header.get("pid")
+        return one.format, sorted(known.tables), known.keys, known.span, one.clock, pid
 
     def facts(self, number: int) -> "RecordingFacts | None":
         """What is known of a recording without its copy; None where the file does not state it.
@@ -472,6 +475,12 @@ class SavedProfile(Profile):
     def _events(self) -> _core.Profile:
         time_ns, opened = self.selection.time_ns, self._opened
         return opened.events(time_ns) if time_ns and isinstance(opened, SavedContents) else self._fusion
+
+    def _rows_by(self, *, time: str | None = "ts_ns", **_which: Any) -> _core.Profile:
+        opened = self._opened
+        if time is None and self.selection.time_ns and isinstance(opened, SavedContents):
+            return opened.events(ALL_TIMES)
+        return self._events
 
     @property
     def _timeline_tables(self) -> _core.Profile:

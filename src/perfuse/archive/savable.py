@@ -9,6 +9,7 @@ from perfuse.archive.contents import CodeChoice, LineChoice, NativeCode, SourceC
 from perfuse.table import ClosedObject
 
 if TYPE_CHECKING:
+    from perfuse._core import ArrowStream
     from perfuse.archive.facts import EventSums
     from perfuse.archive.writing import SavedFile
 
@@ -73,9 +74,14 @@ class SavableProfile:
         """What has the calls and events of the selected time; others may be missing."""
         return self._fusion
 
-    def _rows_by(self, *, time: str | None = "ts_ns", **_which: Any) -> _core.Profile:
-        """What has the rows that are selected by a column of times; all rows where it is not that of events."""
-        return self._events if time == "ts_ns" else self._fusion
+    def _rows_by(self, *, time: str | None = "ts_ns", **_which: Any) -> _core.Profile:  # noqa: ARG002 - saved profiles
+        """What has the rows that are selected by a column of times; all rows where it is None."""
+        return self._events
+
+    def _origins_of(self, addresses: Sequence[int], times_ns: Sequence[int]) -> "ArrowStream":
+        """Allocations of the objects at addresses at times: of the events of the selected time, else of all."""
+        known = _core.object_origins(self._events, addresses, times_ns)
+        return _core.object_origins(self._fusion, addresses, times_ns) if known is None else known  # type: ignore[return-value]
 
     @property
     def _timeline_tables(self) -> _core.Profile:

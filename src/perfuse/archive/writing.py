@@ -12,7 +12,7 @@ from typing import IO, Any, cast
 from zipfile import ZIP_STORED, LargeZipFile, ZipFile, ZipInfo
 
 from perfuse import __version__, _core
-from perfuse.archive.border_events import BORDER_EVENTS
+from perfuse.archive.border_events import BORDER_EVENTS, EVENT_OBJECTS, SLICES
 from perfuse.archive.contents import CodeChoice, LineChoice, SourceChoice
 from perfuse.archive.definitions import MEMBER, DefinitionWriter
 from perfuse.archive.facts import MEMBER as FACTS
@@ -41,7 +41,9 @@ DERIVED = {
 }
 """Tables that are not saved as Parquet, because others contain what they are made of."""
 GROUP_ROWS: int | None = None
-"""Rows of a row group of `call_events`; None for the usual number. Tests want several of few rows."""
+"""Rows of a row group of `OF_EVENTS`; None for the usual number. Tests want several of few rows."""
+OF_EVENTS = ("allocations", "object_moves", "lock_events", "exceptions", "instants", "counter_samples", "slices")
+"""Tables that ranges of time are read of, beside `call_events`."""
 OF_CODE = ("line_rows", "inline_calls")
 """Tables of which only the rows of sampled code are saved, unless all are requested. With dumps, so are `OF_DUMPS`:
 the copies of dumps have all rows."""
@@ -129,7 +131,7 @@ def _save(
             out.write(MIMETYPE)
         # The join comes first: it gives keys to processes and threads, as every report does.
         progress("resolving", 0.0)
-        joined_rows, named_rows = _core.saved_facts(profile._fusion)
+        joined_rows, named_rows, traced_samples = _core.saved_facts(profile._fusion)
         sampled = sorted({one for one in Columns(profile.tables["frames"])["code_object_id"] if one is not None})
         progress("recordings", 0.4)
         definitions = DefinitionWriter()
@@ -153,6 +155,7 @@ def _save(
         rows.add_small(sum(size for is_dump, size in copies if is_dump) * MOST_FURTHER)
         tables, left_out = _save_tables(archive, profile, rows, progress)
         if copies_bytes > SMALL_COPIES:
+            _save_range_tables(archive, profile)
             known = {str(row["name"]) for row in tables} | {str(row["table"]) for row in left_out}
             with _member(archive, FACTS) as out:
                 empty_tables = [name for name in names() if name not in known and not rows.is_partial(name)]
@@ -170,6 +173,7 @@ def _save(
             unwinding=profile.unwinding,
             joined_rows=None if joined_rows is None else tuple(rows.joined_rows),
             named_rows=tuple(named_rows),
+            traced_samples=traced_samples,
             machine=e_machine(None),
             options={**asdict(options), "code": code},
             tables=tuple(tables),
@@ -339,7 +343,7 @@ def _save_tables(
             if name == "call_events":
                 rows, borders = _core.write_call_events(cast(IO[bytes], out), reader, GROUP_ROWS)
             else:
-                rows = _core.write_table(cast(IO[bytes], out), name, reader)
+                rows = _core.write_table(cast(IO[bytes], out), name, reader, GROUP_ROWS if name in OF_EVENTS else None)
         if borders is not None:
             with _member(archive, BORDER_EVENTS) as border_file:
                 _core.write_table(cast(IO[bytes], border_file), "border_events", borders)
@@ -354,6 +358,21 @@ def _save_tables(
             }
         )
     return tables, left_out
+
+
+def _save_range_tables(archive: ZipFile, profile: WholeProfile) -> None:
+    """Saves what ranges of time of runtime logs need beside their tables."""
+    if all(one.role != "runtime_log" for one in profile.recordings):
+        return
+    with _member(archive, EVENT_OBJECTS) as out:
+        objects = _core.event_objects(profile._fusion)
+        _core.write_table(cast(IO[bytes], out), "event_objects", objects, GROUP_ROWS)
+    if profile.has("call_events") and profile.has("slices"):
+        columns = [name for table in _core.tables() if table["name"] == "slices" for name, *_ in table["columns"]]
+        everything = {"threads": None, "time_ns": None, "time": "", "thread": "", "kinds": None}
+        slices = _core.selected_rows(profile._fusion, "slices", columns, everything)
+        with _member(archive, SLICES) as out:
+            _core.write_table(cast(IO[bytes], out), "slices", slices, GROUP_ROWS)
 
 
 def _first_rows(stream: Any) -> Any:

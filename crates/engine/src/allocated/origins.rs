@@ -93,7 +93,8 @@ fn origin(
 ) -> Option<AllocationOrigin> {
     let (mut address, mut time) = (address, time);
     let mut inclusive = true;
-    for _ in 0..=MAX_PASSES {
+    // As far as moves were gathered, whichever other objects are requested.
+    for _ in 0..MAX_PASSES {
         let at_address = events.get(&address)?;
         let next = at_address.partition_point(|(at, _)| if inclusive { *at <= time } else { *at < time });
         match *at_address.get(next.checked_sub(1)?)? {

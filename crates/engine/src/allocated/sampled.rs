@@ -126,6 +126,30 @@ impl TypedStacks {
         }
         Ok(Self { stacks: stacks.finish(), stack_of })
     }
+
+    /// The same of the rows that [`Self::of`] has made, among rows of `stacks`.
+    ///
+    /// # Errors
+    /// [`ColumnError`], where frames are none of types.
+    pub fn of_rows(rows: &[RecordBatch], first_frame: u32, first_stack: u32) -> Result<Self, ColumnError> {
+        let mut stacks = stacks::Builder::new();
+        let mut stack_of = FxHashMap::default();
+        for batch in rows {
+            let ids = numbers::<UInt32Type>(batch, "stack_id")?.values();
+            let parents = numbers::<UInt32Type>(batch, "parent_stack_id")?;
+            let frames = numbers::<UInt32Type>(batch, "frame_id")?.values();
+            let depths = numbers::<UInt32Type>(batch, "depth")?.values();
+            for (row, ((&id, &frame), &depth)) in ids.iter().zip(frames).zip(depths).enumerate() {
+                if id >= first_stack {
+                    let number = frame.checked_sub(first_frame).ok_or(ColumnError { column: "frame_id" })?;
+                    let allocating = nullable(parents, row);
+                    stacks.push(id, allocating, frame, depth);
+                    stack_of.insert((allocating, number), id);
+                }
+            }
+        }
+        Ok(Self { stacks: stacks.finish(), stack_of })
+    }
 }
 
 /// Two rows of `samples` per thread, stack and type, by the time of the first allocation: event `allocated-bytes` has a weight

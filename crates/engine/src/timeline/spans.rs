@@ -51,9 +51,12 @@ impl SpanTracks {
                 _ => TrackOwner::Thread(thread_id),
             };
             let duration_ns = durations.value(row).max(0).unsigned_abs();
-            let slice =
-                TimelineSlice { start_ns: starts.value(row), duration_ns, label: labels.id(name, None) };
-            self.add(kind, owner, slice, selection, (!of_process).then_some(thread_id));
+            let slice = TimelineSlice { start_ns: starts.value(row), duration_ns, label: 0 };
+            let Some(slice) = selected(slice, selection, (!of_process).then_some(thread_id)) else {
+                continue;
+            };
+            // Labels are those of selected slices: which others there are is not known of a part of the rows.
+            self.push(kind, owner, TimelineSlice { label: labels.id(name, None), ..slice });
         }
         Ok(())
     }
@@ -73,10 +76,11 @@ impl SpanTracks {
             if handlers.is_some_and(|functions| nullable(functions, row).is_some()) {
                 continue;
             }
-            let label = labels.id(kinds.get(row).unwrap_or_default(), None);
-            let slice = TimelineSlice { start_ns: times.value(row), duration_ns: 0, label };
+            let slice = TimelineSlice { start_ns: times.value(row), duration_ns: 0, label: 0 };
             let thread_id = threads.value(row);
-            self.add(TrackKind::Instants, TrackOwner::Thread(thread_id), slice, selection, Some(thread_id));
+            let Some(slice) = selected(slice, selection, Some(thread_id)) else { continue };
+            let label = labels.id(kinds.get(row).unwrap_or_default(), None);
+            self.push(TrackKind::Instants, TrackOwner::Thread(thread_id), TimelineSlice { label, ..slice });
         }
         Ok(())
     }
@@ -145,22 +149,16 @@ impl SpanTracks {
         &mut self,
         kind: TrackKind,
         owner: TrackOwner,
-        mut slice: TimelineSlice,
+        slice: TimelineSlice,
         selection: &Selection,
         thread_id: Option<u32>,
     ) {
-        if selection.threads.is_some() && !thread_id.is_some_and(|thread_id| selection.has(thread_id)) {
-            return;
+        if let Some(slice) = selected(slice, selection, thread_id) {
+            self.push(kind, owner, slice);
         }
-        if let Some(range) = &selection.time_ns {
-            let end_ns = slice.end_ns();
-            if slice.start_ns >= range.end || end_ns < range.start {
-                return;
-            }
-            let start_ns = slice.start_ns.max(range.start);
-            slice.duration_ns = end_ns.min(range.end).saturating_sub(start_ns).max(0).unsigned_abs();
-            slice.start_ns = start_ns;
-        }
+    }
+
+    fn push(&mut self, kind: TrackKind, owner: TrackOwner, slice: TimelineSlice) {
         self.tracks.entry((kind, owner)).or_default().push(slice);
     }
 
@@ -183,4 +181,25 @@ impl SpanTracks {
             (kind, owner, rows.into_iter().map(|(_, row)| row).collect())
         })
     }
+}
+
+/// The selected part of a slice; `None` where there is none.
+fn selected(
+    mut slice: TimelineSlice,
+    selection: &Selection,
+    thread_id: Option<u32>,
+) -> Option<TimelineSlice> {
+    if selection.threads.is_some() && !thread_id.is_some_and(|thread_id| selection.has(thread_id)) {
+        return None;
+    }
+    if let Some(range) = &selection.time_ns {
+        let end_ns = slice.end_ns();
+        if slice.start_ns >= range.end || end_ns < range.start {
+            return None;
+        }
+        let start_ns = slice.start_ns.max(range.start);
+        slice.duration_ns = end_ns.min(range.end).saturating_sub(start_ns).max(0).unsigned_abs();
+        slice.start_ns = start_ns;
+    }
+    Some(slice)
 }

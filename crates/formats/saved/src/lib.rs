@@ -29,7 +29,7 @@ use perfuse_recording::{
     BatchStream, Capabilities, ClockPolicy, Format, Placement, Position, Recording, Role, Sniff, Source,
     Summary, TableRequest,
 };
-use perfuse_tables::{Offsets, TABLES, TableSpec, border_events};
+use perfuse_tables::{Offsets, RANGE_TABLES, TABLES, TableSpec};
 use perfuse_wire::{Diagnostics, Endian, ErrorKind, ParseError, RecordView, Value};
 
 use container::{MANIFEST, Member};
@@ -56,9 +56,6 @@ pub static FORMAT: Format = Format {
     layouts: &[],
     tables: &[],
 };
-
-/// Name of the member that contains `border_events`.
-pub const BORDER_EVENTS: &str = "resolved/border_events.parquet";
 
 /// Largest manifest.
 const MAX_MANIFEST_BYTES: usize = 16 << 20;
@@ -115,13 +112,13 @@ impl SavedProfile {
         ParquetTable::open(spec, &self.source, member.range.clone(), member.crc).map(Some)
     }
 
-    /// The rows of table `call_events` that calls of any time need; `None` where the file has not got them.
+    /// One of [`RANGE_TABLES`]; `None` where the file has not got it.
     ///
     /// # Errors
     /// Where the bytes that were read are damaged, or are not that table.
-    pub fn border_events(&self) -> Result<Option<ParquetTable>, TableError> {
-        let Some(member) = self.member(BORDER_EVENTS) else { return Ok(None) };
-        ParquetTable::open(&border_events::SPEC, &self.source, member.range.clone(), member.crc).map(Some)
+    pub fn range_table(&self, spec: &'static TableSpec) -> Result<Option<ParquetTable>, TableError> {
+        let Some(member) = self.member(&range_member_name(spec.name)) else { return Ok(None) };
+        ParquetTable::open(spec, &self.source, member.range.clone(), member.crc).map(Some)
     }
 
     /// Some rows of a table as one batch.
@@ -145,6 +142,11 @@ impl SavedProfile {
 #[must_use]
 pub fn member_name(table: &str) -> String {
     format!("tables/{table}.parquet")
+}
+
+/// Name of the member that contains one of [`RANGE_TABLES`].
+fn range_member_name(table: &str) -> String {
+    format!("resolved/{table}.parquet")
 }
 
 /// CRC-32 as in zip files.
@@ -217,7 +219,8 @@ impl Recording for SavedProfile {
             }
         }
         let tables = TABLES.iter().map(|table| (member_name(table.name), *table));
-        for (name, table) in tables.chain([(BORDER_EVENTS.to_owned(), &border_events::SPEC)]) {
+        let of_ranges = RANGE_TABLES.iter().map(|table| (range_member_name(table.name), *table));
+        for (name, table) in tables.chain(of_ranges) {
             let Some(member) = self.member(&name).filter(|member| self.bytes(&member.name).is_some()) else {
                 continue;
             };

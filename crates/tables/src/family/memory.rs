@@ -59,6 +59,25 @@ table! {
 }
 
 table! {
+    /// One row for each object of an exception that was thrown, a lock event or a finalizer, by the time of the event: where it was
+    /// allocated, found over the moves of the collector. Not a common table: saved profiles have it.
+    event_objects {
+        /// Time of the event, in nanoseconds; of a finalizer, its start.
+        ts_ns: i64,
+        /// Address of the object at that time.
+        object_address: u64,
+        /// Its type; null where not recorded, as are all columns that follow where its allocation was not.
+        type_id: Opt<u32>,
+        /// Time of its allocation, in nanoseconds.
+        allocated_ns: Opt<i64>,
+        /// Address of its allocation.
+        allocated_address: Opt<u64>,
+        /// Its size.
+        size_bytes: Opt<u64>,
+    }
+}
+
+table! {
     /// One row for each garbage collector handle of an object.
     gc_handles {
         /// The runtime's number for the handle. The runtime reuses numbers of freed handles.

@@ -28,7 +28,7 @@ pub use hardware::{branches, memory_accesses};
 pub use heap::{heap_objects, heap_references, heap_roots, heap_snapshots};
 pub use kernel_code::{kernel_symbols, text_pokes};
 pub use locks::{LockEvent, lock_events};
-pub use memory::{allocations, gc_handles, object_moves, types};
+pub use memory::{allocations, event_objects, gc_handles, object_moves, types};
 pub use metrics::{counter_samples, counters};
 pub use provenance::{Alignment, clocks, diagnostics, records, sources};
 pub use retention::{heap_classes, heap_dominators, heap_sites};

@@ -1,0 +1,162 @@
+"""Runtime events and calls of a range of a saved Mono log: the answers of the log, of a part of the saved tables."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from questions import answer_to, exported, graph, report
+
+import perfuse as pf
+from archive.test_call_ranges import EXPORTED, PAGES, Opened, _flame, _part, _rows, _viewed
+from perfuse.archive import border_events
+from perfuse.reports.runtime.report import SECTION_NAMES
+from truth.kinds import CORPUS
+
+LOGS = {
+    "everything but snapshots": ("mono/v17/calls.mlpd", 20_000),
+    "allocations": ("mono/v17/alloc.mlpd", 1000),
+    "allocations without stacks": ("mono/v17/alloc-nobt.mlpd", 700),
+    "calls": ("mono/v17/calls-depth5.mlpd", 9000),
+    "locks": ("mono/v17/monitor.mlpd", 3),
+    "handles": ("mono/v17/gchandles.mlpd", 20),
+    "finalizers": ("mono/v17/finalization.mlpd", 30),
+    "counters": ("mono/v17/counters.mlpd", 30),
+    "samples": ("mono/v17/sample-real.mlpd", 100),
+    "unloaded code": ("mono/v17/unload.mlpd", 900),
+    "32 bits": ("mono/v17/i386-calls.mlpd", 500),
+    "version 14": ("mono/tiny/v14-bt.mlpd", 20),
+    "version 12": ("mono/tiny/v12-calls.mlpd", 25),
+    "version 1": ("mono/tiny/v01-calls.mlpd", 11),
+}
+"""Logs without heap snapshots, and the rows of a row group with which they have several."""
+
+TABLES = ("call_events", "allocations", "lock_events", "exceptions", "instants", "object_moves", "counter_samples")
+OF_COPIES = ("heap", "objects")
+"""Sections that are read of the copies."""
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
+    with ExitStack() as stack:
+        yield Opened(tmp_path_factory.mktemp("runtime"), stack)
+
+
+@pytest.fixture(autouse=True)
+def of_any_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long ranges are read from the tables, too."""
+    monkeypatch.setattr(border_events, "MOST_ROWS", 2.0)
+
+
+def _times(profile: pf.Profile, rows: int, number: int) -> list[tuple[int, int]]:
+    """Ranges: at events, at and beside borders of row groups, in and around slices, of all, of none, random ones."""
+    tables = [one for one in TABLES if profile.has(one)]
+    found = {one: [ts for (ts,) in profile.sql(f"SELECT ts_ns FROM {one}").fetchall()] for one in tables}
+    times = [ts for of_table in found.values() for ts in of_table]
+    borders = [of[at + beside] for of in found.values() for at in range(rows, len(of), rows) for beside in (-1, 0)]
+    slices = profile.sql("SELECT start_ns, duration_ns FROM slices WHERE kind::VARCHAR <> 'call'").fetchall()
+    first, last = min(times), max(times)
+    source = random.Random(number)
+    inside = [(start + length // 3, start + length // 2 + 1) for start, length in slices]
+    around = [(start - 1000, start + length // 2 + 1) for start, length in slices]
+    chosen = [
+        (first, first + 1),
+        (last, last + 1),
+        (last + 1, last + 1000),
+        (first - 5, last + 5),
+        *((at, at + (last - first) // 50 + 1) for at in source.sample(borders, min(len(borders), 3))),
+        *((at - (last - first) // 50, at) for at in source.sample(borders, min(len(borders), 2))),
+        *source.sample(inside, min(len(inside), 2)),
+        *source.sample(around, min(len(around), 2)),
+    ]
+    for _ in range(5):
+        start = source.choice(times) + source.randrange(-2, 3)
+        chosen.append((start, start + source.randrange(1, (last - first) // source.choice([2, 10, 100]) + 2)))
+    return chosen
+
+
+@cache
+def _asked() -> tuple[tuple[str, Callable[..., Any], tuple[Any, ...]], ...]:
+    """What is asked of each range, but for the folder of exports."""
+    sections = [one for one in SECTION_NAMES if one not in OF_COPIES]
+    options: tuple[dict[str, Any], ...] = (
+        {},
+        {"--stacks": True},
+        *({"--section": (one,), "--stacks": True} for one in sections),
+        *({"--section": (one,)} for one in sections),
+        {"--sort": "count"},
+        {"--sort": "self", "--section": ("calls",)},
+        {"--tree": True},
+        {"--inverted": True},
+        {"--tree": True, "--event": "allocated-bytes"},
+        {"--by": "function", "--event": "allocations"},
+        {"--by": "thread"},
+        {"--function": "*"},
+        {"--format": "csv"},
+    )
+    return (
+        *((f"report {one}", report, (one,)) for one in options),
+        ("diff", graph, ("function",)),
+        ("samples", _rows, ("samples",)),
+        ("flame", _flame, ()),
+    )
+
+
+def _differences(
+    recorded: pf.Profile, saved: pf.Profile, ranges: list[tuple[int, int]], folder: Path, **more: Any
+) -> list[str]:
+    """Questions with other answers; of each range every third is asked, of all ranges each several times."""
+    asked = [*_asked(), *((one.name, exported, (one, one.outputs[0], folder)) for one in EXPORTED)]
+    different = []
+    for number, times in enumerate(ranges):
+        parts = [_part(one, *times, **more) for one in (recorded, saved)]
+        for what, ask, arguments in asked[number % 3 :: 3]:
+            expected, found = (answer_to(partial(ask, part, *arguments)) for part in parts)
+            if repr(expected) != repr(found):
+                error = found if isinstance(found, (str, Exception)) else "other"
+                different.append(f"{what} of {times}: {error}"[:300])
+    return different
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_answers_about_ranges_are_those_of_the_log(name: str, opened: Opened, tmp_path: Path) -> None:
+    """The copy is damaged: what reads it is an error."""
+    path, rows = LOGS[name]
+    recorded, saved_path = opened.of((CORPUS / path,), rows)
+    with pf.fuse(saved_path) as saved:
+        assert _differences(recorded, saved, _times(recorded, rows, len(name)), tmp_path / "out") == []
+
+
+@pytest.mark.parametrize("name", ["everything but snapshots", "allocations", "locks"])
+def test_the_page_of_a_range(name: str, opened: Opened) -> None:
+    """With its timeline: calls, waits, collections, instants."""
+    path, rows = LOGS[name]
+    recorded, saved_path = opened.of((CORPUS / path,), rows)
+    pages = (*PAGES, ("counters", ""), ("activity", "by=thread&buckets=50"), ("calls", ""))
+    with pf.fuse(saved_path) as saved:
+        for times in _times(recorded, rows, 9)[4:9]:
+            expected, found = (_viewed(_part(one, *times), pages) for one in (recorded, saved))
+            answers = zip(pages, map(repr, expected), map(repr, found), strict=True)
+            assert [one for one, recorded_answer, answer in answers if recorded_answer != answer] == [], times
+
+
+def test_several_logs(opened: Opened, tmp_path: Path) -> None:
+    """Logs of two processes, with counters of both."""
+    names = ("mono/v17/counters.mlpd", "mono/tiny/v14-bt.mlpd", "mono/v17/i386-calls.mlpd")
+    recorded, path = opened.of(tuple(CORPUS / name for name in names), 200)
+    with pf.fuse(path) as saved:
+        assert _differences(recorded, saved, _times(recorded, 200, 5), tmp_path / "out") == []
+
+
+def test_threads(opened: Opened, tmp_path: Path) -> None:
+    path, rows = LOGS["everything but snapshots"]
+    recorded, saved_path = opened.of((CORPUS / path,), rows)
+    with pf.fuse(saved_path) as saved:
+        query = "SELECT thread_id FROM call_events GROUP BY 1 ORDER BY count(*) DESC LIMIT 1 OFFSET 1"
+        thread = recorded.sql(query).fetchall()[0][0]
+        assert _differences(recorded, saved, _times(recorded, rows, 3)[6:12], tmp_path / "out", thread=thread) == []
