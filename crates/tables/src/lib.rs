@@ -14,7 +14,7 @@ mod identities;
 mod schema;
 mod sums;
 
-pub use calls::{CallRow, CallRows, CallRun};
+pub use calls::{CallExit, CallRow, CallRows, CallRun};
 pub use column::Choices;
 pub use family::{
     Alignment, CallEvent, EndReason, ExceptionEvent, LockEvent, PcType, SchedState, SliceKind, StartReason,

@@ -292,10 +292,11 @@ impl Visitor for Marker {
         &mut self,
         thread_id: u32,
         _cpu: Option<u32>,
-        times: impl DoubleEndedIterator<Item = i64> + ExactSizeIterator,
+        num_rows: usize,
+        times: impl DoubleEndedIterator<Item = i64>,
     ) {
-        let (first, len) = (self.next, times.len() as u64);
-        self.next = first.saturating_add(len);
+        let first = self.next;
+        self.next = first.saturating_add(num_rows as u64);
         let here = |place: (usize, i64)| (place.1, first.saturating_add(place.0 as u64));
         let mut times = times.enumerate();
         let Some(start) = times.next().map(here) else { return };

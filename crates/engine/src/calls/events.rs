@@ -5,7 +5,7 @@ use std::ops::Range;
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, PrimitiveArray, RecordBatch};
 use perfuse_tables::access::{ChoiceColumn, ColumnError, choices, numbers};
-use perfuse_tables::{CallEvent, CallRow, EndReason};
+use perfuse_tables::{CallEvent, CallExit, CallRow, EndReason};
 
 /// The columns of a batch.
 #[derive(Debug)]
@@ -47,11 +47,18 @@ pub struct Event {
     pub record_offset: u64,
 }
 
+/// An event, and the exit that follows it and ends the call that it enters.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub event: Event,
+    pub exit: Option<CallExit>,
+}
+
 impl Event {
-    /// The event of a row.
+    /// The event of a row, without the exit that the row may contain.
     #[inline(always)]
     pub(super) fn of(row: &CallRow, thread_id: u32, source_id: u32) -> Self {
-        let CallRow { ts_ns, record_offset, function_id, kind } = *row;
+        let CallRow { ts_ns, record_offset, function_id, kind, .. } = *row;
         Self { ts_ns, thread_id, kind, function_id, source_id, record_offset }
     }
 
@@ -120,9 +127,26 @@ impl<'a> EventColumns<'a> {
         }
     }
 
+    /// The rows of a [`run`](Self::run), with their numbers. An exit is part of the row before it where that enters its call.
+    #[inline]
+    pub(super) fn steps(&self, rows: Range<usize>) -> impl Iterator<Item = (usize, Step)> {
+        let mut events = self.iter(rows);
+        std::iter::from_fn(move || {
+            let (row, event) = events.next()?;
+            let mut after = events.clone();
+            let exit =
+                after.next().filter(|(_, exit)| event.kind == CallEvent::Enter && exit.is_exit_of(&event));
+            if exit.is_some() {
+                events = after;
+            }
+            let exit = exit.map(|(_, Event { ts_ns, record_offset, .. })| CallExit { ts_ns, record_offset });
+            Some((row, Step { event, exit }))
+        })
+    }
+
     /// The rows of a [`run`](Self::run), with their numbers.
     #[inline]
-    pub fn iter(&self, rows: Range<usize>) -> impl Iterator<Item = (usize, Event)> + Clone + '_ {
+    fn iter(&self, rows: Range<usize>) -> impl Iterator<Item = (usize, Event)> + Clone + '_ {
         let thread_id = self.threads.get(rows.start).copied().unwrap_or_default();
         let source_id = self.sources.get(rows.start).copied().unwrap_or_default();
         let times = self.ts_ns.get(rows.clone()).unwrap_or_default();

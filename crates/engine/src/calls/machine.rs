@@ -10,10 +10,10 @@ use std::ops::Range;
 
 use arrow_array::RecordBatch;
 use perfuse_tables::access::ColumnError;
-use perfuse_tables::{CallEvent, CallRow, CallRows, CallRun, EndReason, StartReason};
+use perfuse_tables::{CallEvent, CallExit, CallRow, CallRows, CallRun, EndReason, StartReason};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::events::{Event, EventColumns};
+use super::events::{Event, EventColumns, Step};
 use super::selection::Selection;
 use super::thread::ThreadStack;
 use super::visitor::{CallEntry, Leave, Level, OpenCall, Visitor};
@@ -186,49 +186,41 @@ impl<V: Visitor> Calls<V> {
         Ok(())
     }
 
-    fn add_run(&mut self, CallRun { thread_id, source_id, rows }: &CallRun) {
+    fn add_run(&mut self, run: &CallRun) {
+        let CallRun { thread_id, source_id, rows, .. } = run;
+        let Some(first) = rows.first() else { return };
         let event = |row: &CallRow| Event::of(row, *thread_id, *source_id);
-        let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return };
-        let latest_ns = rows.iter().map(|row| row.ts_ns).max().unwrap_or(last.ts_ns);
-        let ends = [first, last].map(event);
-        self.run(rows.iter().map(|row| (0, event(row))), ends, latest_ns, None, |_| 0);
-        self.visitor.rows(*thread_id, None, rows.iter().map(|row| row.ts_ns));
+        let steps = rows.iter().map(|row| (0, Step { event: event(row), exit: row.exit() }));
+        self.run(event(first), None, steps, |_| 0);
+        self.visitor.rows(*thread_id, None, run.num_events(), run.times());
     }
 
     /// Adds rows of one thread on one processor.
     fn batch_run(&mut self, events: &EventColumns<'_>, rows: Range<usize>) {
-        let ends = [events.get(rows.start), events.get(rows.end.saturating_sub(1))];
-        let cpu = events.cpu(rows.start);
-        let [Event { thread_id, .. }, last] = ends;
-        let latest_ns = events.times(rows.clone()).iter().copied().max().unwrap_or(last.ts_ns);
-        self.run(events.iter(rows.clone()), ends, latest_ns, cpu, |row| events.value(row));
-        self.visitor.rows(thread_id, cpu, events.times(rows).iter().copied());
+        let (first, cpu) = (events.get(rows.start), events.cpu(rows.start));
+        self.run(first, cpu, events.steps(rows.clone()), |row| events.value(row));
+        self.visitor.rows(first.thread_id, cpu, rows.len(), events.times(rows).iter().copied());
     }
 
-    /// Adds events of one thread on one processor, with the numbers of their rows, also the first and the last of them, the
-    /// latest of their times, and a function that returns the argument in a row.
+    /// Adds events of one thread on one processor, with the numbers of their rows, also the first of them, and a function that
+    /// returns the argument in a row.
     #[inline]
     fn run(
         &mut self,
-        mut events: impl Iterator<Item = (usize, Event)> + Clone,
-        [first, last]: [Event; 2],
-        latest_ns: i64,
+        first: Event,
         cpu: Option<u32>,
+        steps: impl Iterator<Item = (usize, Step)>,
         value: impl Fn(usize) -> u64,
     ) {
         let mut thread = self.take_thread(&first, cpu);
-        while let Some((row, event)) = events.next() {
+        let (mut last_ns, mut last_offset) = (first.ts_ns, first.record_offset);
+        for (row, Step { event, exit }) in steps {
+            let end = exit.unwrap_or(CallExit { ts_ns: event.ts_ns, record_offset: event.record_offset });
+            last_ns = last_ns.max(event.ts_ns).max(end.ts_ns);
+            last_offset = end.record_offset;
             match event.kind {
-                CallEvent::Enter => {
-                    let mut after = events.clone();
-                    match after.next() {
-                        Some((_, exit)) if exit.is_exit_of(&event) => {
-                            self.leaf(&mut thread, &event, &exit, cpu);
-                            events = after;
-                        }
-                        _ => self.enter(&mut thread, &event, cpu, StartReason::Entry),
-                    }
-                }
+                CallEvent::Enter if exit.is_some() => self.leaf(&mut thread, &event, end, cpu),
+                CallEvent::Enter => self.enter(&mut thread, &event, cpu, StartReason::Entry),
                 CallEvent::Exit => self.exit(&mut thread, &event, cpu, EndReason::Exit),
                 CallEvent::TailExit => self.exit(&mut thread, &event, cpu, EndReason::TailCall),
                 CallEvent::ExceptionExit => self.exit(&mut thread, &event, cpu, EndReason::Unwound),
@@ -242,8 +234,8 @@ impl<V: Visitor> Calls<V> {
                 },
             }
         }
-        thread.last_ns = thread.last_ns.max(latest_ns);
-        thread.last_offset = last.record_offset;
+        thread.last_ns = thread.last_ns.max(last_ns);
+        thread.last_offset = last_offset;
         self.put_thread(thread);
     }
 
@@ -317,7 +309,13 @@ impl<V: Visitor> Calls<V> {
 
     /// A call without calls in it, which most are: it is not put on the stack.
     #[inline(always)]
-    fn leaf(&mut self, thread: &mut ThreadStack<V::CallData>, event: &Event, exit: &Event, cpu: Option<u32>) {
+    fn leaf(
+        &mut self,
+        thread: &mut ThreadStack<V::CallData>,
+        event: &Event,
+        exit: CallExit,
+        cpu: Option<u32>,
+    ) {
         let call = self.begun(thread, event, cpu, StartReason::Entry);
         let end = (exit.ts_ns, EndReason::Exit, exit.record_offset);
         self.ended(event.thread_id, &call, &mut thread.stack, end);

@@ -40,7 +40,8 @@ impl ThreadActivities {
         &mut self,
         thread_id: u32,
         cpu: Option<u32>,
-        times: impl DoubleEndedIterator<Item = i64> + ExactSizeIterator,
+        num_rows: usize,
+        times: impl DoubleEndedIterator<Item = i64>,
     ) {
         let index = thread_id as usize;
         if index >= self.threads.len() {
@@ -48,10 +49,10 @@ impl ThreadActivities {
         }
         let Some(seen) = self.threads.get_mut(index) else { return };
         match &self.time_ns {
-            None => seen.rows(cpu, times),
+            None => seen.rows(cpu, num_rows, times),
             Some(range) => {
                 let within = times.filter(|time| range.contains(time));
-                within.for_each(|time| seen.rows(cpu, std::iter::once(time)));
+                within.for_each(|time| seen.rows(cpu, 1, std::iter::once(time)));
             }
         }
     }
@@ -141,12 +142,7 @@ struct ThreadCallSums {
 }
 
 impl ThreadActivity {
-    fn rows(
-        &mut self,
-        cpu: Option<u32>,
-        mut times: impl DoubleEndedIterator<Item = i64> + ExactSizeIterator,
-    ) {
-        let num_events = times.len() as u64;
+    fn rows(&mut self, cpu: Option<u32>, num_rows: usize, mut times: impl DoubleEndedIterator<Item = i64>) {
         let Some(first) = times.next() else { return };
         let last = times.next_back().unwrap_or(first);
         if self.num_events == 0 {
@@ -154,7 +150,7 @@ impl ThreadActivity {
         }
         self.first_ns = self.first_ns.min(first);
         self.last_ns = self.last_ns.max(last);
-        self.num_events = self.num_events.saturating_add(num_events);
+        self.num_events = self.num_events.saturating_add(num_rows as u64);
         if let Some(cpu) = cpu {
             self.first_cpu.get_or_insert(cpu);
             self.migrate_to(cpu);

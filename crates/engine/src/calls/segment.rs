@@ -212,8 +212,9 @@ impl Visitor for Accountant {
         &mut self,
         thread_id: u32,
         cpu: Option<u32>,
-        times: impl DoubleEndedIterator<Item = i64> + ExactSizeIterator,
+        num_rows: usize,
+        times: impl DoubleEndedIterator<Item = i64>,
     ) {
-        self.threads.rows(thread_id, cpu, times);
+        self.threads.rows(thread_id, cpu, num_rows, times);
     }
 }

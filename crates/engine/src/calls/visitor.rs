@@ -128,7 +128,8 @@ pub trait Visitor {
         &mut self,
         _thread_id: u32,
         _cpu: Option<u32>,
-        _times: impl DoubleEndedIterator<Item = i64> + ExactSizeIterator,
+        _num_rows: usize,
+        _times: impl DoubleEndedIterator<Item = i64>,
     ) {
     }
 }

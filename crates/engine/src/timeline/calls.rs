@@ -91,7 +91,8 @@ impl Visitor for CallRowsOfThreads {
         &mut self,
         thread_id: u32,
         cpu: Option<u32>,
-        times: impl DoubleEndedIterator<Item = i64> + ExactSizeIterator,
+        _num_rows: usize,
+        times: impl DoubleEndedIterator<Item = i64>,
     ) {
         match (cpu, &self.time_ns) {
             (None, _) => {}

@@ -4,6 +4,7 @@
 //! error is reported once per event. So the code that reads the fields of an event has no error paths.
 
 pub mod backtraces;
+pub mod calls;
 mod leb128;
 pub mod runs;
 
@@ -16,7 +17,8 @@ use crate::fields::FieldVisitor;
 use crate::layout::BufferHeader;
 use crate::records::{CounterEntry, Event};
 
-pub use crate::decode::runs::{AllocEvent, HeapObjectSummary, MethodEvent};
+pub use crate::decode::calls::MethodEvent;
+pub use crate::decode::runs::{AllocEvent, HeapObjectSummary};
 
 /// The decoder's state between two events.
 #[derive(Clone, Copy, Debug)]
@@ -458,7 +460,7 @@ impl EventDecoder<'_> {
         decoder.data = self.data.get(..self.start).unwrap_or_default();
         let mut event = Event::default();
         loop {
-            decoder.read_calls(|_| ());
+            decoder.read_calls(|_, _| ());
             if !matches!(decoder.read(&mut event), Some(Ok(()))) {
                 break;
             }

@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use crate::consts::{EventByte, KindSet};
 use crate::decode::EventDecoder;
 use crate::decode::backtraces::{KnownBacktraces, Meaning};
+use crate::decode::calls::MethodEvent;
 use crate::decode::runs::{AllocEvent, HeapObjectSummary};
 use crate::dialect::LogDialect;
 use crate::reader::{BufferList, EventBuffer, file_range};
@@ -425,16 +426,23 @@ impl SurveyTask {
         } else if EventDecoder::is_call(next) {
             let (mut num, mut sum_0x10, mut sum_0x20) = (0u64, 0u64, 0u64);
             let (mut first_time, mut last_time) = (u64::MAX, 0);
-            decoder.read_call_times(|call, time| {
+            let mut add = |call: &MethodEvent| {
                 num = num.wrapping_add(1);
-                sum_0x10 = sum_0x10.wrapping_add((call.0 & 0x10).into());
-                sum_0x20 = sum_0x20.wrapping_add((call.0 & 0x20).into());
+                sum_0x10 = sum_0x10.wrapping_add((call.byte.0 & 0x10).into());
+                sum_0x20 = sum_0x20.wrapping_add((call.byte.0 & 0x20).into());
                 // Maps time 0, which is not a time, to the maximum.
-                first_time = first_time.min(time.wrapping_sub(1));
-                last_time = last_time.max(time);
+                first_time = first_time.min(call.time.wrapping_sub(1));
+                last_time = last_time.max(call.time);
+            };
+            decoder.read_call_times(|call, leave| {
+                add(&call);
+                leave.iter().for_each(&mut add);
             });
-            tally.add_time(first_time.wrapping_add(1));
-            tally.add_time(last_time);
+            // Near the end of a buffer there may be none.
+            if num > 0 {
+                tally.add_time(first_time.wrapping_add(1));
+                tally.add_time(last_time);
+            }
             let (entered, left, num_exceptions) = count_call_kinds(num, sum_0x10, sum_0x20);
             self.count(EventByte::METHOD_ENTER, entered, tally);
             self.count(EventByte::METHOD_LEAVE, left, tally);

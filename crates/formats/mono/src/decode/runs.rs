@@ -1,5 +1,5 @@
-//! Fast paths for allocations and moves, and for runs of calls and of heapshot objects: the most frequent events of
-//! most logs. No [`Event`](crate::records::Event) is built for each. A run ends before any other event and before
+//! Fast paths for allocations and moves, and for runs of heapshot objects: with [`calls`](crate::decode::calls), the
+//! most frequent events of most logs. No [`Event`](crate::records::Event) is built for each. A run ends before any other event and before
 //! anything unusual: a number of nine bytes, the last bytes of a buffer, damage. [`EventDecoder::read`] continues
 //! there.
 
@@ -10,19 +10,6 @@ use crate::records::HeapObject;
 
 /// The highest bit of each byte: clear in the last byte of a number.
 const HIGHEST: u64 = 0x8080_8080_8080_8080;
-
-/// An enter or leave of a method.
-#[derive(Clone, Copy, Debug)]
-pub struct MethodEvent {
-    /// METHOD_ENTER, METHOD_LEAVE or METHOD_EXC_LEAVE.
-    pub byte: EventByte,
-    /// Its time.
-    pub time: u64,
-    /// Address of the method.
-    pub method: u64,
-    /// File offset of the event.
-    pub offset: u64,
-}
 
 /// A heapshot object without its references.
 #[derive(Clone, Copy, Debug)]
@@ -54,13 +41,10 @@ impl HeapObjectSummary {
 
 /// Bytes of an object that are processed together: the ends of the numbers in them are the bits of one word.
 const WINDOW: usize = 32;
-/// The same for calls.
-const CALLS_WINDOW: usize = 64;
 /// Bytes after the window that a number which starts in the window may need.
 const LOOKAHEAD: usize = 16;
 
 type WindowBytes = [u8; WINDOW + LOOKAHEAD];
-type CallsChunk = [u8; CALLS_WINDOW + LOOKAHEAD];
 
 /// The value of the number at the start of a word. `last_bit` is the position of its last byte's highest bit. Joins
 /// the seven low bits of each byte.
@@ -80,25 +64,15 @@ fn join_bits(word: u64, last_bit: u32) -> u64 {
 
 /// The number in bytes `start` to `end` of a chunk and its count of bits; `None` if it has nine bytes or more.
 #[inline(always)]
-fn number<const N: usize>(chunk: &[u8; N], start: u32, end: u32) -> Option<(u64, u32)> {
+fn number(chunk: &WindowBytes, start: u32, end: u32) -> Option<(u64, u32)> {
     let word = u64::from_le_bytes(*chunk.get(start as usize..)?.first_chunk::<8>()?);
     let len = end.wrapping_sub(start).wrapping_add(1);
     (len <= 8).then(|| (join_bits(word, len.wrapping_mul(8).wrapping_sub(1)), len.wrapping_mul(7)))
 }
 
-/// The number in bytes `start` to `end`, which is mostly short: the difference of two times.
-#[inline(always)]
-fn time_difference(chunk: &CallsChunk, start: u32, end: u32) -> Option<u64> {
-    if end.wrapping_sub(start) == 1 {
-        let [low, high] = *chunk.get(start as usize..)?.first_chunk::<2>()?;
-        return Some(u64::from(low & 0x7f) | u64::from(high) << 7);
-    }
-    number(chunk, start, end).map(|(value, _)| value)
-}
-
 /// The signed number in bytes `start` to `end`.
 #[inline(always)]
-fn signed<const N: usize>(chunk: &[u8; N], start: u32, end: u32) -> Option<i64> {
+fn signed(chunk: &WindowBytes, start: u32, end: u32) -> Option<i64> {
     let (value, bits) = number(chunk, start, end)?;
     let unused = 64u32.wrapping_sub(bits);
     Some((value.wrapping_shl(unused) as i64).wrapping_shr(unused))
@@ -133,10 +107,10 @@ fn half(bytes: &[u8; 16], at: usize) -> u64 {
     bytes.get(at..).and_then(|half| half.first_chunk()).map_or(0, |half| u64::from_le_bytes(*half))
 }
 
-/// A bit for each of the first `BYTES` bytes of a chunk: whether a number ends there.
+/// A bit for each byte of the window: whether a number ends there.
 #[inline(always)]
-fn ends<const BYTES: u32>(chunk: &[u8]) -> u64 {
-    let sixteens = chunk.as_chunks::<16>().0.iter().zip((0..BYTES).step_by(16));
+fn ends(chunk: &WindowBytes) -> u64 {
+    let sixteens = chunk.as_chunks::<16>().0.iter().zip((0..WINDOW as u32).step_by(16));
     sixteens.fold(0, |ends, (bytes, at)| ends | u64::from(ends_in_sixteen(bytes)).wrapping_shl(at))
 }
 
@@ -173,94 +147,10 @@ struct HeapObjectFields {
 }
 
 impl EventDecoder<'_> {
-    /// Whether an event is METHOD_ENTER, METHOD_LEAVE or METHOD_EXC_LEAVE.
-    #[must_use]
-    #[inline(always)]
-    pub fn is_call(byte: EventByte) -> bool {
-        matches!(byte, EventByte::METHOD_ENTER | EventByte::METHOD_LEAVE | EventByte::METHOD_EXC_LEAVE)
-    }
-
     /// The chunk at a position; `None` near the end of the buffer.
     #[inline(always)]
     fn chunk(&self, pos: usize) -> Option<&WindowBytes> {
         self.data.get(pos..)?.first_chunk()
-    }
-
-    /// Decodes the calls up to the next other event and passes each to `each`.
-    #[inline]
-    pub fn read_calls(&mut self, mut each: impl FnMut(MethodEvent)) {
-        if self.skipped_from.is_some() && self.next_byte().is_some_and(Self::is_call) {
-            self.start = self.pos;
-            self.decode_skipped();
-        }
-        let (mut method, mask) = (self.method, self.mask);
-        self.for_each_call(|byte, time, offset, chunk, start, end| {
-            let difference = signed(chunk, start, end)?;
-            method = method.wrapping_add_signed(difference) & mask;
-            each(MethodEvent { byte, time, method, offset });
-            Some(())
-        });
-        self.method = method;
-    }
-
-    /// Decodes only the kinds and times of calls, which is faster. The methods are decoded later if an event after
-    /// them needs them.
-    #[inline(always)]
-    pub fn read_call_times(&mut self, mut each: impl FnMut(EventByte, u64)) {
-        let before = self.state();
-        self.for_each_call(|byte, time, _, _, _, _| {
-            each(byte, time);
-            Some(())
-        });
-        if self.pos != before.pos {
-            self.skipped_from.get_or_insert(before);
-        }
-    }
-
-    /// Passes each call to `each` until that returns `None`: event byte, time, file offset, and the position of its
-    /// method in a chunk.
-    #[inline(always)]
-    fn for_each_call(
-        &mut self,
-        mut each: impl FnMut(EventByte, u64, u64, &CallsChunk, u32, u32) -> Option<()>,
-    ) {
-        if self.error.is_some() {
-            return;
-        }
-        let (mut pos, mut time) = (self.pos, self.time);
-        while let Some(rest) = self.data.get(pos..) {
-            let mut padded = [0; CALLS_WINDOW + LOOKAHEAD];
-            let chunk = rest.first_chunk().unwrap_or_else(|| {
-                padded.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-                &padded
-            });
-            let len = rest.len().min(CALLS_WINDOW) as u32;
-            let mut left = ends::<64>(chunk);
-            let mut at = 0u32;
-            // A call is three numbers: its event byte is less than 0x80.
-            while let Some(byte) = chunk.get(at as usize).map(|byte| EventByte(*byte)) {
-                let mut rest = left & left.wrapping_sub(1);
-                let time_end = take_end(&mut rest);
-                let end = take_end(&mut rest);
-                if end >= len || end.wrapping_sub(time_end) > 8 || !Self::is_call(byte) {
-                    break;
-                }
-                let Some(time_step) = time_difference(chunk, at.wrapping_add(1), time_end) else { break };
-                let now = time.wrapping_add(time_step);
-                let offset = self.base.wrapping_add(pos as u64).wrapping_add(at.into());
-                if each(byte, now, offset, chunk, time_end.wrapping_add(1), end).is_none() {
-                    break;
-                }
-                time = now;
-                at = end.wrapping_add(1);
-                left = rest;
-            }
-            if at == 0 {
-                break;
-            }
-            pos = pos.wrapping_add(at as usize);
-        }
-        (self.pos, self.time) = (pos, time);
     }
 
     /// Decodes the heapshot objects up to the next other event and passes each to `each`.
@@ -341,7 +231,7 @@ fn read_object_fields(
     numbers_per_reference: u64,
 ) -> Option<HeapObjectFields> {
     const REFERENCES: u64 = WINDOW as u64;
-    let all = ends::<32>(chunk);
+    let all = ends(chunk);
     let mut left = all;
     let (mut time, mut begin) = (0, 0);
     if since_v13 {

@@ -7,7 +7,7 @@ use perfuse_recording::{BatchStream, CallStream, Placement};
 use perfuse_tables::{CallEvent, CallRow, CallRun, Choices, call_events};
 
 use crate::consts::{EventByte, KindSet};
-use crate::decode::runs::MethodEvent;
+use crate::decode::calls::MethodEvent;
 use crate::ingest::scan;
 use crate::ingest::threads::ThreadKeys;
 use crate::log::LogData;
@@ -90,9 +90,13 @@ impl CallReader<'_> {
     /// The rows of one buffer.
     fn read_run(mut self, buffer: usize) -> CallRun {
         let mut rows = Vec::with_capacity(self.max_calls(buffer));
-        self.for_each_call(buffer, |row| rows.push(row));
+        let mut num_exits = 0usize;
+        self.for_each_call(buffer, |row| {
+            num_exits = num_exits.wrapping_add((row.exit_offset > 0).into());
+            rows.push(row);
+        });
         let (thread_id, source_id) = (self.threads.of_buffer(self.log, buffer), self.placement.source_id);
-        CallRun { thread_id, source_id, rows }
+        CallRun { thread_id, source_id, rows, num_exits }
     }
 
     /// Upper bound of the number of calls in a buffer.
@@ -110,17 +114,41 @@ impl CallReader<'_> {
         let mut decoder =
             buffer.decoder(&self.log.source, survey.dialect).skip_backtraces(without_backtraces);
         let clock = self.placement.clock;
-        let mut push = |call: MethodEvent| {
-            let function_id = self.functions.key(names, call.method, call.time);
-            let kind = KINDS_BY_BYTE.get(usize::from(call.byte.0 >> 4) & 3).copied();
-            let kind = kind.unwrap_or(CallEvent::Exit);
-            each(CallRow { ts_ns: clock.ns(call.time), record_offset: call.offset, function_id, kind });
+        let mut push = |call: MethodEvent, leave: Option<MethodEvent>| {
+            let mut row = |call: &MethodEvent| {
+                let kind = KINDS_BY_BYTE.get(usize::from(call.byte.0 >> 4) & 3).copied();
+                CallRow {
+                    ts_ns: clock.ns(call.time),
+                    exit_ns: 0,
+                    record_offset: call.offset,
+                    function_id: self.functions.key(names, call.method, call.time),
+                    kind: kind.unwrap_or(CallEvent::Exit),
+                    exit_offset: 0,
+                }
+            };
+            let entry = row(&call);
+            match leave {
+                Some(leave) => {
+                    let exit = row(&leave);
+                    if exit.function_id == entry.function_id {
+                        let exit_offset = leave.offset.wrapping_sub(call.offset) as u8;
+                        each(CallRow { exit_ns: exit.ts_ns, exit_offset, ..entry });
+                    } else {
+                        each(entry);
+                        each(exit);
+                    }
+                }
+                None => each(entry),
+            }
         };
         loop {
             decoder.read_calls(&mut push);
             let Some(Ok(())) = decoder.read(&mut event) else { break };
             if let EventBody::Call { method } = event.body {
-                push(MethodEvent { byte: event.byte, time: decoder.time(), method, offset: event.offset });
+                push(
+                    MethodEvent { byte: event.byte, time: decoder.time(), method, offset: event.offset },
+                    None,
+                );
             }
         }
     }
@@ -190,10 +218,18 @@ impl CallColumns {
 
     #[inline(always)]
     fn push(&mut self, row: &CallRow) {
-        self.ts_ns.push(row.ts_ns);
-        self.kinds.push(row.kind as i32);
+        self.push_event(row, row.ts_ns, row.kind, row.record_offset);
+        if let Some(exit) = row.exit() {
+            self.push_event(row, exit.ts_ns, CallEvent::Exit, exit.record_offset);
+        }
+    }
+
+    #[inline(always)]
+    fn push_event(&mut self, row: &CallRow, ts_ns: i64, kind: CallEvent, record_offset: u64) {
+        self.ts_ns.push(ts_ns);
+        self.kinds.push(kind as i32);
         self.functions.push(row.function_id);
-        self.offsets.push(row.record_offset);
+        self.offsets.push(record_offset);
     }
 
     /// Sets the thread of the rows added since the last call.

@@ -4,7 +4,8 @@ use perfuse_recording::Recording;
 
 use crate::consts::KindSet;
 use crate::decode::EventDecoder;
-use crate::decode::runs::{HeapObjectSummary, MethodEvent};
+use crate::decode::calls::MethodEvent;
+use crate::decode::runs::HeapObjectSummary;
 use crate::recording::MonoLog;
 use crate::records::{Event, EventBody};
 use crate::tests::assemble::*;
@@ -16,7 +17,9 @@ fn one_by_one(log: &MonoLog) -> Vec<String> {
 
 fn many_at_a_time(log: &MonoLog) -> Vec<String> {
     walk(log, |decoder, events| {
-        decoder.read_calls(|call| events.push(format!("{call:?}")));
+        decoder.read_calls(|call, leave| {
+            events.extend([Some(call), leave].iter().flatten().map(|it| format!("{it:?}")));
+        });
         decoder.read_heap_objects(|object| events.push(format!("{object:?}")));
     })
 }
@@ -24,7 +27,11 @@ fn many_at_a_time(log: &MonoLog) -> Vec<String> {
 /// The same without the methods of calls.
 fn bare(log: &MonoLog) -> Vec<String> {
     walk(log, |decoder, events| {
-        decoder.read_call_times(|byte, time| events.push(format!("{byte:?} at {time}")))
+        decoder.read_call_times(|call, leave| {
+            events.extend(
+                [Some(call), leave].iter().flatten().map(|it| format!("{:?} at {}", it.byte, it.time)),
+            );
+        })
     })
 }
 
