@@ -17,8 +17,9 @@ use perfuse_formats::saved::{SavedProfile, crc};
 use perfuse_formats::{Clock, Rate, Recording, Source};
 use perfuse_profile::saved::{JOINED_TABLES, JoinedRows, SavedFacts};
 use perfuse_profile::saved_events::RecordingFacts;
-use perfuse_profile::{Profile, ProfileInput};
+use perfuse_profile::{AllocationQuery, Profile, ProfileInput};
 use perfuse_tables::TABLES;
+use perfuse_writers::TraceSurvey;
 
 use crate::profiles::everything;
 
@@ -64,7 +65,7 @@ pub(crate) fn opened(bytes: &[u8]) {
     }
 }
 
-/// Calls of a range of time, of tables alone: from the time of an event on, for a time that other bytes state.
+/// Events of a range of time, of tables alone: from the time of a call on, for a time that other bytes state.
 fn range(saved: &Arc<dyn Recording>, facts: &SavedFacts, event: usize) {
     let profile = saved.as_any().downcast_ref::<SavedProfile>();
     let Some(Ok(Some(events))) = profile.map(|profile| profile.parquet("call_events")) else { return };
@@ -73,21 +74,30 @@ fn range(saved: &Arc<dyn Recording>, facts: &SavedFacts, event: usize) {
     let times = batch.column(0).as_primitive::<Int64Type>().values();
     let start = times[event % times.len()];
     let time_ns = start..start.saturating_add(event as i64);
-    let known = RecordingFacts {
-        format: "xray".to_owned(),
-        tables: vec!["functions".to_owned(), "call_events".to_owned(), "instants".to_owned()],
-        keys: [("function".to_owned(), 1)].into(),
-        span: None,
-        clock: Clock::nanoseconds("monotonic"),
-        pid: None,
-    };
-    let opened = Profile::of_saved_range(saved, time_ns.clone(), 1.0, vec![known], facts);
-    let Ok(Some((profile, _))) = opened else { return };
-    let selection = Selection { threads: None, time_ns: Some(time_ns) };
-    let _ = profile.call_costs(&Options { selection: selection.clone(), ..Options::default() }, true);
-    let _ = profile.selected_samples(&selection);
-    if let Ok(Some(slices)) = profile.table("slices", false) {
-        slices.for_each(drop);
+    let selection = Selection { threads: None, time_ns: Some(time_ns.clone()) };
+    for format in registry::FORMATS.iter().filter(|format| format.role.logs_events()) {
+        let known = RecordingFacts {
+            format: format.name.to_owned(),
+            tables: format.tables.iter().map(|table| (*table).to_owned()).collect(),
+            keys: ["function", "stack", "frame", "sample"].map(|kind| (kind.to_owned(), 1)).into(),
+            span: None,
+            clock: Clock::nanoseconds("monotonic"),
+            pid: Some(1),
+        };
+        let opened = Profile::of_saved_range(saved, time_ns.clone(), 1.0, vec![known], facts);
+        let Ok(Some((profile, _))) = opened else { continue };
+        let _ = profile.call_costs(&Options { selection: selection.clone(), ..Options::default() }, true);
+        let _ = profile.selected_samples(&selection);
+        let allocations =
+            AllocationQuery { selection: selection.clone(), with_stacks: true, ..AllocationQuery::default() };
+        let _ = profile.allocation_sums(&allocations);
+        let _ = profile.handle_sums(&selection, true);
+        let _ = profile.object_origins(&[(1, start)]);
+        let _ =
+            profile.with_trace_tables(&[], None, |tables| TraceSurvey::of(tables, &selection, &mut |_| true));
+        if let Ok(Some(slices)) = profile.table("slices", false) {
+            slices.for_each(drop);
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use arrow_array::RecordBatch;
 use arrow_array::types::{UInt32Type, UInt64Type};
 use perfuse_tables::access::{nullable, numbers, text};
 use perfuse_tables::{allocations, object_moves, stacks, types};
+use proptest::prelude::*;
 
 use super::{AllocationGrouping, AllocationSums, TypeFunctions, TypedStacks, origins, samples};
 use crate::calls::Selection;
@@ -83,7 +84,9 @@ fn as_samples_they_weigh_bytes_and_objects_for_each_thread_stack_and_type() {
     let mut recorded = stacks::Builder::new();
     recorded.push(2, None, 0, 0);
     recorded.push(3, Some(2), 1, 1);
-    let typed = TypedStacks::of(&sums, &types, &[recorded.finish()], 60, 90).expect("the columns are there");
+    let recorded = recorded.finish();
+    let typed = TypedStacks::of(&sums, &types, std::slice::from_ref(&recorded), 60, 90);
+    let typed = typed.expect("the columns are there");
     let column = |name| numbers::<UInt32Type>(&typed.stacks, name).expect("a column");
     assert_eq!(column("frame_id").values().as_ref(), [61, 60, 61]);
     assert_eq!(column("depth").values().as_ref(), [2, 2, 0]);
@@ -91,6 +94,14 @@ fn as_samples_they_weigh_bytes_and_objects_for_each_thread_stack_and_type() {
         (0..3).map(|row| nullable(column("parent_stack_id"), row)).collect::<Vec<_>>(),
         [Some(3), Some(3), None]
     );
+    // Of the rows of table `stacks`, which follow others.
+    let saved =
+        TypedStacks::of_rows(&[recorded, typed.stacks.clone()], 60, 90).expect("the columns are there");
+    assert_eq!(
+        (&saved.stacks, samples(&sums, &types, &saved, 100)),
+        (&typed.stacks, samples(&sums, &types, &typed, 100))
+    );
+    assert!(TypedStacks::of_rows(&[typed.stacks.clone()], 61, 90).is_err());
     let batch = samples(&sums, &types, &typed, 100);
     let weights = numbers::<UInt64Type>(&batch, "weight").expect("a column").values();
     assert_eq!(weights.as_ref(), [16, 1, 64, 2, 16, 1, 8, 1]);
@@ -132,4 +143,23 @@ fn moves_in_a_circle_end() {
     let moves = moved(&[(30, 0x100, 0x200), (30, 0x200, 0x100)]);
     let found = origins(&[(0x100, 30)], |_| std::iter::once(moves.clone()), |_| std::iter::empty());
     assert_eq!(found, Ok(vec![None]));
+}
+
+proptest! {
+    /// Objects of a range are those that a saved table of all objects has.
+    #[test]
+    fn an_object_is_the_same_whichever_others_are_requested(
+        allocations in prop::collection::vec((0i64..60, 0u64..9), 0..20),
+        moves in prop::collection::vec((0i64..60, 0u64..9, 0u64..9), 0..60),
+        objects in prop::collection::vec((0u64..9, 0i64..60), 1..12),
+    ) {
+        let rows: Vec<Row> = allocations.iter().zip(0..).map(|(&(time, at), id)| (time, 1, Some(id), at, 8, None)).collect();
+        let (all, moves) = (allocated(&rows), moved(&moves));
+        let found = |objects: &[(u64, i64)]| {
+            origins(objects, |_| std::iter::once(moves.clone()), |_| std::iter::once(all.clone()))
+        };
+        let together = found(&objects).expect("the columns are there");
+        let alone: Vec<_> = objects.iter().map(|one| found(&[*one]).expect("the columns are there")[0]).collect();
+        prop_assert_eq!(together, alone);
+    }
 }
