@@ -102,8 +102,8 @@ struct SurveyVisitor {
 }
 
 impl SurveyVisitor {
-    fn add(&mut self, thread_id: u32, times: impl ExactSizeIterator<Item = i64>) {
-        self.num_rows += times.len() as u64;
+    fn add(&mut self, thread_id: u32, times: impl Iterator<Item = i64>) {
+        let times = times.inspect(|_| self.num_rows += 1);
         let span = times.fold(None, |span: Option<(i64, i64)>, time| {
             Some(span.map_or((time, time), |(first, last)| (first.min(time), last.max(time))))
         });
@@ -149,7 +149,8 @@ impl Visitor for SurveyVisitor {
         &mut self,
         thread_id: u32,
         _cpu: Option<u32>,
-        times: impl DoubleEndedIterator<Item = i64> + ExactSizeIterator,
+        _num_rows: usize,
+        times: impl DoubleEndedIterator<Item = i64>,
     ) {
         self.add(thread_id, times);
     }
