@@ -137,13 +137,12 @@ fn known_of((format, tables, keys, span, clock, pid): RecordingRow) -> PyResult<
     Ok(RecordingFacts { format, tables, keys, span, clock: clock_of(&clock)?, pid })
 }
 
-/// A recording of a saved profile.
-#[derive(FromPyObject)]
-pub enum InputOrRow<'py> {
-    /// Its copy.
-    Copy(PyRef<'py, PyPlaced>),
-    /// What is known of it without that.
-    Row(RecordingRow),
+/// A recording of a saved profile: its copy, or what is known of it without that.
+fn saved_input(one: &Bound<'_, PyAny>) -> PyResult<SavedInput> {
+    match one.cast::<PyPlaced>() {
+        Ok(copy) => Ok(SavedInput::Copy(copy.get().0.clone())),
+        Err(_) => known_of(one.extract()?).map(SavedInput::Facts),
+    }
 }
 
 /// The profile of the recordings of a saved profile, with tables of which it has only some rows (`partial`). Where only some
@@ -152,15 +151,11 @@ pub enum InputOrRow<'py> {
 pub fn saved_profile(
     py: Python<'_>,
     saved: &PyRecording,
-    recordings: Vec<InputOrRow<'_>>,
+    recordings: Vec<Bound<'_, PyAny>>,
     facts: FactsRow,
     partial: Vec<String>,
 ) -> PyResult<PyProfile> {
-    let input = |one| match one {
-        InputOrRow::Copy(placed) => Ok(SavedInput::Copy(placed.0.clone())),
-        InputOrRow::Row(row) => known_of(row).map(SavedInput::Facts),
-    };
-    let known = recordings.into_iter().map(input).collect::<PyResult<Vec<_>>>()?;
+    let known = recordings.iter().map(saved_input).collect::<PyResult<Vec<_>>>()?;
     let facts = facts_of(facts, partial);
     let open = || perfuse_profile::Profile::of_some_copies(&saved.inner, known, &facts);
     let (inner, damage) = saved.inputs.read(py, open)?.map_err(|error| damaged(py, saved, error))?;

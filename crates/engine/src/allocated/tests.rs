@@ -101,7 +101,7 @@ fn as_samples_they_weigh_bytes_and_objects_for_each_thread_stack_and_type() {
         (&saved.stacks, samples(&sums, &types, &saved, 100)),
         (&typed.stacks, samples(&sums, &types, &typed, 100))
     );
-    assert!(TypedStacks::of_rows(&[typed.stacks.clone()], 61, 90).is_err());
+    assert!(TypedStacks::of_rows(std::slice::from_ref(&typed.stacks), 61, 90).is_err());
     let batch = samples(&sums, &types, &typed, 100);
     let weights = numbers::<UInt64Type>(&batch, "weight").expect("a column").values();
     assert_eq!(weights.as_ref(), [16, 1, 64, 2, 16, 1, 8, 1]);

@@ -63,7 +63,7 @@ impl Made {
         for tid in 10..13 {
             known.thread(10, tid);
         }
-        known.name(10, 10, "app \"1\"");
+        known.name(10, 10, "app \"1\"", None);
         let call_events = || -> Batches { Box::new(self.events.clone().into_iter()) };
         let instants = || -> Batches { Box::new(std::iter::once(self.instants.clone())) };
         let slices = || -> Batches { Box::new(std::iter::once(self.slices.clone())) };
