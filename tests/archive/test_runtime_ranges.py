@@ -27,7 +27,6 @@ LOGS = {
     "finalizers": ("mono/v17/finalization.mlpd", 30),
     "counters": ("mono/v17/counters.mlpd", 30),
     "samples": ("mono/v17/sample-real.mlpd", 100),
-    "unloaded code": ("mono/v17/unload.mlpd", 900),
     "32 bits": ("mono/v17/i386-calls.mlpd", 500),
     "version 14": ("mono/tiny/v14-bt.mlpd", 20),
     "version 12": ("mono/tiny/v12-calls.mlpd", 25),
