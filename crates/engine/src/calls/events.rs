@@ -49,7 +49,7 @@ pub struct Event {
 
 /// An event, and the exit that follows it and ends the call that it enters.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
+pub(super) struct EventWithExit {
     pub event: Event,
     pub exit: Option<CallExit>,
 }
@@ -129,7 +129,7 @@ impl<'a> EventColumns<'a> {
 
     /// The rows of a [`run`](Self::run), with their numbers. An exit is part of the row before it where that enters its call.
     #[inline]
-    pub(super) fn steps(&self, rows: Range<usize>) -> impl Iterator<Item = (usize, Step)> {
+    pub(super) fn steps(&self, rows: Range<usize>) -> impl Iterator<Item = (usize, EventWithExit)> {
         let mut events = self.iter(rows);
         std::iter::from_fn(move || {
             let (row, event) = events.next()?;
@@ -140,7 +140,7 @@ impl<'a> EventColumns<'a> {
                 events = after;
             }
             let exit = exit.map(|(_, Event { ts_ns, record_offset, .. })| CallExit { ts_ns, record_offset });
-            Some((row, Step { event, exit }))
+            Some((row, EventWithExit { event, exit }))
         })
     }
 

@@ -13,7 +13,7 @@ use perfuse_tables::access::ColumnError;
 use perfuse_tables::{CallEvent, CallExit, CallRow, CallRows, CallRun, EndReason, StartReason};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::events::{Event, EventColumns, Step};
+use super::events::{Event, EventColumns, EventWithExit};
 use super::selection::Selection;
 use super::thread::ThreadStack;
 use super::visitor::{CallEntry, Leave, Level, OpenCall, Visitor};
@@ -190,7 +190,7 @@ impl<V: Visitor> Calls<V> {
         let CallRun { thread_id, source_id, rows, .. } = run;
         let Some(first) = rows.first() else { return };
         let event = |row: &CallRow| Event::of(row, *thread_id, *source_id);
-        let steps = rows.iter().map(|row| (0, Step { event: event(row), exit: row.exit() }));
+        let steps = rows.iter().map(|row| (0, EventWithExit { event: event(row), exit: row.exit() }));
         self.run(event(first), None, steps, |_| 0);
         self.visitor.rows(*thread_id, None, run.num_events(), run.times());
     }
@@ -209,12 +209,12 @@ impl<V: Visitor> Calls<V> {
         &mut self,
         first: Event,
         cpu: Option<u32>,
-        steps: impl Iterator<Item = (usize, Step)>,
+        steps: impl Iterator<Item = (usize, EventWithExit)>,
         value: impl Fn(usize) -> u64,
     ) {
         let mut thread = self.take_thread(&first, cpu);
         let (mut last_ns, mut last_offset) = (first.ts_ns, first.record_offset);
-        for (row, Step { event, exit }) in steps {
+        for (row, EventWithExit { event, exit }) in steps {
             let end = exit.unwrap_or(CallExit { ts_ns: event.ts_ns, record_offset: event.record_offset });
             last_ns = last_ns.max(event.ts_ns).max(end.ts_ns);
             last_offset = end.record_offset;

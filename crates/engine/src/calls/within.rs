@@ -37,7 +37,7 @@ impl CallsWithin {
         self.calls.push(&numbered(batch, 0)?)?;
         let columns = EventColumns::new(batch)?;
         let mut kept = call_events::Builder::new();
-        for Kept { row, kind, function_id } in std::mem::take(&mut self.calls.visitor().kept) {
+        for EventWithin { row, kind, function_id } in std::mem::take(&mut self.calls.visitor().kept) {
             let Some(row) = usize::try_from(row).ok().filter(|&row| row < columns.len()) else { continue };
             let Event { ts_ns, thread_id, source_id, record_offset, .. } = columns.get(row);
             let value = (kind == CallEvent::Argument).then(|| columns.value(row));
@@ -50,7 +50,7 @@ impl CallsWithin {
 
 /// An event of a row.
 #[derive(Clone, Copy, Debug)]
-struct Kept {
+struct EventWithin {
     row: u64,
     kind: CallEvent,
     function_id: u32,
@@ -61,7 +61,7 @@ struct Kept {
 struct Within {
     functions: Arc<FxHashSet<u32>>,
     /// In the rows of the current batch.
-    kept: Vec<Kept>,
+    kept: Vec<EventWithin>,
 }
 
 impl Visitor for Within {
@@ -72,7 +72,7 @@ impl Visitor for Within {
         let CallEntry { function_id, record_offset: row, start_reason, .. } = *entry;
         let is_kept = parent.is_some_and(|parent| parent.mark) || self.functions.contains(&function_id);
         if is_kept && start_reason == StartReason::Entry {
-            self.kept.push(Kept { row, kind: CallEvent::Enter, function_id });
+            self.kept.push(EventWithin { row, kind: CallEvent::Enter, function_id });
         }
         is_kept
     }
@@ -94,7 +94,7 @@ impl Visitor for Within {
         if !call.mark {
             return;
         }
-        let end = Kept { row: leave.record_offset, kind, function_id: call.function_id };
+        let end = EventWithin { row: leave.record_offset, kind, function_id: call.function_id };
         match self.kept.last_mut() {
             // Of several calls that it ends, the outermost ends last.
             Some(inner) if inner.row == end.row => *inner = end,
@@ -109,14 +109,14 @@ impl Visitor for Within {
                 return;
             }
             // Without the call around it, it would be taken for the end of a call from before the recording.
-            self.kept.push(Kept { row, kind: CallEvent::Enter, function_id });
+            self.kept.push(EventWithin { row, kind: CallEvent::Enter, function_id });
         }
-        self.kept.push(Kept { row, kind, function_id });
+        self.kept.push(EventWithin { row, kind, function_id });
     }
 
     fn argument(&mut self, call: &OpenCall<bool>, _level: Level, row: u64) {
         if call.mark {
-            self.kept.push(Kept { row, kind: CallEvent::Argument, function_id: call.function_id });
+            self.kept.push(EventWithin { row, kind: CallEvent::Argument, function_id: call.function_id });
         }
     }
 }
