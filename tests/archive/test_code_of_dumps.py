@@ -24,7 +24,7 @@ from perfuse.table import OF_DUMPS
 from perfuse.viewer.routes import Routes
 from perfuse.viewer.session import Session
 
-STEMS = ("node20", "openjdk17-jvmti", "jsc2.54-source", "cpython313")
+STEMS = ("openjdk17-jvmti", "cpython313")
 PERF_DATA, COPIES = "inputs/0/", "inputs/"
 """The copy of the perf.data, and all copies."""
 SOME, ALL = 0, 1_000_000

@@ -20,7 +20,6 @@ from truth.kinds import CORPUS
 
 LOGS = {
     "allocations": ("mono/v17/alloc.mlpd", 1000),
-    "allocations without stacks": ("mono/v17/alloc-nobt.mlpd", 700),
     "calls": ("mono/v17/calls-depth5.mlpd", 9000),
     "locks": ("mono/v17/monitor.mlpd", 3),
     "handles": ("mono/v17/gchandles.mlpd", 20),
@@ -29,7 +28,6 @@ LOGS = {
     "samples": ("mono/v17/sample-real.mlpd", 100),
     "32 bits": ("mono/v17/i386-calls.mlpd", 500),
     "version 14": ("mono/tiny/v14-bt.mlpd", 20),
-    "version 12": ("mono/tiny/v12-calls.mlpd", 25),
     "version 1": ("mono/tiny/v01-calls.mlpd", 11),
 }
 """Logs without heap snapshots, and the rows of a row group with which they have several."""
@@ -146,7 +144,7 @@ def test_the_page_of_a_range(path: str, rows: int, opened: Opened) -> None:
 
 def test_several_logs(opened: Opened, tmp_path: Path) -> None:
     """Logs of two processes, with counters of both."""
-    names = ("mono/v17/counters.mlpd", "mono/tiny/v14-bt.mlpd", "mono/v17/i386-calls.mlpd")
+    names = ("mono/v17/counters.mlpd", "mono/tiny/v14-bt.mlpd")
     recorded, path = opened.of(tuple(CORPUS / name for name in names), 200)
     with pf.fuse(path) as saved:
         assert _differences(recorded, saved, _times(recorded, 200, 5), tmp_path / "out") == []
