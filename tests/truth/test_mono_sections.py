@@ -194,11 +194,6 @@ def test_pauses_and_collections(kind: Kind, log: MonoWalk, profile: Profile, pat
             assert facts["gc.moves"]() == sum(len(event.pairs) for event in moves)
 
 
-@pytest.mark.truth(
-    recording=["mono_calls", "mono_allocations", "mono_heap", "mono_gc", "perf_mono"],
-    path="assert:heap",
-    source="sizes of the heap that the collector reported: a walk over the log",
-)
 def test_a_pause_ends_whatever_generation_was_requested(mono_corpus: Path, tmp_path: Path) -> None:
     """Of a concurrent collection, the world is stopped for one generation and started after that of the other."""
     source = mono_corpus / "v17" / "alloc.mlpd"
@@ -216,6 +211,11 @@ def test_a_pause_ends_whatever_generation_was_requested(mono_corpus: Path, tmp_p
     assert [(one.duration_ns, ("nursery", "major").index(one.generation)) for one in found] == pauses
 
 
+@pytest.mark.truth(
+    recording=["mono_calls", "mono_allocations", "mono_heap", "mono_gc", "perf_mono"],
+    path="assert:heap",
+    source="sizes of the heap that the collector reported: a walk over the log",
+)
 def test_largest_size_of_the_heap(log: MonoWalk, profile: Profile) -> None:
     assert facts_of(profile)["heap.bytes"]() == max(event.values[0] for event in log.of(0x21))
 
