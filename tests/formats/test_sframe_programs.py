@@ -1,6 +1,5 @@
 """Sections written into programs: the programs run as before, and binutils reads the sections."""
 
-import os
 import shutil
 import struct
 import subprocess
@@ -135,33 +134,3 @@ def test_object_files_and_files_without_eh_frame_are_refused(tmp_path: Path) -> 
         sframe.from_eh_frame(Path(__file__))
     with pytest.raises(ValueError, match="versions 1, 2 and 3"):
         sframe.from_eh_frame(LIBRARY, version=4)
-
-
-UNDEFINED = """
-    .globl plain, lost
-    .type plain, @function
-    .type lost, @function
-plain: .cfi_startproc
-    ret
-    .cfi_endproc
-    .size plain, . - plain
-lost: .cfi_startproc
-    .cfi_undefined rbp
-    ret
-    .cfi_endproc
-    .size lost, . - lost
-"""
-
-
-def test_a_function_that_the_assembler_leaves_out_is_not_said_to_lack_its_option(tmp_path: Path) -> None:
-    assembler = shutil.which("as-2.47", path=os.environ.get("PERFUSE_BINUTILS", ""))
-    if assembler is None:
-        pytest.skip("no assembler of binutils 2.47")
-    path = tmp_path / "undefined.o"
-    command = [assembler, "--gsframe", "-o", path]
-    done = subprocess.run(command, input=UNDEFINED, capture_output=True, text=True, check=True)
-    assert "no SFrame FDE emitted" in done.stderr
-    [covered] = sframe.open(path).coverage
-    assert [(one.name, one.why) for one in covered.without] == [
-        ("lost", "left out by the assembler, or assembled without --gsframe")
-    ]
