@@ -5,24 +5,21 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
 import pytest
-from questions import answer_to, exported, graph, report
+from questions import answer_to, graph, report
 
 import perfuse as pf
+from archive.saved_ranges import PAGES, Opened, differences, flame_of, other_pages, part_of, rows_of
 from archive.test_partial_reading import _damaged
 from packs_of_tests import rewritten
-from perfuse.archive import border_events, writing
+from perfuse.archive import border_events
 from perfuse.archive.xz import packed, unpacked
-from perfuse.exporters import TARGETS
-from perfuse.selection import Selection
-from perfuse.viewer.routes import Routes
-from perfuse.viewer.session import Session
 from truth.kinds import CORPUS, KINDS
 
 LOGS = {
@@ -43,41 +40,9 @@ LOGS = {
 """Logs, and the rows of a row group with which they have several."""
 
 
-@contextmanager
-def _small_groups(rows: int) -> Iterator[None]:
-    """Row groups of few rows, whose borders many calls cross; facts also about small recordings."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(writing, "GROUP_ROWS", rows)
-        patch.setattr(writing, "SMALL_COPIES", 0)
-        yield
-
-
-class Opened:
-    """Recordings, and their saved profiles without readable copies: what needs these fails.
-
-    Profiles that were saved stay open: threads of Basic mode get keys in the order in which parts of a log are decoded.
-    """
-
-    def __init__(self, folder: Path, stack: ExitStack) -> None:
-        self._folder, self._stack = folder, stack
-        self._known: dict[tuple[Path, ...], tuple[pf.Profile, Path]] = {}
-
-    def of(self, paths: tuple[Path, ...], rows: int, **options: Any) -> tuple[pf.Profile, Path]:
-        """The profile of recordings, and its saved profile, whose file with readable copies ends in `.whole`."""
-        if not all(path.exists() for path in paths):
-            pytest.skip("no corpus")
-        if paths not in self._known:
-            out = self._folder / f"{len(self._known)}.perfuse"
-            recorded = self._stack.enter_context(pf.fuse(*paths, **options))
-            with _small_groups(rows):
-                recorded.save(out.with_suffix(".whole"))
-            self._known[paths] = recorded, _damaged(out.with_suffix(".whole"), out, "inputs/")
-        return self._known[paths]
-
-    def log(self, name: str) -> tuple[pf.Profile, Path]:
-        """One of `LOGS`."""
-        path, rows = LOGS[name]
-        return self.of((CORPUS / path,), rows)
+def _log(opened: Opened, name: str) -> tuple[pf.Profile, Path]:
+    path, rows = LOGS[name]
+    return opened.of((CORPUS / path,), rows)
 
 
 @pytest.fixture(scope="module")
@@ -116,10 +81,6 @@ def _times(profile: pf.Profile, rows: int, number: int) -> list[tuple[int, int]]
     return chosen
 
 
-def _part(profile: pf.Profile, start_ns: int, end_ns: int, **more: Any) -> pf.Profile:
-    return profile._selected(Selection(start_ns, end_ns, **more))
-
-
 @cache
 def _asked() -> tuple[tuple[str, Callable[..., Any], tuple[Any, ...]], ...]:
     """What is asked of each range, but for the folder of exports."""
@@ -140,48 +101,18 @@ def _asked() -> tuple[tuple[str, Callable[..., Any], tuple[Any, ...]], ...]:
     return (
         *((f"report {one}", report, (one,)) for one in options),
         ("diff", graph, ("function",)),
-        ("samples", _rows, ("samples",)),
-        ("flame", _flame, ()),
+        ("samples", rows_of, ("samples",)),
+        ("flame", flame_of, ()),
     )
-
-
-def _rows(part: pf.Profile, table: str) -> list[tuple[Any, ...]]:
-    return part.sql(f"SELECT * FROM {table}").fetchall()
-
-
-def _flame(part: pf.Profile) -> str:
-    return part.flame()._repr_html_()
-
-
-EXPORTED = [
-    one for one in TARGETS if one.name not in ("elf", "jslb", "mono", "perf-data", "perf-map", "xray", "xray-yaml")
-]
-"""Targets that are not made of the bytes of recordings."""
-
-
-def _differences(
-    recorded: pf.Profile, saved: pf.Profile, ranges: list[tuple[int, int]], folder: Path, **more: Any
-) -> list[str]:
-    """Questions with other answers; of each range every third is asked, of all ranges each several times."""
-    asked = [*_asked(), *((one.name, exported, (one, one.outputs[0], folder)) for one in EXPORTED)]
-    different = []
-    for number, times in enumerate(ranges):
-        parts = [_part(one, *times, **more) for one in (recorded, saved)]
-        for what, ask, arguments in asked[number % 3 :: 3]:
-            expected, found = (answer_to(partial(ask, part, *arguments)) for part in parts)
-            if repr(expected) != repr(found):
-                error = found if isinstance(found, (str, Exception)) else "other"
-                different.append(f"{what} of {times}: {error}"[:300])
-    return different
 
 
 @pytest.mark.parametrize("name", LOGS)
 def test_answers_about_ranges_are_those_of_the_log(name: str, opened: Opened, tmp_path: Path) -> None:
     """The copy is damaged: what reads it is an error."""
-    recorded, path = opened.log(name)
+    recorded, path = _log(opened, name)
     with pf.fuse(path) as saved:
         ranges = _times(recorded, LOGS[name][1], len(name))
-        assert _differences(recorded, saved, ranges, tmp_path / "out") == []
+        assert differences(_asked(), (recorded, saved), ranges, tmp_path / "out") == []
 
 
 def test_several_logs(opened: Opened, tmp_path: Path) -> None:
@@ -189,7 +120,7 @@ def test_several_logs(opened: Opened, tmp_path: Path) -> None:
     names = ("xray/fdr/small-v5.xray", "xray/fdr/threads4-rotate-v5.xray")
     recorded, path = opened.of(tuple(CORPUS / name for name in names), 33)
     with pf.fuse(path) as saved:
-        assert _differences(recorded, saved, _times(recorded, 33, 5), tmp_path / "out") == []
+        assert differences(_asked(), (recorded, saved), _times(recorded, 33, 5), tmp_path / "out") == []
 
 
 def test_calls_beside_samples(opened: Opened, tmp_path: Path) -> None:
@@ -198,46 +129,30 @@ def test_calls_beside_samples(opened: Opened, tmp_path: Path) -> None:
     recorded, path = opened.of(kind.paths, 5, **kind.fuse_options)
     with pf.fuse(path) as saved:
         assert border_events.BORDER_EVENTS in saved.contents.members
-        assert _differences(recorded, saved, _times(recorded, 5, 5), tmp_path / "out") == []
+        assert differences(_asked(), (recorded, saved), _times(recorded, 5, 5), tmp_path / "out") == []
 
 
 def test_threads_and_filters(opened: Opened, tmp_path: Path) -> None:
     """A thread of a range, and filters of stacks in it."""
-    recorded, path = opened.log("basic, threads")
+    recorded, path = _log(opened, "basic, threads")
     with pf.fuse(path) as saved:
         thread = recorded.sql("SELECT tid FROM threads JOIN call_events USING (thread_id) LIMIT 1").fetchall()[0][0]
         ranges = _times(recorded, ROWS, 3)[7:]
-        assert _differences(recorded, saved, ranges, tmp_path / "out", thread=thread) == []
+        assert differences(_asked(), (recorded, saved), ranges, tmp_path / "out", thread=thread) == []
         name = recorded.sql("SELECT name::VARCHAR FROM functions LIMIT 1 OFFSET 3").fetchall()[0][0]
         for times in ranges[:2]:
-            filtered = [_part(one, *times).hide(name) for one in (recorded, saved)]
-            found = [(report(one, {}), _rows(one, "samples")) for one in filtered]
+            filtered = [part_of(one, *times).hide(name) for one in (recorded, saved)]
+            found = [(report(one, {}), rows_of(one, "samples")) for one in filtered]
             assert found[0] == found[1]
-
-
-def _viewed(part: pf.Profile, asked: tuple[tuple[str, str], ...]) -> list[object]:
-    session = Session(lambda _progress: part, [])
-    session.open_now()
-    routes = Routes(session)
-    return [answer_to(lambda one=one: routes.answer("GET", f"/api/{one[0]}", one[1], b"").body) for one in asked]
-
-
-PAGES = (
-    *((one, "") for one in ("overview", "report", "tree", "functions", "timeline", "symbols")),
-    *(("tiles", f"k=14&first=0&last=40&tracks={track}") for track in range(6)),
-)
-"""Questions of the page: path and parameters."""
 
 
 @pytest.mark.parametrize("name", ["basic, threads", "fdr, threads"])
 def test_the_page_of_a_range(name: str, opened: Opened) -> None:
     """With its timeline: calls, and where threads were."""
-    recorded, path = opened.log(name)
+    recorded, path = _log(opened, name)
     with pf.fuse(path) as saved:
         for times in _times(recorded, LOGS[name][1], 9)[6:]:
-            expected, found = (_viewed(_part(one, *times), PAGES) for one in (recorded, saved))
-            answers = zip(PAGES, map(repr, expected), map(repr, found), strict=True)
-            assert [one for one, recorded_answer, answer in answers if recorded_answer != answer] == [], times
+            assert other_pages((recorded, saved), times, PAGES) == [], times
 
 
 ROWS = LOGS["basic, threads"][1]
@@ -246,7 +161,7 @@ ROWS = LOGS["basic, threads"][1]
 @pytest.fixture(scope="module")
 def threads(opened: Opened) -> tuple[pf.Profile, Path]:
     """A log of several threads, and its saved profile, with copies that are not readable."""
-    return opened.log("basic, threads")
+    return _log(opened, "basic, threads")
 
 
 def _changed(saved: Path, query: str, out: Path) -> Path:
@@ -286,7 +201,7 @@ def test_border_events_that_contradict_the_table_are_refused(
     with pf.fuse(path) as profile:
         span = profile.span_ns
         assert span is not None
-        part = _part(profile, (span[0] + span[1]) // 2, span[1])
+        part = part_of(profile, (span[0] + span[1]) // 2, span[1])
         with pytest.raises(pf.UnreadableInput, match=message.removesuffix(": ")):
             report(part, {})
 
@@ -306,7 +221,7 @@ def test_other_border_events_end(threads: tuple[pf.Profile, Path], tmp_path: Pat
         with pf.fuse(path) as profile:
             first, last = profile.span_ns or (0, 0)
             for times in ((last + 1, last + 5), ((first + last) // 2, (first + last) // 2 + 5)):
-                answer = answer_to(partial(report, _part(profile, *times), {}))
+                answer = answer_to(partial(report, part_of(profile, *times), {}))
                 assert isinstance(answer, tuple) or "UnreadableInput" in answer or "ExportError" in answer
 
 
@@ -317,11 +232,11 @@ def test_damage_is_found_where_it_is_read(threads: tuple[pf.Profile, Path], tmp_
     with pf.fuse(damaged) as profile:
         times = [ts for (ts,) in recorded.sql("SELECT ts_ns FROM call_events").fetchall()]
         early = (min(times), min(times) + 1000)
-        assert report(_part(profile, *early), {}) == report(_part(recorded, *early), {})
+        assert report(part_of(profile, *early), {}) == report(part_of(recorded, *early), {})
         with pytest.raises(pf.UnreadableInput, match="table call_events: its checksum is wrong"):
-            report(_part(profile, min(times), max(times)), {})
+            report(part_of(profile, min(times), max(times)), {})
         with pytest.raises(pf.UnreadableInput, match="table call_events: its checksum is wrong"):
-            _part(profile, min(times), max(times)).export(tmp_path / "out.pftrace")
+            part_of(profile, min(times), max(times)).export(tmp_path / "out.pftrace")
         assert not (tmp_path / "out.pftrace").exists()
 
 
@@ -342,7 +257,7 @@ def test_files_of_earlier_versions_are_read_by_their_copies(threads: tuple[pf.Pr
         older.write_bytes(rewritten(whole, change))
         with pf.fuse(older) as profile:
             first, last = recorded.span_ns or (0, 0)
-            parts = [_part(one, first, (first + last) // 2) for one in (profile, recorded)]
+            parts = [part_of(one, first, (first + last) // 2) for one in (profile, recorded)]
             assert report(parts[0], {}) == report(parts[1], {})
 
 
@@ -353,6 +268,6 @@ def test_most_of_the_time_is_read_of_the_copy(
     monkeypatch.setattr(border_events, "MOST_ROWS", 0.5)
     with pf.fuse(threads[1]) as profile:
         first, last = profile.span_ns or (0, 0)
-        report(_part(profile, first, first + 1), {})
+        report(part_of(profile, first, first + 1), {})
         with pytest.raises(pf.UnreadableInput, match="inputs/0"):
-            report(_part(profile, first, last), {})
+            report(part_of(profile, first, last), {})

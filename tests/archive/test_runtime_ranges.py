@@ -5,15 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from questions import answer_to, exported, graph, report
+from questions import graph, report
 
 import perfuse as pf
-from archive.test_call_ranges import EXPORTED, PAGES, Opened, _flame, _part, _rows, _viewed
+from archive.saved_ranges import PAGES, Opened, differences, flame_of, other_pages, rows_of
 from perfuse.archive import border_events
 from perfuse.reports.runtime.report import SECTION_NAMES
 from truth.kinds import CORPUS
@@ -100,25 +100,9 @@ def _asked() -> tuple[tuple[str, Callable[..., Any], tuple[Any, ...]], ...]:
     return (
         *((f"report {one}", report, (one,)) for one in options),
         ("diff", graph, ("function",)),
-        ("samples", _rows, ("samples",)),
-        ("flame", _flame, ()),
+        ("samples", rows_of, ("samples",)),
+        ("flame", flame_of, ()),
     )
-
-
-def _differences(
-    recorded: pf.Profile, saved: pf.Profile, ranges: list[tuple[int, int]], folder: Path, **more: Any
-) -> list[str]:
-    """Questions with other answers; of each range every fifteenth is asked, of all ranges each at least once."""
-    asked = [*_asked(), *((one.name, exported, (one, one.outputs[0], folder)) for one in EXPORTED)]
-    different = []
-    for number, times in enumerate(ranges):
-        parts = [_part(one, *times, **more) for one in (recorded, saved)]
-        for what, ask, arguments in asked[number % 15 :: 15]:
-            expected, found = (answer_to(partial(ask, part, *arguments)) for part in parts)
-            if repr(expected) != repr(found):
-                error = found if isinstance(found, (str, Exception)) else "other"
-                different.append(f"{what} of {times}: {error}"[:300])
-    return different
 
 
 @pytest.mark.parametrize("name", LOGS)
@@ -127,7 +111,10 @@ def test_answers_about_ranges_are_those_of_the_log(name: str, opened: Opened, tm
     path, rows = LOGS[name]
     recorded, saved_path = opened.of((CORPUS / path,), rows)
     with pf.fuse(saved_path) as saved:
-        assert _differences(recorded, saved, _times(recorded, rows, len(name)), tmp_path / "out") == []
+        assert (
+            differences(_asked(), (recorded, saved), _times(recorded, rows, len(name)), tmp_path / "out", every=15)
+            == []
+        )
 
 
 @pytest.mark.parametrize(("path", "rows"), [LONG, LOGS["allocations"], LOGS["locks"]])
@@ -137,9 +124,7 @@ def test_the_page_of_a_range(path: str, rows: int, opened: Opened) -> None:
     pages = (*PAGES, ("counters", ""), ("activity", "by=thread&buckets=50"), ("calls", ""))
     with pf.fuse(saved_path) as saved:
         for times in _times(recorded, rows, 9)[4:9]:
-            expected, found = (_viewed(_part(one, *times), pages) for one in (recorded, saved))
-            answers = zip(pages, map(repr, expected), map(repr, found), strict=True)
-            assert [one for one, recorded_answer, answer in answers if recorded_answer != answer] == [], times
+            assert other_pages((recorded, saved), times, pages) == [], times
 
 
 def test_several_logs(opened: Opened, tmp_path: Path) -> None:
@@ -147,7 +132,7 @@ def test_several_logs(opened: Opened, tmp_path: Path) -> None:
     names = ("mono/v17/counters.mlpd", "mono/tiny/v14-bt.mlpd")
     recorded, path = opened.of(tuple(CORPUS / name for name in names), 200)
     with pf.fuse(path) as saved:
-        assert _differences(recorded, saved, _times(recorded, 200, 5), tmp_path / "out") == []
+        assert differences(_asked(), (recorded, saved), _times(recorded, 200, 5), tmp_path / "out", every=15) == []
 
 
 def test_threads(opened: Opened, tmp_path: Path) -> None:
@@ -156,4 +141,9 @@ def test_threads(opened: Opened, tmp_path: Path) -> None:
     with pf.fuse(saved_path) as saved:
         query = "SELECT thread_id FROM call_events GROUP BY 1 ORDER BY count(*) DESC LIMIT 1 OFFSET 1"
         thread = recorded.sql(query).fetchall()[0][0]
-        assert _differences(recorded, saved, _times(recorded, rows, 3), tmp_path / "out", thread=thread) == []
+        assert (
+            differences(
+                _asked(), (recorded, saved), _times(recorded, rows, 3), tmp_path / "out", every=15, thread=thread
+            )
+            == []
+        )

@@ -329,7 +329,7 @@ impl Identities {
         table.finish()
     }
 
-    /// Table `thread_names`. A name that a thread gets again while it has it is no further row.
+    /// Table `thread_names`: one row for each change of a name.
     fn thread_names(&self) -> RecordBatch {
         let mut table = thread_names::Builder::new();
         for (id, (_, thread)) in self.threads.iter().enumerate() {

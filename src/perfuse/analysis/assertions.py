@@ -103,7 +103,7 @@ def limit_of(match: re.Match[str], text: str) -> float:
     """The number of an assertion in bytes, nanoseconds or percent; `match` has the groups `number` and `unit`.
 
     Raises:
-        UsageError: There is no such unit.
+        UsageError: The unit is not known.
     """
     unit = match["unit"]
     if unit not in UNITS:
