@@ -48,4 +48,4 @@ def test_functions_of_one_name_keep_their_own_times(moved_lines: int, tmp_path: 
         figures = listed[position]["self"]
         assert listed[position]["evidence"] in {"name", "line"}
         for side, name in (("a", "base"), ("b", "new")):
-            assert figures[name] / 1e9 == pytest.approx(truth[side][place], rel=0.15, abs=0.03), (position, side)
+            assert figures[name] / 1e9 == pytest.approx(truth[side][place], rel=0.25, abs=0.04), (position, side)

@@ -177,8 +177,8 @@ impl Profile {
         Ok(self.collect(name, &table_request(event_table, true)))
     }
 
-    /// Table `functions` or `code_objects` with at least the rows that frames refer to; of dumps, with no others. The last row of
-    /// `functions` is in any case that of the whole table.
+    /// Table `functions` or `code_objects` with at least the rows that frames refer to; of dumps, with no others but the last row of
+    /// `functions`, which is in any case that of the whole table.
     ///
     /// # Errors
     /// When a recording's table is not as declared.
@@ -186,11 +186,14 @@ impl Profile {
         self.settle_keys()?;
         let joined = self.joined()?;
         let frames = &joined.frames;
-        if name == "functions" && joined.functions.num_rows() == 0 {
-            return self.named_table(name, &TableRequest::default());
+        let mut functions = distinct_keys(frames, "function_id")?;
+        if joined.functions.num_rows() == 0 {
+            // The last row is one of a recording.
+            let last = self.next_keys.function.checked_sub(1);
+            functions.extend(last.filter(|&last| functions.last().is_none_or(|&referred| referred < last)));
         }
         let request = TableRequest {
-            functions: Some(distinct_keys(frames, "function_id")?),
+            functions: Some(functions),
             code_objects: Some(distinct_keys(frames, "code_object_id")?),
             ..TableRequest::default()
         };

@@ -1,4 +1,4 @@
-"""A function of WebAssembly, inner_hot, is busy for half a second of processor time, called by outer_warm."""
+"""A function of WebAssembly, inner_hot, is busy for 1.5 s of processor time, called by outer_warm."""
 
 import time
 
@@ -27,7 +27,7 @@ config.profiler = "jitdump"
 store = wasmtime.Store(wasmtime.Engine(config))
 instance = wasmtime.Instance(store, wasmtime.Module(store.engine, TEXT), [])
 outer_warm = instance.exports(store)["outer_warm"]
-end = time.process_time() + 0.5
+end = time.process_time() + 1.5
 while time.process_time() < end:
     outer_warm(store, 20)
 print("done")
