@@ -1,11 +1,11 @@
 """The page of `perfuse view` in a notebook, and as a file."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 
 class PageView:
@@ -17,6 +17,14 @@ class PageView:
 
     def __init__(self, make: Callable[[], str]) -> None:
         self._make = make
+
+    @classmethod
+    def of(cls, profile: Any) -> Self:
+        """The page of a `perfuse.Profile`."""
+        # By its name: the viewer is made of profiles.
+        one_file = import_module("perfuse.viewer.one_file")
+        paths = [recording.path for recording in profile.recordings]
+        return cls(lambda: one_file.page(profile, paths, state="tab=timeline"))
 
     @cached_property
     def page(self) -> str:
@@ -48,20 +56,3 @@ class PageView:
         allowed = "allow-scripts allow-downloads"
         style = "width:100%;height:640px;border:0"
         return f'<iframe srcdoc="{content}" sandbox="{allowed}" title="perfuse view" style="{style}"></iframe>'
-
-
-class Viewable:
-    """What can be shown as a page: `perfuse.Profile`."""
-
-    recordings: Sequence[Any]
-
-    def view(self) -> PageView:
-        """Timeline, flame graph, call tree, functions and callers as a page, which a notebook displays.
-
-        The page contains its data: it works without a server, up to 250,000 samples or calls. Larger recordings are for
-        the command `perfuse view`, or for a part of the time (`between`).
-        """
-        # By its name: the viewer is made of profiles.
-        one_file = import_module("perfuse.viewer.one_file")
-        paths = [recording.path for recording in self.recordings]
-        return PageView(lambda: one_file.page(self, paths, state="tab=timeline"))

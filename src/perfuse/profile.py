@@ -6,13 +6,11 @@ from os import PathLike
 from typing import IO, TYPE_CHECKING, Any, Self, cast
 
 from perfuse import _core
-from perfuse.archive.savable import SavableProfile
 from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.errors import UsageError
 from perfuse.join_findings import incomplete_stacks, unseen_dumps, unverified_programs
 from perfuse.joins import Join, Unwinding
 from perfuse.name_pattern import handle_key
-from perfuse.page_view import Viewable
 from perfuse.selection import Selection, ThreadKey, near_threads
 from perfuse.stack_filter import FILTERED_TABLES, DuringKind, FilteredStacks, StackFilter, Step
 from perfuse.table import OF_DUMPS, ClosedObject, Scan, Table, Tables, names, with_bytes
@@ -26,16 +24,23 @@ if TYPE_CHECKING:
     from perfuse.analysis.gc import GcActivity, Pause
     from perfuse.analysis.heap import Heap
     from perfuse.analysis.locks import Contention
+    from perfuse.archive.contents import CodeChoice, LineChoice, NativeCode, SourceChoice
+    from perfuse.archive.facts import EventSums
+    from perfuse.archive.writing import SavedFile
     from perfuse.call_trace import CallTrace
     from perfuse.exporters.code_images import CodeImages
     from perfuse.flame_graph import FlameGraph
     from perfuse.formats.mono.profile_log import RuntimeLog
     from perfuse.formats.xray.profile_log import CallLog
+    from perfuse.page_view import PageView
     from perfuse.query import Database, DuckDBRelation, Parameters
     from perfuse.recording import Recording
 
+WITHOUT_EVENTS = frozenset({"samples", "code_dump", "unwind_tables"})
+"""Roles of recordings without calls and allocations."""
 
-class Profile(SavableProfile, Viewable):
+
+class Profile:
     """Recordings joined on one clock; `perfuse.fuse` makes it. Tables are built when first used.
 
     Attributes:
@@ -387,6 +392,16 @@ class Profile(SavableProfile, Viewable):
 
         return FlameGraph.of(self, inverted=inverted, event=event)
 
+    def view(self) -> "PageView":
+        """Timeline, flame graph, call tree, functions and callers as a page, which a notebook displays.
+
+        The page contains its data: it works without a server, up to 250,000 samples or calls. Larger recordings are for
+        the command `perfuse view`, or for a part of the time (`between`).
+        """
+        from perfuse.page_view import PageView
+
+        return PageView.of(self)
+
     def annotate(
         self, function: str, *, tier: str | None = None, event: str | None = None, intel: bool = False
     ) -> "Annotation":
@@ -496,6 +511,66 @@ class Profile(SavableProfile, Viewable):
             refuse_filters(self.has_traces, to, path)
         return export(self, path, to=to, progress=progress, **options)
 
+    def save(
+        self,
+        path: str | PathLike[str],
+        *,
+        code: "CodeChoice" = "none",
+        sources: "SourceChoice" = "none",
+        lines: "LineChoice" = "sampled",
+        inputs: bool = False,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> "SavedFile":
+        """Saves the profile with everything that was resolved; `perfuse.fuse` and every verb open the file.
+
+        Args:
+            path: File to write; `-` is standard output.
+            code: Machine code to save, which `annotate` and images of code need.
+            sources: Source texts to save.
+            lines: Code whose rows of tables `line_rows`, `inline_calls` and, with dumps, `functions` and
+                `code_objects` are saved as Parquet.
+            inputs: Whether the recordings are saved as they are, with all code and all copies of stacks.
+            progress: Called with the name of each step and the part of the work that is done, from 0 to 1.
+
+        Raises:
+            UsageError: The profile is a selection, or was opened from a saved profile.
+            OSError: The file cannot be written.
+        """
+        from perfuse.archive.writing import Options, save
+
+        return save(self, path, Options(code, sources, lines, inputs), progress)
+
+    @property
+    def saved_path(self) -> str | None:
+        """The file that it was opened from, where it is a saved profile."""
+        return None
+
+    @property
+    def stated_events(self) -> "list[EventSums] | None":
+        """The events of all samples with their sums, where they are known without reading them."""
+        return None
+
+    def omits_code_of(self, source_id: int) -> bool:  # noqa: ARG002 - only a saved profile may
+        """Whether machine code that a recording has was not saved with it."""
+        return False
+
+    def require_stack_copies(self) -> None:
+        """Raises `UsageError` where copies of stacks that were recorded were not saved."""
+
+    def native_module(self, path: str, build_id: str | None) -> "NativeCode":
+        """Code of a program or library that was mapped."""
+        return _core.NativeModule(self._fusion, path, build_id)
+
+    def saved_sources(self) -> Mapping[str, tuple[str, str]]:
+        """Source texts that were saved, with the file that each is from, by path; only a saved profile has some."""
+        return {}
+
+    def code_targets(
+        self, process_id: int, at_ns: int, addresses: Sequence[int]
+    ) -> list[tuple[int | None, str | None, int, str | None] | None]:
+        """What addresses of a process referred to at a time."""
+        return _core.code_targets(self._code, process_id, at_ns, addresses)
+
     def _with_step(self, step: Step, pattern: str | None = None) -> "Profile":
         found = self.filtered(self.stack_filter.with_step(step, pattern))
         stacks = self._filtered_stacks if self.stack_filter else StackFilter().apply(*self._stacks_to_filter())
@@ -561,6 +636,44 @@ class Profile(SavableProfile, Viewable):
         """Keyword arguments that make the same profile of the same recordings, without owning them."""
         names = ("joins", "title", "selection", "stack_filter")
         return {"found": self._found} | {name: getattr(self, name) for name in names}
+
+    @property
+    def _is_closed(self) -> bool:
+        return isinstance(self._fusion, ClosedObject)
+
+    @property
+    def _has_only_samples(self) -> bool:
+        """Whether no rows of `samples` are made of calls or allocations."""
+        return not (self.has_traces or self.has("allocations"))
+
+    @property
+    def _has_no_events(self) -> bool:
+        """Whether its recordings are none of calls or of a runtime."""
+        return all(one.role in WITHOUT_EVENTS for one in self.recordings)
+
+    @property
+    def _events(self) -> _core.Profile:
+        """What has the calls and events of the selected time; others may be missing."""
+        return self._fusion
+
+    def _rows_by(self, *, time: str | None = "ts_ns", **_which: Any) -> _core.Profile:  # noqa: ARG002 - saved profiles
+        """What has the rows that are selected by a column of times; all rows where it is None."""
+        return self._events
+
+    def _origins_of(self, addresses: Sequence[int], times_ns: Sequence[int]) -> "ArrowStream":
+        """Allocations of the objects at addresses at times: of the events of the selected time, else of all."""
+        known = _core.object_origins(self._events, addresses, times_ns)
+        return _core.object_origins(self._fusion, addresses, times_ns) if known is None else known  # type: ignore[return-value]
+
+    @property
+    def _timeline_tables(self) -> _core.Profile:
+        """What has the tables that the page's timeline is made of."""
+        return self._fusion
+
+    @property
+    def _code(self) -> _core.Profile:
+        """What has the tables of code and the machine code of its recordings."""
+        return self._fusion
 
     def close(self) -> None:
         """Releases files, mappings and memory. What was taken from the profile stays valid: tables, results, reports.

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-LONGEST = 600
+LONGEST = 800
 LISTS = {"Makefile", "Cargo.lock", "_core.pyi"}
 SAYS_NOTHING = re.compile(r"^(utils?|helpers?|common|misc|stuff)\b")
 LEFT_OVER = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")

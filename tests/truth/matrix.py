@@ -63,7 +63,7 @@ def paths() -> dict[str, tuple[str, ...]]:
         "verbs": tuple(name for name, verb in VERBS.items() if _takes_recordings(verb.usage)),
         "exporters": tuple(f"convert:{target.name}" for target in TARGETS),
         "reports": tuple(f"report:{name}" for name in sections),
-        "methods": tuple(f"api:Profile.{name}" for name in (*vars(Profile), "save") if _is_answer(name)),
+        "methods": tuple(f"api:Profile.{name}" for name in vars(Profile) if _is_answer(name)),
         "facts": tuple(f"assert:{family}" for family in fact_families()),
     }
 
@@ -84,8 +84,17 @@ def fact_families() -> dict[str, tuple[str, ...]]:
     return families
 
 
+NOT_ANSWERS = {
+    "close",
+    *("code_targets", "native_module", "saved_sources"),
+    *("omits_code_of", "require_stack_copies", "saved_path", "stated_events"),
+    "view",
+}
+"""Methods of profiles that answer nothing themselves: what modules ask of saved ones, and the page, whose verb has cells."""
+
+
 def _is_answer(method: str) -> bool:
-    return method[0] != "_" and method != "close"
+    return method[0] != "_" and method not in NOT_ANSWERS
 
 
 def _is_view(option: object) -> bool:

@@ -546,7 +546,8 @@ def open_alone(recordings: Sequence[Recording], inputs: Sequence[object], *, res
         raise UsageError(
             f"{saved[0].path} is a saved profile: names, lines and clocks were resolved when it was saved",
             path=saved[0].path,
-            hint="give --symbols, --map, --tsc-hz and --no-debug-info to `perfuse pack`",
+            hint="give --symbols, --map, --tsc-hz and --no-debug-info to `perfuse pack`; "
+            "`perfuse report --llvm-compat` needs the log itself",
         )
     return open_saved(saved[0], owned=not any(saved[0] is given for given in inputs))
 
