@@ -9,6 +9,7 @@ from typing import Any
 import perfuse
 from perfuse import fleet, jitdump, mono, sframe, xray
 from perfuse.analysis import handles, heap, heap_rows
+from perfuse.profile import ASKED_WITHIN, Profile
 
 SECTION = re.compile(r"^(Args|Attributes|Raises|Returns):\s*$")
 ENTRY = re.compile(r"^(\*{0,2}[\w`. ]+): (.*)$")
@@ -119,7 +120,7 @@ def _entry(name: str, item: Any, level: int) -> Iterator[str]:
 
 def _members(owner: str, cls: type) -> Iterator[str]:
     for name, member in vars(cls).items():
-        if name.startswith("_"):
+        if name.startswith("_") or (cls is Profile and name in ASKED_WITHIN):
             continue
         if isinstance(member, property | cached_property):
             yield f"**`{owner}.{name}`**: {inspect.getdoc(member)}\n"
@@ -149,9 +150,13 @@ def _signature(item: Any) -> str:
 
 
 def _readable(text: str) -> str:
-    text = re.sub(r"perfuse(?:\.\w+)+\.(\w+)", r"\1", text.replace("'", "").replace("<factory>", "..."))
+    # Annotations are quoted, and so are values that are text.
+    text = re.sub(r"(Literal\[[^]]*\]| = '[^']*')|'([^']*)'", lambda quoted: quoted[1] or quoted[2], text)
+    text = re.sub(r"perfuse(?:\.\w+)+\.(\w+)", r"\1", text.replace("<factory>", "..."))
     text = re.sub(r"(?:collections\.abc|typing|os|pathlib)\.", "", text)
-    return re.sub(r"Union\[((?:[^\[\]]|\[[^\[\]]*\])*)\]", lambda union: union[1].replace(", ", " | "), text)
+    return re.sub(
+        r"Union\[((?:[^\[\]]|\[[^\[\]]*\])*)\]", lambda union: re.sub(r", (?![^\[]*\])", " | ", union[1]), text
+    )
 
 
 def _prose(item: Any) -> str:

@@ -39,6 +39,14 @@ if TYPE_CHECKING:
 WITHOUT_EVENTS = frozenset({"samples", "code_dump", "unwind_tables"})
 """Roles of recordings without calls and allocations."""
 
+ASKED_WITHIN = frozenset(
+    {
+        *("code_targets", "native_module", "saved_sources"),
+        *("omits_code_of", "require_stack_copies", "saved_path", "stated_events"),
+    }
+)
+"""What modules of perfuse ask of a profile, and a saved one answers otherwise: not part of the public interface."""
+
 
 class Profile:
     """Recordings joined on one clock; `perfuse.fuse` makes it. Tables are built when first used.
@@ -525,9 +533,9 @@ class Profile:
 
         Args:
             path: File to write; `-` is standard output.
-            code: Machine code to save, which `annotate` and images of code need.
-            sources: Source texts to save.
-            lines: Code whose rows of tables `line_rows`, `inline_calls` and, with dumps, `functions` and
+            code: Machine code to save, which `annotate` and images of code need: `none`, `sampled` or `all`.
+            sources: Source texts to save: `none`, `used` or `all`.
+            lines: Code, `sampled` or `all`, whose rows of tables `line_rows`, `inline_calls` and, with dumps, `functions` and
                 `code_objects` are saved as Parquet.
             inputs: Whether the recordings are saved as they are, with all code and all copies of stacks.
             progress: Called with the name of each step and the part of the work that is done, from 0 to 1.

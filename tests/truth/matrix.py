@@ -22,7 +22,7 @@ from pathlib import Path
 from perfuse.analysis import facts
 from perfuse.cli.verbs import VERBS
 from perfuse.exporters import TARGETS
-from perfuse.profile import Profile
+from perfuse.profile import ASKED_WITHIN, Profile
 from perfuse.reports.registry import REPORTS
 from perfuse.reports.runtime.report import SECTIONS
 
@@ -84,13 +84,8 @@ def fact_families() -> dict[str, tuple[str, ...]]:
     return families
 
 
-NOT_ANSWERS = {
-    "close",
-    *("code_targets", "native_module", "saved_sources"),
-    *("omits_code_of", "require_stack_copies", "saved_path", "stated_events"),
-    "view",
-}
-"""Methods of profiles that answer nothing themselves: what modules ask of saved ones, and the page, whose verb has cells."""
+NOT_ANSWERS = {"close", "view", *ASKED_WITHIN}
+"""Methods of profiles that answer users nothing themselves; of the page, the verb has cells."""
 
 
 def _is_answer(method: str) -> bool:
