@@ -535,8 +535,8 @@ class Profile:
             path: File to write; `-` is standard output.
             code: Machine code to save, which `annotate` and images of code need: `none`, `sampled` or `all`.
             sources: Source texts to save: `none`, `used` or `all`.
-            lines: Code, `sampled` or `all`, whose rows of tables `line_rows`, `inline_calls` and, with dumps, `functions` and
-                `code_objects` are saved as Parquet.
+            lines: Code, `sampled` or `all`, whose rows of tables `line_rows`, `inline_calls` and, with dumps,
+                `functions` and `code_objects` are saved as Parquet.
             inputs: Whether the recordings are saved as they are, with all code and all copies of stacks.
             progress: Called with the name of each step and the part of the work that is done, from 0 to 1.
 
