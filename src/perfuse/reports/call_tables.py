@@ -163,10 +163,15 @@ def path_text(stack: CallStack, room: int | None) -> str:
     text = ARROW.join(names)
     if room is None or cell_width(text) <= room:
         return text
-    for num_shown in range(len(names) - 2, 0, -1):
-        text = ARROW.join([names[0], ELLIPSIS, *names[-num_shown:]])
-        if cell_width(text) <= room:
-            return text
+    taken = cell_width(names[0] + ARROW + ELLIPSIS)
+    num_shown = 0
+    for name in names[:1:-1]:
+        taken += cell_width(ARROW + name)
+        if taken > room:
+            break
+        num_shown += 1
+    if num_shown:
+        return ARROW.join([names[0], ELLIPSIS, *names[-num_shown:]])
     text = ARROW.join([ELLIPSIS, names[-1]])
     return text if cell_width(text) <= room else cut(names[-1], max(room, 16))
 

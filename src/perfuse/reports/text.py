@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from enum import Enum
 from typing import TextIO
@@ -10,6 +11,9 @@ from typing import TextIO
 from perfuse.value_class import value_class
 
 ELLIPSIS = "…"
+
+_UNUSUAL = re.compile("[^\0-\u02ff→…]")
+"""Characters that may be combined with others, or two columns wide."""
 
 
 def printable(text: str) -> str:
@@ -24,11 +28,12 @@ def printable(text: str) -> str:
 
 def cell_width(text: str) -> int:
     """The width of printable text in columns of a terminal."""
-    if text.isascii():
+    if text.isascii() or not (unusual := _UNUSUAL.findall(text)):
         return len(text)
     import unicodedata
 
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in unusual if not unicodedata.combining(c))
+    return len(text) + wide - sum(unicodedata.combining(c) > 0 for c in unusual)
 
 
 def cut(text: str, width: int) -> str:
