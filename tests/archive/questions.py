@@ -111,9 +111,11 @@ def _facts(profile: pf.Profile) -> Iterator[Question]:
     yield "has", lambda: {name: profile.has(name) for name in names()}
 
 
-def report(profile: pf.Profile, options: dict[str, Any], *, limit: int = 0) -> tuple[str, str, str]:
-    """Kind, JSON and text of a report."""
+def report(profile: pf.Profile, options: dict[str, Any], *, limit: int | None = None) -> tuple[str, str, str]:
+    """Kind, JSON and text of a report: without a limit, of trees with one."""
     kind = choose_kind(profile, options)
+    if limit is None:
+        limit = 100 if options.keys() & {"--tree", "--inverted"} else 0
     built = kind.build(profile, {**options, "--limit": limit})
     return kind.name, json_text(built.as_json(), indent=None), "\n".join(built.lines(Style(False, 140)))
 

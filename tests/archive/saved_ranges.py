@@ -99,7 +99,7 @@ def differences(
 ) -> list[str]:
     """Questions and exports with other answers of a saved profile than of the recordings.
 
-    Of each range every third is asked, or every fifteenth and so on; of all ranges together, each.
+    Of each range one of so many is asked: of all ranges together, each.
     """
     asked = (*asked, *((one.name, exported, (one, one.outputs[0], folder)) for one in EXPORTED))
     different = []

@@ -87,6 +87,14 @@ def test_a_stack_is_cut_in_its_middle() -> None:
     assert path_text(stack, 12) == "… → leaf"
 
 
+def test_a_stack_of_very_many_functions() -> None:
+    names = [f"f{number}" for number in range(100_000)]
+    stack = CallStack(tuple(map(function, names)), 1, 1, 1)
+    assert path_text(stack, 40) == "f0 → … → f99997 → f99998 → f99999"
+    (_, line) = stack_blocks(StackList("self", None, 1, 2, [stack]), Style())
+    assert line.split() == " → ".join(names).split()
+
+
 def test_ticks_are_not_called_nanoseconds() -> None:
     stack = StackList("self", None, 1, 9, [CallStack((function("main"),), 1, 9, 9)])
     for lines in (

@@ -2,6 +2,7 @@
 
 import io
 import json
+from unicodedata import combining, east_asian_width
 
 import pytest
 from hypothesis import given
@@ -33,6 +34,12 @@ def test_cut_text_fits_and_is_marked(text: str, width: int) -> None:
 
 def test_cutting_the_middle_keeps_both_ends() -> None:
     assert cut_middle("/usr/lib/x86_64-linux-gnu/libc.so.6", 20) == "/usr/li…nu/libc.so.6"
+
+
+@given(st.text().map(printable))
+def test_the_width_is_the_sum_over_characters(text: str) -> None:
+    widths = (0 if combining(one) else 2 if east_asian_width(one) in "WF" else 1 for one in text)
+    assert cell_width(text) == sum(widths)
 
 
 def test_wide_and_combining_characters_are_measured() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 from typing import TypeVar
 
@@ -193,19 +194,26 @@ def _short_names(functions: Sequence[_T], name: Callable[[_T], str]) -> list[str
     names = []
     for function, run in groupby(functions):
         times = sum(1 for _ in run)
-        names.append(printable(function_text(name(function))) + (f" (x{times})" if times > 1 else ""))
+        names.append(_shown_name(name(function)) + (f" (x{times})" if times > 1 else ""))
     return names
+
+
+@lru_cache(4096)
+def _shown_name(name: str) -> str:
+    return printable(function_text(name))
 
 
 def _wrapped(names: Sequence[str], style: Style) -> Iterator[str]:
     indent = "    "
     width = style.width or 10**9
-    line = indent
+    parts: list[str] = []
+    taken = len(indent)
     for index, name in enumerate(names):
-        part = name if index == len(names) - 1 else name + ARROW.rstrip()
-        part = cut(part, width - len(indent))
-        if line != indent and cell_width(line) + 1 + cell_width(part) > width:
-            yield line
-            line = indent
-        line += part if line == indent else " " + part
-    yield line
+        part = cut(name if index == len(names) - 1 else name + ARROW.rstrip(), width - len(indent))
+        needed = cell_width(part)
+        if parts and taken + needed > width:
+            yield indent + " ".join(parts)
+            parts, taken = [], len(indent)
+        parts.append(part)
+        taken += needed + 1
+    yield indent + " ".join(parts)

@@ -62,7 +62,7 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
 
 
 def _head(text: str, width: int) -> str:
-    if text.isascii():
+    if text.isascii() or not _UNUSUAL.search(text):
         return text[: max(width, 0)]
     taken = 0
     for index, char in enumerate(text):
