@@ -102,7 +102,7 @@ export class OverviewView {
 
   findings({ diagnostics }) {
     const entries = Object.entries(diagnostics ?? {}).filter(([, num]) => num);
-    const text = entries.length ? h("ul.plain", {}, entries.map(([severity, num]) => h("li", { className: `severity ${severity}` }, `${num.toLocaleString("en-US")} ${severity.replaceAll("_", " ")}`))) : h("p", {}, "Nothing is wrong with the files.");
+    const text = entries.length ? h("ul.plain", {}, entries.map(([severity, num]) => h("li", { className: `severity ${severity}` }, `${num.toLocaleString("en-US")} ${severityText(severity, num)}`))) : h("p", {}, "Nothing is wrong with the files.");
     return h("section.card", { "aria-label": "Findings" }, h("h2", {}, "Findings"), text, h("p.actions", {}, this.link("files")));
   }
 
@@ -115,4 +115,9 @@ export class OverviewView {
     const { saved } = this;
     return { table: saved && tableOf(saved), csv: saved && (() => saved.csv()), command: this.command };
   }
+}
+
+/** A severity after a number of findings. */
+function severityText(severity, num) {
+  return severity.replaceAll("_", " ") + (num > 1 && ["error", "warning"].includes(severity) ? "s" : "");
 }
