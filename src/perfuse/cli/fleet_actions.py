@@ -41,7 +41,7 @@ def add(console: Console, dataset: str, inputs: Sequence[str], **options: Any) -
         raise click.UsageError("nothing to add: name files, directories, globs or URLs")
     fleet = _fleet(dataset, options)
     labels = _pairs(options["labels"], "--label")
-    number = len(inputs_of(given, options["labels_from"]))
+    found = inputs_of(given, options["labels_from"])
     if options["workers"] is not None and options["workers"] < 1:
         raise click.UsageError(f"--workers {options['workers']}: there is at least one")
     memory = None if options["worker_memory"] is None else memory_bytes(options["worker_memory"])
@@ -50,7 +50,7 @@ def add(console: Console, dataset: str, inputs: Sequence[str], **options: Any) -
         raise click.UsageError(f"--dask local is --engine dask, not {name}")
     engine = engine_named(
         "dask" if options["dask"] else name,
-        number,
+        len(found),
         num_workers=options["workers"],
         scheduler=options["scheduler"],
         memory=memory,
@@ -58,9 +58,8 @@ def add(console: Console, dataset: str, inputs: Sequence[str], **options: Any) -
     try:
         with console.progress() as progress:
             result = fleet.add(
-                given,
+                found,
                 labels=labels,
-                labels_from=options["labels_from"],
                 engine=engine,
                 symbol_dirs=options["symbol_dirs"],
                 debug_info=not options["no_debug_info"],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from perfuse.errors import UsageError, nearest_hint
-from perfuse.fleet.inputs import inputs_of
+from perfuse.fleet.inputs import FleetInput, inputs_of
 from perfuse.fleet.layout import DICTIONARIES, OF_RECORDINGS, SQL_TYPES, TABLES
 from perfuse.fleet.selecting import COLUMNS, Recordings, check_label_names, parse_recordings
 from perfuse.fleet.store import Store
@@ -50,7 +50,7 @@ class Fleet:
 
     def add(
         self,
-        paths: Sequence[str | os.PathLike[str]],
+        paths: Sequence[str | os.PathLike[str] | FleetInput],
         *,
         labels: Mapping[str, str] | None = None,
         labels_from: str | None = None,
@@ -69,7 +69,7 @@ class Fleet:
         part of the dataset whole or not at all; another call continues.
 
         Args:
-            paths: Files, files joined with `+`, directories, globs, URLs.
+            paths: Files, files joined with `+`, directories, globs, URLs; or what was found by them.
             labels: Labels of all of them, such as `service`, `build` and `host`.
             labels_from: A regular expression with named groups: labels from the paths.
             engine: Where they are read: `Inline()`, `Pool(n)` or `Dask(address)`.
@@ -97,7 +97,7 @@ class Fleet:
             retry_failed,
             keep_packs,
         )
-        inputs = inputs_of([os.fspath(path) for path in paths], labels_from)
+        inputs = inputs_of(paths, labels_from)
         check_label_names({*options.labels, *(name for one in inputs for name, _ in one.labels)})
         try:
             return add(self.store, inputs, options, engine, progress or (lambda _what, _share: None))

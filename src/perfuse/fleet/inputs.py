@@ -37,11 +37,14 @@ def is_url(text: str) -> bool:
     return bool(_URL.match(text))
 
 
-def inputs_of(arguments: Iterable[str], labels_from: str | None = None) -> list[FleetInput]:
+def inputs_of(
+    arguments: Iterable[str | os.PathLike[str] | FleetInput], labels_from: str | None = None
+) -> list[FleetInput]:
     """The recordings that arguments name, each once, in a fixed order.
 
     Args:
-        arguments: Files, files joined with `+`, directories (searched with all below them), globs, URLs.
+        arguments: Files, files joined with `+`, directories (searched with all below them), globs, URLs; recordings
+            that were found before stay as they are.
         labels_from: A regular expression with named groups, which are labels where it matches a path.
 
     Raises:
@@ -50,12 +53,21 @@ def inputs_of(arguments: Iterable[str], labels_from: str | None = None) -> list[
     pattern = _pattern(labels_from)
     found: dict[tuple[str, ...], FleetInput] = {}
     for argument in arguments:
-        for files in _groups(argument):
-            match = pattern.search(with_escaped_bytes("+".join(files))) if pattern else None
-            labels = {name: value for name, value in match.groupdict().items() if value} if match else {}
-            key = tuple(one if is_url(one) else os.path.realpath(one) for one in files)
-            found.setdefault(key, FleetInput(files, tuple(sorted(labels.items()))))
+        if isinstance(argument, FleetInput):
+            found.setdefault(_key(argument.files), argument)
+            continue
+        for files in _groups(os.fspath(argument)):
+            found.setdefault(_key(files), FleetInput(files, _labels_of(files, pattern)))
     return list(found.values())
+
+
+def _key(files: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(one if is_url(one) else os.path.realpath(one) for one in files)
+
+
+def _labels_of(files: tuple[str, ...], pattern: re.Pattern[str] | None) -> tuple[tuple[str, str], ...]:
+    match = pattern.search(with_escaped_bytes("+".join(files))) if pattern else None
+    return tuple(sorted((name, value) for name, value in match.groupdict().items() if value)) if match else ()
 
 
 def _pattern(text: str | None) -> re.Pattern[str] | None:
