@@ -30,7 +30,7 @@ from perf_crafting import (
 
 PARENT, CHILD, GRANDCHILD = 100, 200, 300
 PRIVATE, SHARED, NAMED, SIZE = 0x7000_0000, 0x7100_0000, 0x7200_0000, 0x1000
-OWN, SECOND = 0x0, 0x100
+OWN, SECOND, THIRD = 0x0, 0x100, 0x200
 FORKED, FORKED_AGAIN, EXECUTED, MAPPED = 2000, 4000, 6000, 7000
 COMM_EXEC = 1 << 13
 
@@ -41,6 +41,7 @@ CODE = [
     ("replaced", PARENT, PRIVATE + OWN, 5000),
     ("shared", CHILD, SHARED + OWN, 3000),
     ("shared", GRANDCHILD, SHARED + SECOND, 5000),
+    ("of_grandchild", GRANDCHILD, PRIVATE + THIRD, 5000),
 ]
 """Name, process, address and time of each piece of code."""
 
@@ -69,6 +70,8 @@ SAMPLES = [
     (CHILD, 2500, NAMED + OWN, "map_of_parent"),
     (CHILD, 3500, NAMED + SECOND, "map_of_child"),
     (GRANDCHILD, 4500, NAMED + OWN, "map_of_parent"),
+    (GRANDCHILD, 5500, PRIVATE + THIRD, "of_grandchild"),
+    (GRANDCHILD, 6500, PRIVATE + THIRD, None),
     (GRANDCHILD, 6500, PRIVATE + OWN, None),
     (GRANDCHILD, 6500, SHARED + OWN, None),
     (GRANDCHILD, 6500, NAMED + OWN, None),

@@ -1,6 +1,6 @@
 //! What is at an address of a process or of the kernel at a time: JIT code, a mapped file, or neither.
 
-use crate::code_map::CodeMap;
+use crate::code_map::{CodeHit, CodeMap};
 use crate::forks::{AddressSpaceStarts, Ancestor};
 use crate::mappings::Mappings;
 
@@ -105,11 +105,19 @@ impl AddressSpaces<'_> {
         Some(Region::Jit { code_object_id: hit.code_object_id, code_offset: hit.code_offset })
     }
 
+    /// JIT code that a process made in the address space that it has at a time.
+    fn find_code(&self, process_id: u32, address: u64, at_ns: i64) -> Option<CodeHit> {
+        let hit = self.codes.find(process_id, address, at_ns)?;
+        let until_ns =
+            self.starts.next_ns(process_id, at_ns).map_or(hit.until_ns, |next| next.min(hit.until_ns));
+        (!self.starts.began_after(process_id, hit.from_ns, at_ns)).then_some(CodeHit { until_ns, ..hit })
+    }
+
     /// The region of an address of a process, by its own code and mappings.
     fn find_own(&self, process_id: u32, address: u64, at_ns: i64) -> (Region, i64, i64) {
         let mapped = self.mappings.find(process_id, address, at_ns).copied();
         let file = mapped.filter(|interval| !self.mappings.is_anonymous(interval.id));
-        if let Some(hit) = self.codes.find(process_id, address, at_ns) {
+        if let Some(hit) = self.find_code(process_id, address, at_ns) {
             // A file that was mapped over the code after it was made has replaced it.
             if file.is_none_or(|file| file.from_ns <= hit.from_ns) {
                 let region = Region::Jit { code_object_id: hit.code_object_id, code_offset: hit.code_offset };

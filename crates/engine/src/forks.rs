@@ -45,6 +45,13 @@ impl AddressSpaceStarts {
         self.latest(process_id, at_ns).is_some_and(|(ns, _)| ns > before_ns)
     }
 
+    /// When the next address space of a process begins after a time.
+    #[must_use]
+    pub fn next_ns(&self, process_id: u32, at_ns: i64) -> Option<i64> {
+        let starts = self.by_process.get(&process_id)?;
+        starts.get(starts.partition_point(|(ns, _)| *ns <= at_ns)).map(|(ns, _)| *ns)
+    }
+
     /// The process that a process was forked from before a time, unless it began an empty address space since.
     fn parent(&self, process_id: u32, at_ns: i64) -> Option<Ancestor> {
         let (fork_ns, parent) = self.latest(process_id, at_ns)?;
@@ -73,6 +80,7 @@ mod tests {
         assert!(
             starts.began_after(2, 10, 30) && !starts.began_after(2, 30, 30) && !starts.began_after(4, 0, 30)
         );
+        assert_eq!([9, 10, 30].map(|at| starts.next_ns(2, at)), [Some(10), Some(30), None]);
         let circle = AddressSpaceStarts::new([(1, 5, Some(1))]);
         assert_eq!(circle.ancestors(1, 5).count(), MAX_ANCESTORS);
     }

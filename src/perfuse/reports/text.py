@@ -12,7 +12,7 @@ from perfuse.value_class import value_class
 
 ELLIPSIS = "…"
 
-_UNUSUAL = re.compile("[^\0-\u02ff→…]")
+_UNUSUAL = "[^\0-\u02ff→…\u2500-\u259f]"
 """Characters that may be combined with others, or two columns wide."""
 
 
@@ -28,7 +28,7 @@ def printable(text: str) -> str:
 
 def cell_width(text: str) -> int:
     """The width of printable text in columns of a terminal."""
-    if text.isascii() or not (unusual := _UNUSUAL.findall(text)):
+    if text.isascii() or not (unusual := re.findall(_UNUSUAL, text)):
         return len(text)
     import unicodedata
 
@@ -62,7 +62,7 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
 
 
 def _head(text: str, width: int) -> str:
-    if text.isascii() or not _UNUSUAL.search(text):
+    if text.isascii() or not re.search(_UNUSUAL, text):
         return text[: max(width, 0)]
     taken = 0
     for index, char in enumerate(text):
