@@ -106,7 +106,7 @@ def page() -> str:
 
 def _public(module: str) -> str:
     """A module's name in examples."""
-    return module.replace("perfuse.formats", "pf").replace("perfuse.fleet", "pf.fleet")
+    return module.replace(".public", "").replace("perfuse.formats", "pf").replace("perfuse.fleet", "pf.fleet")
 
 
 def _entry(name: str, item: Any, level: int) -> Iterator[str]:

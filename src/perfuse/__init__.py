@@ -98,7 +98,7 @@ def __getattr__(name: str) -> Any:
     if name == "fleet":
         return importlib.import_module("perfuse.fleet")
     if name in ("jitdump", "mono", "sframe", "xray"):
-        return importlib.import_module(f"perfuse.formats.{name}")
+        return importlib.import_module(f"perfuse.formats.{name}.public")
     if name not in _HOMES:
         raise AttributeError(f"module 'perfuse' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)

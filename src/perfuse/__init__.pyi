@@ -15,7 +15,10 @@ from perfuse.errors import (
     UnreadableInput,
     UsageError,
 )
-from perfuse.formats import jitdump, mono, sframe, xray
+from perfuse.formats.jitdump import public as jitdump
+from perfuse.formats.mono import public as mono
+from perfuse.formats.sframe import public as sframe
+from perfuse.formats.xray import public as xray
 from perfuse.fusing import fuse
 from perfuse.profile import Join, Profile
 from perfuse.recording import Recording, check, open

@@ -105,6 +105,7 @@ class _Rule(TypedDict):
     code: str
     severity: str
     section: str
+    marks_end: bool
     format: str
 
 class _Layout(TypedDict):

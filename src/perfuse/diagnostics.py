@@ -19,13 +19,11 @@ class Explanation:
         title: The violation in one line.
         meaning: What it means, and which programs write it.
         action: What to do.
-        marks_end: Whether the rule reports that the file ends too early, as a file does that is still being written.
     """
 
     title: str
     meaning: str
     action: str
-    marks_end: bool = False
 
 
 @value_class
@@ -39,7 +37,7 @@ class Rule:
         section: Section of the specification.
         meaning: What it means, and which programs write it.
         action: What to do.
-        marks_end: Whether it reports that the file ends too early.
+        marks_end: Whether it reports that the file ends too early, as a file does that is still being written.
         format: Format it belongs to; `fusing` and `instrumentation_map` for rules of no format.
     """
 
@@ -114,9 +112,8 @@ def _declarations() -> dict[str, "_core._Rule"]:
 def _rule(code: str) -> Rule:
     row = _declarations()[code]
     texts = _explanations(row["format"])[code]
-    return Rule(
-        code, row["severity"], texts.title, row["section"], texts.meaning, texts.action, texts.marks_end, row["format"]
-    )
+    stated = (row["section"], texts.meaning, texts.action, row["marks_end"], row["format"])
+    return Rule(code, row["severity"], texts.title, *stated)
 
 
 @cache
@@ -142,6 +139,11 @@ def explain(code: str) -> Rule:
         hint = f"did you mean {', '.join(near)}?" if near else "`perfuse explain` alone lists all codes"
         raise UsageError(f"no rule has the code {code}", hint=hint)
     return _rule(code.upper())
+
+
+def marks_end(code: str) -> bool:
+    """Whether a rule reports that the file ends too early."""
+    return _declarations()[code]["marks_end"]
 
 
 def diagnostic(code: str, path: str, message: str, offset: int | None = None) -> Diagnostic:

@@ -256,9 +256,9 @@ class Recording:
 
     def _soften_growing_end(self, found: list["Diagnostic"]) -> list["Diagnostic"]:
         """Replaces findings at the end of a file that is still being written by a note: nothing is lost there."""
-        from perfuse.diagnostics import diagnostic, explain
+        from perfuse.diagnostics import diagnostic, marks_end
 
-        cuts = [one.offset or 0 for one in found if explain(one.code).marks_end]
+        cuts = [one.offset or 0 for one in found if marks_end(one.code)]
         if not cuts or not self.is_growing:
             return found
         start = min(cuts)

@@ -7,10 +7,10 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 import perfuse as pf
+from perfuse import mono as mono_log
+from perfuse import xray as xray_log
 from perfuse.cli import run
 from perfuse.errors import ExportError, UnreadableInput
-from perfuse.formats import mono as mono_log
-from perfuse.formats import xray as xray_log
 
 ROOT = Path(__file__).parents[2]
 BESIDE = ROOT.parent / "shared" / "corpus"

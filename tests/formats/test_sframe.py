@@ -10,7 +10,7 @@ import pytest
 import perfuse as pf
 from perfuse import sframe
 from perfuse.errors import ExportError, UnreadableInput, UsageError
-from perfuse.formats.sframe import UnwindRow, UnwindRule
+from perfuse.formats.sframe.section import UnwindRow, UnwindRule
 
 FIXTURES = Path(__file__).parents[2] / "crates" / "formats" / "sframe" / "src" / "testdata"
 SP_8, SP_16 = UnwindRule("sp", 8), UnwindRule("sp", 16)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfuse import sframe
-from perfuse.formats.sframe import Section, UnwindRow, UnwindRule
+from perfuse.formats.sframe.section import Section, UnwindRow, UnwindRule
 
 START = 0x1000
 

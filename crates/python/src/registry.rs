@@ -10,18 +10,19 @@ use pyo3::types::PyDict;
 
 use crate::call::call;
 
-/// Every rule of every format: `code, severity, section, format`; their texts are in Python.
+/// Every rule of every format: `code, severity, section, marks_end, format`; their texts are in Python.
 #[pyfunction]
 pub fn rules(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     registry::rules()
         .map(|(format, rule)| {
-            dict!(py, code: rule.code, severity: rule.severity.name(), section: rule.section, format: format)
+            let (severity, section, marks_end) = (rule.severity.name(), rule.section, rule.marks_end);
+            dict!(py, code: rule.code, severity: severity, section: section, marks_end: marks_end, format: format)
         })
         .collect()
 }
 
 /// Every format: `name, title, about, role, report, clock, process_field, patterns, capabilities, tables, layouts`; see
-/// `perfuse.descriptors.Format`.
+/// `perfuse.declared_formats.Format`.
 #[pyfunction]
 pub fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let format = |format: &&Format| {

@@ -40,6 +40,8 @@ pub struct Rule {
     pub severity: Severity,
     /// Section of the specification; empty where it has none.
     pub section: &'static str,
+    /// Whether it reports that the file ends too early, as a file does that is still being written.
+    pub marks_end: bool,
 }
 
 /// A rule that applies at an offset of a file: a row of the `diagnostics` table.
@@ -162,16 +164,19 @@ impl Diagnostics {
     }
 }
 
-/// Declares rules: a static for each, and `RULES`, the list of all.
+/// Declares rules: a static for each, and `RULES`, the list of all. `marks_end` follows where [`Rule::marks_end`] is true.
 #[macro_export]
 macro_rules! rules {
-    ($($name:ident = $code:literal, $severity:ident, $section:literal;)+) => {
+    (@marks_end) => { false };
+    (@marks_end marks_end) => { true };
+    ($($name:ident = $code:literal, $severity:ident, $section:literal $(, $marks_end:ident)?;)+) => {
         $(
             #[doc = concat!("Rule ", $code, ".")]
             pub static $name: $crate::Rule = $crate::Rule {
                 code: $code,
                 severity: $crate::Severity::$severity,
                 section: $section,
+                marks_end: $crate::rules!(@marks_end $($marks_end)?),
             };
         )+
         /// Every rule of this format, by code.

@@ -21,7 +21,7 @@ from perfuse.reports.units import counted
 @click.option("--timeout", type=Seconds(), default=10.0, metavar="SECONDS", help="Maximum time to wait. [10]")
 def command(console: Console, action: str, log: str | None, port: int | None, host: str, timeout: float) -> None:
     """The program runs with --profile=log:heapshot=ondemand. With LOG, its output file, waits for the snapshot."""
-    from perfuse.formats.mono import heapshot
+    from perfuse.formats.mono.heapshot import heapshot
 
     del action  # the only one there is
     num_snapshots = heapshot(log, port=port, host=host, timeout_s=timeout)

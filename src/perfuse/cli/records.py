@@ -111,7 +111,7 @@ def command(
 
 
 def _write_styled(console: Console, recording: Recording, style: str) -> None:
-    from perfuse.formats import sframe
+    from perfuse import sframe
 
     require_known(style, list(sframe.STYLES), "style")
     console.out.flush()

@@ -17,7 +17,7 @@ from perfuse.reports.text import Role
 from perfuse.reports.units import bytes_text, count_text, counted, hex_text
 
 if TYPE_CHECKING:
-    from perfuse.formats.sframe import ConvertedSection, UnsupportedItem
+    from perfuse.formats.sframe.section import ConvertedSection, UnsupportedItem
 
 ACTIONS = ("from-eh-frame", "optimise", "merge", "convert", "find")
 
@@ -131,7 +131,7 @@ def _create_section(
     action: str, file: str, version: int | None, arch: str | None, pcrel: bool | None
 ) -> tuple[ConvertedSection, int, int | None]:
     """The section, its address, and the size of the section it was created from."""
-    from perfuse.formats import sframe
+    from perfuse import sframe
 
     if action == "from-eh-frame":
         made = sframe.from_eh_frame(file, version=version or 3)
@@ -176,7 +176,7 @@ def _print_unsupported(console: Console, items: Sequence[UnsupportedItem], limit
 
 
 def _find(console: Console, file: str, addresses: Sequence[int], as_json: bool) -> int:
-    from perfuse.formats import sframe
+    from perfuse import sframe
 
     if not addresses:
         raise click.UsageError("find needs addresses after the file, such as 0x401136")

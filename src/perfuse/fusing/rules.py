@@ -7,7 +7,6 @@ RULES: dict[str, Explanation] = {
         title="the compressed file ends early or is damaged",
         meaning="The gzip or zstd stream could not be unpacked to its end; the data before the damage was read.",
         action="Copy the file again, or finish its download. The part that was unpacked is usable.",
-        marks_end=True,
     ),
     "IO002": Explanation(
         title="the file is still being written",

@@ -38,7 +38,7 @@ rules! {
     NOT_UTF8 = "CS004", Info, "";
     EMPTY_FRAME = "CS005", Info, "";
     TWO_COUNTS = "CS006", Warning, "";
-    CUT_LINE = "CS007", Warning, "";
+    CUT_LINE = "CS007", Warning, "", marks_end;
 }
 
 /// The format's entry in the registry.

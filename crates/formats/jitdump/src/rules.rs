@@ -12,7 +12,7 @@ rules! {
     HEADER_CLOCK = "JD007", Info, "III";
     PAD = "JD008", Info, "III";
     SECOND_HEADER = "JD009", Warning, "III";
-    TRUNCATED = "JD010", DataLoss, "IV";
+    TRUNCATED = "JD010", DataLoss, "IV", marks_end;
     LOST = "JD011", Error, "IV";
     RECORD_SIZE = "JD012", Error, "IV";
     UNKNOWN_RECORD = "JD013", Info, "IV";

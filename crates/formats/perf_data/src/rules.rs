@@ -3,7 +3,7 @@
 use perfuse_wire::rules;
 
 rules! {
-    TRUNCATED = "PD001", DataLoss, "perf.data-file-format: data";
+    TRUNCATED = "PD001", DataLoss, "perf.data-file-format: data", marks_end;
     UNFINISHED = "PD002", DataLoss, "perf.data-file-format: header";
     BAD_SIZE = "PD003", Error, "perf_event.h: perf_event_header";
     LOST_RECORDS = "PD004", DataLoss, "perf_event.h: PERF_RECORD_LOST";

@@ -3,7 +3,7 @@
 use perfuse_wire::rules;
 
 rules! {
-    CUT_STREAM = "IO001", DataLoss, "RFC 1952, RFC 8878";
+    CUT_STREAM = "IO001", DataLoss, "RFC 1952, RFC 8878", marks_end;
     GROWING = "IO002", Info, "";
     NO_PROCESS = "FU001", Warning, "";
     DUMP_MISSING = "FU002", Warning, "";

@@ -12,7 +12,7 @@ rules! {
     HEADER_GARBAGE = "XR004", Info, "Header Section";
     NOTHING = "XR005", Warning, "Header Section";
     LOST = "XR010", DataLoss, "Format Grammar and Invariants";
-    TRUNCATED = "XR011", DataLoss, "version 2";
+    TRUNCATED = "XR011", DataLoss, "version 2", marks_end;
     EXTENTS_LONG = "XR012", Error, "version 2";
     EXTENTS_SHORT = "XR013", Error, "version 2";
     NO_EXTENTS = "XR014", Error, "version 2";
@@ -49,7 +49,7 @@ rules! {
     ORPHAN_ARGUMENT = "XR053", Error, "CallArgument Records";
     PLAIN_ENTRY = "XR054", Info, "CallArgument Records";
     ALIASES = "XR055", Warning, "Function Records";
-    BASIC_TAIL = "XR060", DataLoss, "Basic mode";
+    BASIC_TAIL = "XR060", DataLoss, "Basic mode", marks_end;
     BASIC_TYPE = "XR061", Error, "Basic mode";
     BASIC_KIND = "XR062", Error, "Basic mode";
     BASIC_ORPHAN = "XR063", Warning, "Basic mode";

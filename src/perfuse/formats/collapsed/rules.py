@@ -42,6 +42,5 @@ RULES: dict[str, Explanation] = {
         title="the file ends without a line break",
         meaning="The last line may be cut. It was read as it is.",
         action="Copy the file again if it was truncated.",
-        marks_end=True,
     ),
 }

@@ -59,7 +59,6 @@ RULES: dict[str, Explanation] = {
             "silently."
         ),
         action="End the process normally, or read the file again later. `perfuse repair` removes the tail.",
-        marks_end=True,
     ),
     "JD011": Explanation(
         title="bytes that are not a record",

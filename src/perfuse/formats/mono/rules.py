@@ -37,13 +37,11 @@ RULES: dict[str, Explanation] = {
         title="the file ends inside a buffer",
         meaning="The process was killed, the disk was full, or the file still grows. mprof-report reports nothing.",
         action="The bytes that are present were read. `perfuse repair` writes a file that ends at an event boundary.",
-        marks_end=True,
     ),
     "ML011": Explanation(
         title="the file ends inside a buffer header",
         meaning="As ML010.",
         action="`perfuse repair` omits the rest.",
-        marks_end=True,
     ),
     "ML012": Explanation(
         title="a buffer's length extends past the next buffer",
@@ -85,7 +83,6 @@ RULES: dict[str, Explanation] = {
             "counters and the heap shot on shutdown are missing too. Logs of earlier data versions have no such mark."
         ),
         action="What is present was read. Let the program end by itself, or send it a signal that it handles.",
-        marks_end=True,
     ),
     "ML020": Explanation(
         title="time stamps decrease inside a buffer",

@@ -10,7 +10,6 @@ RULES: dict[str, Explanation] = {
             "was read."
         ),
         action="Record again, or copy the file again; stop perf with Ctrl-C or SIGTERM, not SIGKILL.",
-        marks_end=True,
     ),
     "PD002": Explanation(
         title="the size of the records is 0: the recording was not finished",

@@ -1,7 +1,1 @@
-"""XRay: instrumentation maps, and logs converted and written."""
-
-from perfuse.formats.xray.log import UNSUPPORTED, WriteSummary, convert
-from perfuse.formats.xray.writer import Writer
-from perfuse.instrumentation_map import InstrumentationMap
-
-__all__ = ["UNSUPPORTED", "InstrumentationMap", "WriteSummary", "Writer", "convert"]
+"""XRay: the texts of its rules, logs converted and written. `public` is `perfuse.xray`."""

@@ -52,7 +52,6 @@ RULES: dict[str, Explanation] = {
             "read."
         ),
         action="`perfuse repair` ends the buffer after its last complete record.",
-        marks_end=True,
     ),
     "XR012": Explanation(
         title="BufferExtents is larger than the space before the next buffer",
@@ -280,7 +279,6 @@ RULES: dict[str, Explanation] = {
             "Each record has 32 bytes. The process was killed while it wrote, or the file was truncated in transfer."
         ),
         action="`perfuse repair` removes the tail.",
-        marks_end=True,
     ),
     "XR061": Explanation(
         title="unknown record type",
