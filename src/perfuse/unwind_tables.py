@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from perfuse.value_class import value_class
 
 if TYPE_CHECKING:
     from perfuse.recording import Recording
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class SectionHeader:
     """An SFrame header with its functions. A section has one where a linker merged its inputs, else several.
 
@@ -49,7 +50,7 @@ class SectionHeader:
     because: str
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class CodeSection:
     """A section of code.
 
@@ -68,7 +69,7 @@ class CodeSection:
     eh_frame_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class UncoveredFunction:
     """A function without SFrame rows.
 
@@ -85,7 +86,7 @@ class UncoveredFunction:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class EhFrameAgreement:
     """How far rows agree with `.eh_frame`.
 
@@ -106,7 +107,7 @@ class EhFrameAgreement:
     is_complete: bool
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class UnwindCoverage:
     """How much of a program a section covers.
 

@@ -6,6 +6,8 @@ report of a small file defines 50 classes and makes objects of some: docs/decisi
 
 from __future__ import annotations
 
+from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ _set = object.__setattr__
 def value_class(cls: type[T]) -> type[T]:
     """Makes a class one of immutable values: fields in slots, compared and hashed by value.
 
-    A class has no base but `object`. Functions of `dataclasses` take its objects: `asdict`, `fields`, `replace`.
+    A class has no base but `object`. Functions of `dataclasses` take its objects, too.
     """
     names = tuple(name for name, kind in cls.__annotations__.items() if not str(kind).startswith("ClassVar"))
     namespace = {name: value for name, value in cls.__dict__.items() if name not in ("__dict__", "__weakref__")}
@@ -28,6 +30,7 @@ def value_class(cls: type[T]) -> type[T]:
     namespace.update(_METHODS)
     namespace.update(
         __slots__=names,
+        _read=staticmethod(attrgetter(*names) if len(names) > 1 else partial(_each, names)),
         __match_args__=names,
         __dataclass_fields__=_Fields(defaults),
         __signature__=_Signature(defaults),
@@ -42,6 +45,39 @@ def replace(value: T, **changes: Any) -> T:
     """A copy with other values of some fields: `dataclasses.replace` takes a millisecond for the first of a class."""
     cls: Any = type(value)
     return cls(**{name: getattr(value, name) for name in cls.__slots__} | changes)  # type: ignore[no-any-return]
+
+
+def field_names(cls: Any) -> tuple[str, ...]:
+    """The names of the fields of a class of values, or of a data class, in their order."""
+    if hasattr(cls, "_read"):
+        return cls.__slots__  # type: ignore[no-any-return]
+    from dataclasses import fields
+
+    return tuple(one.name for one in fields(cls))
+
+
+def has_fields(value: object) -> bool:
+    """Whether something is an object of a class of values, or of a data class."""
+    return hasattr(type(value), "_read") or hasattr(type(value), "__dataclass_fields__")
+
+
+def as_dict(value: object) -> dict[str, Any]:
+    """Fields by their names; objects with fields in these, also in lists, tuples and dictionaries, likewise."""
+    return {name: _plain(getattr(value, name)) for name in field_names(type(value))}
+
+
+_ATOMS = frozenset({str, int, float, bool, bytes, type(None)})
+
+
+def _plain(value: Any) -> Any:
+    kind = type(value)
+    if kind in _ATOMS:
+        return value
+    if kind is list or kind is tuple:
+        return kind(map(_plain, value))
+    if kind is dict:
+        return {key: _plain(item) for key, item in value.items()}
+    return as_dict(value) if has_fields(value) else value
 
 
 def _first_init(names: tuple[str, ...], defaults: dict[str, Any]) -> Callable[..., None]:
@@ -66,8 +102,12 @@ def _compiled_init(cls: type, names: tuple[str, ...], defaults: dict[str, Any]) 
     return made
 
 
+def _each(names: tuple[str, ...], value: object) -> tuple[Any, ...]:
+    return tuple(getattr(value, name) for name in names)
+
+
 def _values(self: Any) -> tuple[Any, ...]:
-    return tuple(getattr(self, name) for name in self.__slots__)
+    return self._read(self)  # type: ignore[no-any-return]
 
 
 def _repr(self: Any) -> str:
@@ -76,11 +116,11 @@ def _repr(self: Any) -> str:
 
 
 def _eq(self: Any, other: object) -> bool:
-    return _values(self) == _values(other) if type(self) is type(other) else NotImplemented
+    return bool(_values(self) == _values(other)) if type(self) is type(other) else NotImplemented
 
 
 def _hash(self: Any) -> int:
-    return hash(_values(self))
+    return hash(self._read(self))
 
 
 def _refuse(self: object, name: str, *_value: object) -> None:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import pytest
 
-from perfuse.value_class import value_class
+from perfuse.value_class import as_dict, field_names, has_fields, value_class
 
 
 @value_class
@@ -43,14 +43,20 @@ def test_objects_are_those_of_a_dataclass() -> None:
     assert one != Point(2)
     assert one.__eq__(same) is NotImplemented
     assert hash(one) == hash(Point(1, 7, "a")) == hash(same)
-    assert dataclasses.asdict(one) == dataclasses.asdict(same)
+    assert dataclasses.asdict(one) == dataclasses.asdict(same) == as_dict(one) == as_dict(same)
     assert dataclasses.replace(one, x=5) == Point(5, 7, "a")
     names = [[field.name for field in dataclasses.fields(kind)] for kind in (Point, Reference)]
-    assert names[0] == names[1] == ["x", "y", "label"]
+    assert names[0] == names[1] == ["x", "y", "label"] == [*field_names(Point)] == [*field_names(Reference)]
+    assert [has_fields(each) for each in (one, same, "text", {})] == [True, True, False, False]
     assert pickle.loads(pickle.dumps(one)) == one
     assert Point.__match_args__ == Reference.__match_args__
     assert str(inspect.signature(Point)) == str(inspect.signature(Reference))
     assert not hasattr(one, "__dict__")
+
+
+def test_objects_inside_others_are_dictionaries() -> None:
+    holder = Point([Point(1), {"a": (Reference(2), 3)}, None], b"bytes", Point)  # type: ignore[arg-type]
+    assert as_dict(holder) == dataclasses.asdict(holder)
 
 
 def test_objects_cannot_be_changed() -> None:

@@ -1,6 +1,5 @@
 """Allocations of a program: by type, by stack, by thread."""
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -9,12 +8,13 @@ from perfuse.analysis.objects import type_names
 from perfuse.analysis.profiles import RuntimeProfile
 from perfuse.errors import UsageError
 from perfuse.table import Columns
+from perfuse.value_class import value_class
 
 AllocationOrder = Literal["bytes", "count"]
 UNKNOWN = "(unknown type)"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class TypeAllocations:
     """Allocations of a type.
 
@@ -31,7 +31,7 @@ class TypeAllocations:
     largest_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class AllocationSite:
     """Allocations from one place.
 
@@ -50,7 +50,7 @@ class AllocationSite:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ThreadAllocations:
     """Allocations of a thread, by its key."""
 

@@ -1,7 +1,6 @@
 """The call graph of traced calls: edges and stacks."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, takewhile
 from typing import Literal, get_args
@@ -11,11 +10,12 @@ from perfuse.analysis.latency import CallAccount, Latency, latencies_of, sort_ke
 from perfuse.errors import UsageError
 from perfuse.name_pattern import matcher
 from perfuse.table import Columns, smallest_rows
+from perfuse.value_class import value_class
 
 StackOrder = Literal["self", "total", "count"]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class CallEdge:
     """Calls of one function by another.
 
@@ -30,7 +30,7 @@ class CallEdge:
     latency: Latency
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class CallStack:
     """Calls with the same functions on the stack.
 

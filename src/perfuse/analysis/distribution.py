@@ -1,10 +1,11 @@
 """Distributions of numbers: exact percentiles, and sums by time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from perfuse.value_class import value_class
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Distribution:
     """Number, sum and percentiles of values. A percentile is the smallest value that so many percent do not exceed.
 

@@ -1,16 +1,15 @@
 """Exceptions: their types and stacks, and the handlers that ran."""
 
-from dataclasses import dataclass
-
 from perfuse.analysis.functions import Backtrace, FunctionNames, backtraces
 from perfuse.analysis.objects import Objects
 from perfuse.analysis.profiles import RuntimeProfile, read_selected
+from perfuse.value_class import value_class
 
 CLAUSES = ("catch", "filter", "finally", "fault")
 """Kinds of handlers."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ThrowSite:
     """Exceptions of a type thrown from one place.
 
@@ -25,7 +24,7 @@ class ThrowSite:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Handler:
     """Handlers that ran in a function.
 
@@ -40,7 +39,7 @@ class Handler:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Exceptions:
     """Exceptions of the selected threads and time.
 

@@ -1,16 +1,16 @@
 """Functions and threads of a profile by key, and stacks as names of functions."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
 from perfuse import _core
 from perfuse.analysis.profiles import RuntimeProfile, TableProfile
 from perfuse.table import Columns
+from perfuse.value_class import value_class
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Function:
     """A function.
 
@@ -33,7 +33,7 @@ class Function:
     column: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ThreadIds:
     """A thread.
 

@@ -1,18 +1,18 @@
 """Garbage collector activity: pauses, collections, heap size, finalizers."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from perfuse.analysis.distribution import Distribution, distribution_of, sum_by_bin
 from perfuse.analysis.objects import Objects, object_address
 from perfuse.analysis.profiles import RuntimeProfile, read_selected, sort_by_time
 from perfuse.analysis.recorded import not_recorded
+from perfuse.value_class import value_class
 
 BINS = 60
 """Number of parts of a timeline."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Pause:
     """A pause: the time from when every thread was stopped until they were resumed.
 
@@ -27,7 +27,7 @@ class Pause:
     generation: str
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Generation:
     """Collections of a generation.
 
@@ -42,7 +42,7 @@ class Generation:
     pauses: Distribution
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Finalizers:
     """Finalizers of a type.
 
@@ -55,7 +55,7 @@ class Finalizers:
     durations: Distribution
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class GcActivity:
     """Garbage collector activity in the selected time.
 

@@ -1,7 +1,6 @@
 """GC handles: which were made, by whom, and which were never freed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -10,9 +9,10 @@ from perfuse.analysis.heap import Heap
 from perfuse.analysis.heap_rows import HeapObject
 from perfuse.analysis.profiles import RuntimeProfile
 from perfuse.table import Columns
+from perfuse.value_class import replace, value_class
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class HandleKind:
     """Handles of a kind.
 
@@ -31,7 +31,7 @@ class HandleKind:
     max_alive: int
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class HandleSite:
     """Handles of a kind that were made in one place.
 
@@ -73,7 +73,7 @@ class Handles:
         return sorted(sites, key=lambda one: (-one.num_left, -one.num_created, one.kind, one.backtrace))
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class LeakedHandles:
     """Handles of one kind that were made in one place and nothing freed.
 

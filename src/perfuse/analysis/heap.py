@@ -1,7 +1,6 @@
 """A heap snapshot: what keeps objects alive, and how much each object keeps alive."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
@@ -23,6 +22,7 @@ from perfuse.analysis.heap_rows import (
 from perfuse.errors import UsageError
 from perfuse.output_descriptor import descriptor_of
 from perfuse.table import Columns, Tables, names
+from perfuse.value_class import field_names, replace
 
 if TYPE_CHECKING:
     from perfuse.flame_graph import FlameGraph
@@ -90,7 +90,7 @@ class Heap:
     def classes(self) -> list[HeapClass]:
         """Its types, those that retain most first."""
         columns = Columns(self._core.classes())
-        fields = [name for name in HeapClass.__dataclass_fields__ if name != "type"]
+        fields = [name for name in field_names(HeapClass) if name != "type"]
         rows = columns.take(range(len(columns)), fields)
         return [HeapClass(type_id, self._type(type_id), *rest) for type_id, *rest in rows]
 

@@ -1,7 +1,8 @@
 """Rows of heap analyses: snapshots, objects, classes, allocation sites, growth, and paths from roots."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from perfuse.value_class import value_class
 
 ROOT_KINDS = {
     "static": "static field of {owner}",
@@ -16,7 +17,7 @@ ROOT_KINDS = {
 """Text for each kind of root; any other kind is shown as the recording spells it."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Snapshot:
     """A heap snapshot of a recording.
 
@@ -33,7 +34,7 @@ class Snapshot:
     source_id: int
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class HeapObject:
     """An object of a heap snapshot.
 
@@ -56,7 +57,7 @@ class HeapObject:
     is_reachable: bool | None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class HeapClass:
     """All objects of a type; a row of table `heap_classes`.
 
@@ -85,7 +86,7 @@ class HeapClass:
     largest_retained_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class DuplicateObjects:
     """Objects of one type and size, with the same references in the same fields.
 
@@ -108,7 +109,7 @@ class DuplicateObjects:
     spare_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class LiveObjectSite:
     """Live objects of one type, allocated in one place.
 
@@ -127,7 +128,7 @@ class LiveObjectSite:
     stack_id: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class HeapRoot:
     """A root: it keeps an object alive without a reference from another object.
 
@@ -149,7 +150,7 @@ class HeapRoot:
         return text if self.name is None or self.owner else f"{text}: {self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class PathStep:
     """An object on a path from a root.
 
@@ -173,7 +174,7 @@ class PathStep:
         return name if self.field_offset is None else f"{name} (at +{self.field_offset})"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class HeapReference:
     """An object at the other end of a reference.
 
@@ -190,7 +191,7 @@ class HeapReference:
     field_offset: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class RootPath:
     """A shortest path from a root to an object.
 
@@ -222,7 +223,7 @@ class RootPath:
         return " → ".join([start, *map(str, self.first_steps), *left_out, *map(str, self.last_steps)])
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ClassGrowth:
     """A type in two heap snapshots; pairs have the value of the earlier snapshot, then of the later one.
 

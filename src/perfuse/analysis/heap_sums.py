@@ -1,13 +1,13 @@
 """Sums of heap snapshots by type, from one pass over all snapshots of any size."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from perfuse import _core
 from perfuse.analysis.heap_rows import Snapshot
 from perfuse.analysis.objects import type_names
 from perfuse.analysis.profiles import TableProfile
+from perfuse.value_class import as_dict, value_class
 
 
 class FusedProfile(TableProfile, Protocol):
@@ -16,7 +16,7 @@ class FusedProfile(TableProfile, Protocol):
     _fusion: _core.Profile
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class SnapshotSize:
     """Number and size of the objects of a heap snapshot."""
 
@@ -26,10 +26,10 @@ class SnapshotSize:
 
     def as_json(self) -> dict[str, Any]:
         """One of `heap.snapshots` in `report --json`."""
-        return {**asdict(self.snapshot), "num_objects": self.num_objects, "size_bytes": self.size_bytes}
+        return {**as_dict(self.snapshot), "num_objects": self.num_objects, "size_bytes": self.size_bytes}
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ClassSize:
     """All objects of a type in two heap snapshots; pairs have the value of the earlier one, then of the later one.
 

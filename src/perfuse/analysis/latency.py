@@ -1,7 +1,6 @@
 """Durations of calls: exact statistics by function, thread and processor."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, get_args
 
@@ -11,11 +10,12 @@ from perfuse.analysis.profiles import CallProfile
 from perfuse.errors import UsageError
 from perfuse.name_pattern import matcher
 from perfuse.table import Columns, smallest_rows
+from perfuse.value_class import field_names, value_class
 
 _COLUMN_OF = {"count": "num_calls"}
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Latency:
     """Number and durations of a group of calls. Times are in nanoseconds, None where no call has one.
 
@@ -56,10 +56,10 @@ class Latency:
     num_orphans: int
 
 
-LATENCY_COLUMNS = tuple(one.name for one in fields(Latency))
+LATENCY_COLUMNS = field_names(Latency)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class FunctionLatency:
     """The calls of a function, in one thread or from one processor where they are grouped by these.
 
@@ -76,7 +76,7 @@ class FunctionLatency:
     latency: Latency
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ThreadActivity:
     """Activity of a thread.
 
@@ -101,7 +101,7 @@ class ThreadActivity:
     num_migrations: int
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Migration:
     """Number of times a thread moved from one processor to another."""
 
@@ -111,7 +111,7 @@ class Migration:
     num_migrations: int
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Totals:
     """Totals of a trace.
 
@@ -180,7 +180,7 @@ class CallAccount:
     @property
     def totals(self) -> Totals:
         """Totals of the trace."""
-        return Totals(**{one.name: getattr(self.statistics, one.name) for one in fields(Totals)})
+        return Totals(**{name: getattr(self.statistics, name) for name in field_names(Totals)})
 
     def functions(
         self, limit: int | None = None, *, order: Order = "self", pattern: str | None = None

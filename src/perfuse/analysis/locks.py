@@ -6,9 +6,10 @@ from perfuse.analysis.distribution import Distribution, distribution_of
 from perfuse.analysis.functions import Backtrace, backtraces
 from perfuse.analysis.objects import Objects
 from perfuse.analysis.profiles import RuntimeProfile, read_selected
+from perfuse.value_class import value_class
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class LockContention:
     """Waits for a lock, or for all locks of a type.
 
@@ -31,7 +32,7 @@ class LockContention:
     waits: Distribution
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ContentionSite:
     """Waits from one place, outermost function first."""
 
@@ -39,7 +40,7 @@ class ContentionSite:
     waits: Distribution
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Contention:
     """All waits for locks of the selected threads and time.
 

@@ -1,13 +1,13 @@
 """The objects of exceptions, locks and finalizers: their allocations and types, found over the collector's moves."""
 
 import json
-from dataclasses import dataclass
 
 from perfuse.analysis.profiles import RuntimeProfile, TableProfile, read_selected
 from perfuse.table import Columns
+from perfuse.value_class import value_class
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class AllocatedObject:
     """An object and its allocation.
 

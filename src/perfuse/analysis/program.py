@@ -1,19 +1,19 @@
 """The parts of a program: code, images, assemblies, domains, contexts, types."""
 
-from dataclasses import dataclass
 from heapq import nlargest
 
 from perfuse.analysis.distribution import sum_by_bin
 from perfuse.analysis.functions import FunctionNames
 from perfuse.analysis.profiles import UNSELECTED, RuntimeProfile, read_selected, sort_by_time
 from perfuse.table import Columns, smallest_rows
+from perfuse.value_class import value_class
 
 BINS = 60
 _KINDS = ("domain", "context", "image", "assembly")
 _EVENTS = [f"{kind}_{what}" for kind in _KINDS for what in ("load", "unload", "name")]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class CompiledMethod:
     """A method's code."""
 
@@ -21,7 +21,7 @@ class CompiledMethod:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Compilation:
     """The output of the JIT compiler.
 
@@ -42,7 +42,7 @@ class Compilation:
     biggest: list[CompiledMethod]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class LoadedItem:
     """A domain, a context, an image or an assembly.
 
@@ -61,7 +61,7 @@ class LoadedItem:
     unloaded_ns: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Program:
     """What a program loaded.
 

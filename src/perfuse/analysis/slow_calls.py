@@ -2,13 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from perfuse.errors import UsageError, nearest_hint
 from perfuse.name_pattern import FramePattern, handle_key
 from perfuse.selection import Selection
 from perfuse.table import SUM_EVENTS
+from perfuse.value_class import value_class
 
 
 class SlowCallProfile(Protocol):
@@ -30,7 +30,7 @@ class SlowCallProfile(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class CallPart:
     """A part of a slow call, in time order.
 
@@ -53,7 +53,7 @@ class CallPart:
     is_tail_call: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class FunctionChange:
     """Time of a function itself within a call, compared with a median call.
 
@@ -77,7 +77,7 @@ class FunctionChange:
         return self.self_ns - self.median_self_ns
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class SampledFunction:
     """Samples that were taken in a function during a call."""
 
@@ -85,7 +85,7 @@ class SampledFunction:
     num_samples: int
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class SlowCall:
     """A slow call.
 
@@ -116,7 +116,7 @@ class SlowCall:
     samples: tuple[SampledFunction, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class SlowCalls:
     """The slowest calls of a function.
 
@@ -185,7 +185,7 @@ def slowest_calls(profile: SlowCallProfile, pattern: str, limit: int | None = 5)
     )
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class _Call:
     """A call by its key, rank (1 is the longest), thread and time."""
 
@@ -196,7 +196,7 @@ class _Call:
     duration_ns: int
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class _RankedCalls:
     """The longest calls of some functions, and those at the percentiles, by rank."""
 

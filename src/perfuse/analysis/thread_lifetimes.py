@@ -1,12 +1,11 @@
 """Lifetimes and names of threads. The runtime reuses ids: threads with one id are distinguished by time."""
 
-from dataclasses import dataclass
-
 from perfuse.analysis.profiles import UNSELECTED, RuntimeProfile, read_selected, sort_by_time
 from perfuse.table import Columns
+from perfuse.value_class import value_class
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ThreadLifetime:
     """A thread.
 

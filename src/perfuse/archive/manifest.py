@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from perfuse.clock import Clock
@@ -10,6 +10,7 @@ from perfuse.diagnostics import Diagnostic, _declarations, diagnostic
 from perfuse.errors import UnreadableInput
 from perfuse.joins import Join, Unwinding
 from perfuse.summary import Summary
+from perfuse.value_class import as_dict
 
 MANIFEST = "manifest.json"
 """The member with the manifest."""
@@ -114,11 +115,11 @@ class Manifest:
             "profile_id": self.profile_id,
             "tables_version": TABLES_VERSION,
             "title": self.title,
-            "inputs": [{**asdict(one), "clock": one.clock._asdict()} for one in self.inputs],
+            "inputs": [{**as_dict(one), "clock": one.clock._asdict()} for one in self.inputs],
             "span_ns": self.span_ns,
-            "joins": [asdict(one) for one in self.joins],
+            "joins": [as_dict(one) for one in self.joins],
             "diagnostics": [_diagnostic_row(one) for one in self.diagnostics],
-            "unwinding": None if self.unwinding is None else asdict(self.unwinding),
+            "unwinding": None if self.unwinding is None else as_dict(self.unwinding),
             "resolved": {
                 "joined_rows": self.joined_rows,
                 "named_rows": self.named_rows,

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import BytesIO
 from os import PathLike, fspath
@@ -28,6 +28,7 @@ from perfuse.recording import Recording
 from perfuse.selection import Selection
 from perfuse.table import OF_DUMPS, Columns, names
 from perfuse.terminal_output import standard_output
+from perfuse.value_class import as_dict
 
 MIMETYPE = b"application/vnd.perfuse.profile+zip"
 
@@ -175,7 +176,7 @@ def _save(
             named_rows=tuple(named_rows),
             traced_samples=traced_samples,
             machine=e_machine(None),
-            options={**asdict(options), "code": code},
+            options={**as_dict(options), "code": code},
             tables=tuple(tables),
             left_out=tuple(left_out),
         )
@@ -408,5 +409,5 @@ def _sha256(recording: Recording) -> str:
 
 def _profile_id(inputs: list[Input], options: Options) -> str:
     """The same for the same inputs, options and declarations of tables."""
-    facts = [*(one.sha256 for one in inputs), repr(sorted(asdict(options).items())), str(TABLES_VERSION)]
+    facts = [*(one.sha256 for one in inputs), repr(sorted(as_dict(options).items())), str(TABLES_VERSION)]
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:32]

@@ -10,7 +10,7 @@ import re
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from perfuse.capture.session import Outcome, run
 from perfuse.capture.versions import text_of
 from perfuse.errors import PerfuseError, RecordingError, UsageError
 from perfuse.fusing.note import NAME, VERSION
+from perfuse.value_class import as_dict
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
@@ -314,16 +315,16 @@ def _write_note(
         "perf": plan.perf_words([]) if plan.perf else None,
         "perf_version": text_of(plan.perf.version) if plan.perf else None,
         "kernel": platform.release(),
-        "stacks": asdict(plan.stacks) if plan.stacks else None,
+        "stacks": as_dict(plan.stacks) if plan.stacks else None,
         "started_ns": outcome.started_ns,
         "ended_ns": outcome.ended_ns,
         "started_at_s": outcome.started_at,
         "pid": outcome.pid,
         "exit_code": outcome.exit_code,
         "error": error,
-        "files": [asdict(file) for file in collector.files],
-        "processes": [asdict(process) for process in processes],
-        "findings": [asdict(finding) for finding in plan.findings],
+        "files": [as_dict(file) for file in collector.files],
+        "processes": [as_dict(process) for process in processes],
+        "findings": [as_dict(finding) for finding in plan.findings],
         "lines": defined.lines,
         "without_lines": defined.without,
     }

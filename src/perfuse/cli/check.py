@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from perfuse.cli.options import FILES, JSON, force, limit, report_file
 from perfuse.cli.verbs import verb
 from perfuse.errors import ExportError, UsageError
 from perfuse.reports.inputs import check_lines
+from perfuse.value_class import as_dict
 
 if TYPE_CHECKING:
     from perfuse.reports.checked_files import CheckedFile
@@ -100,8 +100,8 @@ def command(
             others = acceptance.limited(found.others, limit_of_files)
             checked.append(CheckedFile(path, others, acceptance.limited(found.accepted, limit_of_files)))
         if as_json:
-            rows = [{**asdict(one), "accepted": False} for one in acceptance.limited(found.others, limit)]
-            rows += [{**asdict(one), "accepted": True} for one in acceptance.limited(found.accepted, limit)]
+            rows = [{**as_dict(one), "accepted": False} for one in acceptance.limited(found.others, limit)]
+            rows += [{**as_dict(one), "accepted": True} for one in acceptance.limited(found.accepted, limit)]
             shown.append({"path": path, "diagnostics": rows, "accepted": sum(found.counts.values())})
             continue
         if not shows_text:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from perfuse.capture.checks import kernel_settings
@@ -15,6 +14,7 @@ from perfuse.cli.options import JSON
 from perfuse.cli.verbs import verb
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.text import Role, Style
+from perfuse.value_class import as_dict
 
 PERF = Tool("perf", ("perf",), ("--version",), "perfuse record -- CMD", "apt install linux-perf")
 CLANG = Tool("clang", ("clang",), ("--version",), "clang -fxray-instrument FILE", "apt install clang")
@@ -64,7 +64,7 @@ def command(console: Console, as_json: bool) -> None:
         "symbols": symbol_places(),
     }
     if as_json:
-        console.json({chapter: [asdict(one) for one in found] for chapter, found in chapters.items()})
+        console.json({chapter: [as_dict(one) for one in found] for chapter, found in chapters.items()})
         return
     for index, (chapter, found) in enumerate(chapters.items()):
         if index:

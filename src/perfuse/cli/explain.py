@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from dataclasses import asdict
 
 import click
 
@@ -15,6 +14,7 @@ from perfuse.cli.verbs import verb
 from perfuse.diagnostics import Rule
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.text import SEVERITY_ROLES, Role, Style
+from perfuse.value_class import as_dict
 
 TEXT_COLUMNS = 90
 
@@ -26,7 +26,7 @@ def command(console: Console, codes: tuple[str, ...], as_json: bool) -> None:
     """Without a code, lists all codes."""
     rules = [perfuse.explain(code) for code in codes] or list(perfuse.rules().values())
     if as_json:
-        console.json({"rules": [asdict(rule) for rule in rules]})
+        console.json({"rules": [as_dict(rule) for rule in rules]})
     elif codes:
         for index, rule in enumerate(rules):
             if index:

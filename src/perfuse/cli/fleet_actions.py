@@ -6,7 +6,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from perfuse.fleet.dataset import Fleet
 from perfuse.fleet.selecting import Recordings, parse_recordings
 from perfuse.reports import fleet as texts
 from perfuse.reports.units import count_text, counted
+from perfuse.value_class import as_dict
 
 if TYPE_CHECKING:
     from perfuse.analysis.diff import Difference
@@ -112,7 +113,7 @@ def status(console: Console, dataset: str, arguments: Sequence[str], **options: 
     _no_arguments("status", arguments)
     found = status_of(_fleet(dataset, options))
     if options["as_json"]:
-        console.json({**asdict(found), "files": {name: list(sizes) for name, sizes in found.files.items()}})
+        console.json({**as_dict(found), "files": {name: list(sizes) for name, sizes in found.files.items()}})
     else:
         console.lines(texts.status_lines(found, console.style, _limit(options)))
     return exit_codes.CLEAN
@@ -147,7 +148,7 @@ def report(console: Console, dataset: str, arguments: Sequence[str], **options: 
     document = {
         "where": which.text,
         "recordings": number,
-        "event": asdict(event),
+        "event": as_dict(event),
         "sort": options["order"],
         "num_functions": num_functions,
         "functions": texts.json_rows(rows),
@@ -159,7 +160,7 @@ def report(console: Console, dataset: str, arguments: Sequence[str], **options: 
             fleet, which, event, keys, options["by"], order=options["order"], unit=options["unit"]
         )
         document |= {"by": options["by"], "unit": options["unit"]}
-        document["functions"] = [{**asdict(one), "shares": texts.json_rows(shares[one.function_hash])} for one in rows]
+        document["functions"] = [{**as_dict(one), "shares": texts.json_rows(shares[one.function_hash])} for one in rows]
         lines += texts.share_lines(rows, shares, options["by"], options["unit"], console.style)
     return _print(console, options, document, lambda: lines)
 
@@ -192,7 +193,7 @@ def diff(console: Console, dataset: str, sides: Sequence[str], **options: Any) -
         within = options["within"]
         found = comparing.steps_since(fleet, both, options["since"], label=label, within=within, event=options["event"])
         document = {
-            "event": asdict(found.event),
+            "event": as_dict(found.event),
             "by": label,
             "since": options["since"],
             "within": within,
@@ -290,7 +291,7 @@ def find(console: Console, dataset: str, arguments: Sequence[str], **options: An
     event = select_event(fleet, which, options["event"])
     rows, limit = find_recordings(fleet, which, event, arguments[0]), _limit(options)
     document = {
-        "event": asdict(event),
+        "event": as_dict(event),
         "num_recordings": len(rows),
         "recordings": texts.json_rows(rows[: limit or None]),
     }
@@ -358,7 +359,7 @@ def gc(console: Console, dataset: str, arguments: Sequence[str], **options: Any)
         raise click.UsageError(f"--older-than {options['older_than']} is not a number of hours")
     done = clean(_fleet(dataset, options), older_than_hours=options["older_than"], keep_files=options["keep_files"])
     if options["as_json"]:
-        console.json(asdict(done))
+        console.json(as_dict(done))
     else:
         attempts = f"rows of {counted(done.attempts, 'attempt')} deleted"
         merged = f"{count_text(done.files_before)} files became {count_text(done.files_after)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from perfuse.cli.opening import ProfileOptions, note_data_loss, open_profile
 from perfuse.cli.options import Seconds
 from perfuse.cli.verbs import verb
 from perfuse.errors import UsageError
+from perfuse.value_class import as_dict
 
 if TYPE_CHECKING:
     from perfuse.capture.finding import Finding
@@ -331,7 +331,7 @@ def _plan_document(plan: Plan, lines: list[str]) -> dict[str, Any]:
         "command": list(plan.command),
         "environment": {name: value for name, value in plan.environment.items() if name in changed},
         "perf": plan.perf_words([]) if plan.perf_options else None,
-        "stacks": asdict(plan.stacks) if plan.stacks else None,
+        "stacks": as_dict(plan.stacks) if plan.stacks else None,
         "runtimes": [runtime.name for runtime, _ in plan.runtimes],
         "lines": lines,
         "findings": [_finding(one) for one in plan.findings],
@@ -339,4 +339,4 @@ def _plan_document(plan: Plan, lines: list[str]) -> dict[str, Any]:
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
-    return asdict(finding)
+    return as_dict(finding)

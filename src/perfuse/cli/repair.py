@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import click
 
@@ -18,6 +18,7 @@ from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.inputs import counts_text, severity_counts
 from perfuse.reports.text import Role
 from perfuse.reports.units import count_text, counted, hex_text
+from perfuse.value_class import as_dict
 
 TEXT_LIMIT = 20
 
@@ -37,7 +38,7 @@ def command(console: Console, file: str, output: str, limit: int | None, as_json
     if output == "-":
         console.note(_summary_text(result, output))
     elif as_json:
-        shown = asdict(replace(result, changes=result.changes[: limit or None]))
+        shown = as_dict(replace(result, changes=result.changes[: limit or None]))
         console.json({"input": file, "output": output, "num_changes": len(result.changes), **shown})
     else:
         _print_changes(console, result, output, TEXT_LIMIT if limit is None else limit)

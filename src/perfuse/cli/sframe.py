@@ -15,6 +15,7 @@ from perfuse.cli.verbs import verb
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.text import Role
 from perfuse.reports.units import bytes_text, count_text, counted, hex_text
+from perfuse.value_class import as_dict
 
 if TYPE_CHECKING:
     from perfuse.formats.sframe.section import ConvertedSection, UnsupportedItem
@@ -113,9 +114,7 @@ def command(
             path.write_bytes(data)
     left_out = len({item.function for item in made.unsupported if item.left_out})
     if as_json and output != "-":
-        from dataclasses import asdict
-
-        items = [{**asdict(one), "function": _hex(one.function)} for one in made.unsupported]
+        items = [{**as_dict(one), "function": _hex(one.function)} for one in made.unsupported]
         facts = {"version": section.version, "functions": len(section), "size_bytes": size, "before_bytes": before}
         console.json({"action": action, "input": file, "output": output, **facts, "unsupported": items})
         return exit_codes.FINDINGS if left_out else exit_codes.CLEAN

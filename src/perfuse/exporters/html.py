@@ -5,7 +5,6 @@ import html
 import json
 import struct
 import zlib
-from dataclasses import asdict
 from typing import IO, Any
 
 from arro3.core import Table
@@ -19,6 +18,7 @@ from perfuse.exporters.palette import ORIGINS, SHADES
 from perfuse.reports.names import module_name
 from perfuse.reports.text import printable
 from perfuse.table import SUM_EVENTS
+from perfuse.value_class import as_dict
 from perfuse.viewer import bundle
 
 _SYMBOL_COLUMNS = ("group_id", "name", "short_name", "module", "tier", "origin", "path", "line", "unnamed_because")
@@ -107,7 +107,7 @@ def description(flame: FlameTree, symbols: Table) -> dict[str, Any]:
         "inverted": flame.inverted,
         "metric": flame.metric,
         "threads": thread_labels(flame.profile),
-        "origins": [asdict(origin) for origin in ORIGINS],
+        "origins": [as_dict(origin) for origin in ORIGINS],
         "shades": SHADES,
         "symbols": columns,
     }

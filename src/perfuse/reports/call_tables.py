@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from typing import TypeVar
@@ -15,6 +14,7 @@ from perfuse.reports.grid import Cell, Column, Ranked, bar, fitted, grid
 from perfuse.reports.names import function_text, where_text
 from perfuse.reports.text import ELLIPSIS, Role, Style, cell_width, cut, cut_middle, printable
 from perfuse.reports.units import count_text, duration_text, percent_text
+from perfuse.value_class import value_class
 
 BAR_COLUMNS = 8
 NAME_COMFORT = 30
@@ -116,7 +116,7 @@ def _where_column(functions: Sequence[Function]) -> list[Ranked]:
 ARROW = " → "
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class StackList:
     """The top stacks by `order`, of one thread or of all."""
 

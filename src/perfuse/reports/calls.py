@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +40,7 @@ from perfuse.reports.inputs import (
 from perfuse.reports.registry import LIMIT_IS_DEFAULT, Options, Report
 from perfuse.reports.text import Role, Style
 from perfuse.reports.units import count_text, counted, duration_text, percent_text, ticks_text
+from perfuse.value_class import as_dict, value_class
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
@@ -55,7 +55,7 @@ WALL_TIME = "wall-time"
 """The event of the own time of calls, by stack."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class CallsRequest:
     """What a report of calls contains; the options of `perfuse report`."""
 
@@ -85,7 +85,7 @@ class CallsRequest:
         return not (self.stacks or self.graph)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class InstantCount:
     """The number of instants of a kind and type."""
 
@@ -94,7 +94,7 @@ class InstantCount:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class CallsReport:
     """The report of calls."""
 
@@ -127,10 +127,10 @@ class CallsReport:
         return {
             "kind": "calls",
             "title": self.title,
-            "inputs": [asdict(one) for one in self.inputs],
-            "clocks": [asdict(one) for one in self.clocks],
+            "inputs": [as_dict(one) for one in self.inputs],
+            "clocks": [as_dict(one) for one in self.clocks],
             "unit": self.unit,
-            "totals": asdict(self.totals),
+            "totals": as_dict(self.totals),
             "by": asked.by,
             "sort": asked.order,
             "percentiles": asked.rank,
@@ -140,11 +140,11 @@ class CallsReport:
             "num_edges": self.num_edges if asked.graph else None,
             "edges": [_edge_json(one) for one in self.edges] if asked.graph else None,
             "stacks": [_stacks_json(one) for one in self.stacks],
-            "threads": [{**asdict(one), "thread": thread_json(one.thread)} for one in self.threads],
-            "migrations": [{**asdict(one), "thread": thread_json(one.thread)} for one in self.migrations],
-            "instants": [asdict(one) for one in self.instants],
+            "threads": [{**as_dict(one), "thread": thread_json(one.thread)} for one in self.threads],
+            "migrations": [{**as_dict(one), "thread": thread_json(one.thread)} for one in self.migrations],
+            "instants": [as_dict(one) for one in self.instants],
             **(self.views.views_json() if self.views else {}),
-            "diagnostics": [asdict(one) for one in self.diagnostics],
+            "diagnostics": [as_dict(one) for one in self.diagnostics],
         }
 
 
@@ -242,7 +242,7 @@ def function_json(one: FunctionLatency) -> dict[str, Any]:
         **_named(one.function),
         "thread": thread_json(one.thread) if one.thread else None,
         "cpu": one.cpu,
-        **asdict(one.latency),
+        **as_dict(one.latency),
     }
 
 
@@ -258,7 +258,7 @@ def _named(function: Function) -> dict[str, Any]:
 
 def _edge_json(edge: CallEdge) -> dict[str, Any]:
     caller = None if edge.caller is None else _named(edge.caller)
-    return {"caller": caller, "callee": _named(edge.callee), **asdict(edge.latency)}
+    return {"caller": caller, "callee": _named(edge.callee), **as_dict(edge.latency)}
 
 
 def _stacks_json(one: StackList) -> dict[str, Any]:

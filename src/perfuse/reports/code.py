@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, in
 from perfuse.reports.registry import Options, Report
 from perfuse.reports.text import Role, Style
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text
+from perfuse.value_class import as_dict
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
@@ -88,7 +89,7 @@ class CodeReport:
 
     def as_json(self) -> dict[str, Any]:
         """The documented JSON of `report --json` for code without samples."""
-        return {"kind": "code", **asdict(self)}
+        return {"kind": "code", **as_dict(self)}
 
 
 def build(profile: Profile, options: Options) -> Report:

@@ -7,7 +7,7 @@ import io
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from perfuse.reports.compared_runs import ComparedRun, Selected, run_warnings
@@ -16,6 +16,7 @@ from perfuse.reports.measured_text import number_text
 from perfuse.reports.names import function_text, where_text
 from perfuse.reports.text import Role, Style, cell_width, cut_middle
 from perfuse.reports.units import count_text, counted
+from perfuse.value_class import as_dict
 
 if TYPE_CHECKING:
     from perfuse.analysis.diff import Change, Difference, FunctionChange
@@ -195,7 +196,7 @@ def _side_json(side: RunSide, runs: Sequence[ComparedRun]) -> dict[str, Any]:
     return {
         "titles": list(dict.fromkeys(run.title for run in runs)),
         "runs": [
-            {"inputs": [asdict(one) for one in run.inputs], "num_counted": graph.num_counted, "self": graph.whole}
+            {"inputs": [as_dict(one) for one in run.inputs], "num_counted": graph.num_counted, "self": graph.whole}
             for run, graph in zip(runs, side.runs, strict=True)
         ],
         "num_counted": sum(graph.num_counted for graph in side.runs),

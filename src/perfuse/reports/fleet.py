@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from perfuse.reports.grid import Cell, Column, Ranked, fields, fitted, grid, section
@@ -12,6 +11,7 @@ from perfuse.reports.measured_text import number_text
 from perfuse.reports.names import module_text
 from perfuse.reports.text import Role, Style, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text
+from perfuse.value_class import as_dict
 
 if TYPE_CHECKING:
     from perfuse.analysis.diff import Difference
@@ -295,7 +295,7 @@ def step_lines(
 
 def json_rows(rows: Sequence[Any]) -> list[dict[str, Any]]:
     """Rows as objects of JSON."""
-    return [asdict(row) for row in rows]
+    return [as_dict(row) for row in rows]
 
 
 def _more(number: int, style: Style) -> Iterator[str]:

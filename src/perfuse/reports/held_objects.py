@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from perfuse.reports.grid import Cell, Column, fields, grid, section
 from perfuse.reports.registry import Options, Report
 from perfuse.reports.text import Role, Style, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, hex_text
+from perfuse.value_class import as_dict
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
@@ -33,10 +33,10 @@ def _as_json(found: HeldObjects, title: str) -> dict[str, Any]:
     return {
         "kind": "held_objects",
         "title": title,
-        "snapshot": asdict(found.snapshot),
-        "earlier": None if found.earlier is None else asdict(found.earlier),
+        "snapshot": as_dict(found.snapshot),
+        "earlier": None if found.earlier is None else as_dict(found.earlier),
         "has_roots": found.has_roots,
-        "types": [asdict(one) for one in found.types],
+        "types": [as_dict(one) for one in found.types],
         "paths": [_path_json(one) for one in found.paths],
     }
 
@@ -45,8 +45,8 @@ def _path_json(one: HoldingPath) -> dict[str, Any]:
     root = None
     if one.root is not None:
         slot = one.root.slot_address
-        root = {**asdict(one.root), "slot_address": None if slot is None else hex_text(slot), "text": str(one.root)}
-    return {**asdict(one), "types": list(one.types), "root": root, "address": hex_text(one.address)}
+        root = {**as_dict(one.root), "slot_address": None if slot is None else hex_text(slot), "text": str(one.root)}
+    return {**as_dict(one), "types": list(one.types), "root": root, "address": hex_text(one.address)}
 
 
 def held_lines(found: HeldObjects, title: str, limit: int | None, style: Style) -> Iterator[str]:

@@ -9,7 +9,7 @@ from perfuse.reports.grid import Cell, Column, grid, section
 from perfuse.reports.names import function_text, module_text
 from perfuse.reports.text import Role, Style, cut_middle
 from perfuse.reports.units import count_text, counted, duration_text, percent_text
-from perfuse.value_class import value_class
+from perfuse.value_class import as_dict, value_class
 
 if TYPE_CHECKING:
     from perfuse.analysis.branches import BranchPair
@@ -36,27 +36,23 @@ class MachineReport:
 
     def as_json(self, limit: int) -> dict[str, Any]:
         """The part of the report's JSON that was recorded; `limit` rows of each list, 0 for all."""
-        from dataclasses import asdict
-
         found: dict[str, Any] = {}
         rows = limit or None
         if self.threads:
             found["off_cpu"] = [_without_key(one) for one in self.threads[:rows]]
         if self.wake_ups:
-            found["wake_ups"] = [asdict(one) for one in self.wake_ups[:rows]]
+            found["wake_ups"] = [as_dict(one) for one in self.wake_ups[:rows]]
         if self.branches:
-            found["branches"] = {"count": self.num_branches, "pairs": [asdict(one) for one in self.branches[:rows]]}
+            found["branches"] = {"count": self.num_branches, "pairs": [as_dict(one) for one in self.branches[:rows]]}
         if self.accesses_by_level:
             groups = {"by_level": self.accesses_by_level, "by_object": self.accesses_by_object}
             groups["by_function"] = self.accesses_by_function
-            found["memory_accesses"] = {name: [asdict(one) for one in sums[:rows]] for name, sums in groups.items()}
+            found["memory_accesses"] = {name: [as_dict(one) for one in sums[:rows]] for name, sums in groups.items()}
         return found
 
 
 def _without_key(one: ThreadTimes) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return {name: value for name, value in asdict(one).items() if name != "thread_id"}
+    return {name: value for name, value in as_dict(one).items() if name != "thread_id"}
 
 
 def machine_report(profile: Profile) -> MachineReport | None:

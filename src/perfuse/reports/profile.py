@@ -27,7 +27,7 @@ from perfuse.reports.registry import Options, Report
 from perfuse.reports.text import ORIGIN_ROLES, Role, Style, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text
 from perfuse.table import OFF_CPU_EVENTS
-from perfuse.value_class import replace, value_class
+from perfuse.value_class import as_dict, replace, value_class
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
@@ -185,9 +185,7 @@ def _top_jit_only(profile: Profile, weights: Weights, limit: int) -> list[Functi
 
 
 def _as_plain(report: ProfileReport) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return asdict(replace(report, machine=None, group=None))
+    return as_dict(replace(report, machine=None, group=None))
 
 
 def _group_of_events_json(group: EventGroup, limit: int) -> dict[str, Any]:

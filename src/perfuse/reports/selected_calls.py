@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from perfuse.reports.names import function_text
 from perfuse.reports.registry import Options, Report
 from perfuse.reports.text import Role, Style
 from perfuse.reports.units import count_text, counted, duration_text
+from perfuse.value_class import as_dict
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
@@ -27,9 +27,9 @@ def build(profile: Profile, options: Options) -> Report:
     limit = options["--limit"] or None
 
     def as_json() -> dict[str, object]:
-        rows = [{**asdict(one), "handle": f"f{one.function_id}"} for one in calls[:limit]]
+        rows = [{**as_dict(one), "handle": f"f{one.function_id}"} for one in calls[:limit]]
         number = {"num_functions": len(calls), "num_calls": sum(one.num_calls for one in calls)}
-        return {"kind": "selected_calls", "title": profile.title, **asdict(condition), **number, "functions": rows}
+        return {"kind": "selected_calls", "title": profile.title, **as_dict(condition), **number, "functions": rows}
 
     return Report(as_json, partial(_lines, profile.title, condition, calls, limit), profile.diagnostics)
 

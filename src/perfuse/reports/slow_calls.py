@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from perfuse.reports.names import function_text
 from perfuse.reports.registry import Options, Report
 from perfuse.reports.text import Role, Style
 from perfuse.reports.units import count_text, counted, duration_text, percent_text
+from perfuse.value_class import as_dict
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
@@ -36,8 +36,8 @@ def build(profile: Profile, options: Options) -> Report:
 
 
 def _as_json(found: SlowCalls, title: str) -> dict[str, Any]:
-    calls = [{**asdict(one), "path": list(one.path)} for one in found.calls]
-    return {"kind": "slow_calls", "title": title, **asdict(found), "calls": calls}
+    calls = [{**as_dict(one), "path": list(one.path)} for one in found.calls]
+    return {"kind": "slow_calls", "title": title, **as_dict(found), "calls": calls}
 
 
 def slow_call_lines(found: SlowCalls, title: str, style: Style, *, limit: int | None = PARTS_SHOWN) -> Iterator[str]:

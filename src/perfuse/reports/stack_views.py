@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,7 @@ from perfuse.reports.registry import LIMIT_IS_DEFAULT, Options, Report
 from perfuse.reports.text import Role, Style, cut, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text, ticks_text
 from perfuse.table import RETAINED
+from perfuse.value_class import as_dict
 
 if TYPE_CHECKING:
     from perfuse.analysis.profiles import SampleProfile
@@ -138,7 +139,7 @@ class StackReport:
         if self.stacks is not None:
             found |= {"num_stacks": self.num_stacks, "stacks": list(map(_stack_json, self.stacks))}
         found |= self.views_json()
-        found["diagnostics"] = [asdict(one) for one in self.diagnostics]
+        found["diagnostics"] = [as_dict(one) for one in self.diagnostics]
         return found
 
     def views_json(self) -> dict[str, Any]:
@@ -256,12 +257,12 @@ def _whole_json(weight: Weight) -> dict[str, int]:
 
 
 def _function_json(one: StackFunction) -> dict[str, Any]:
-    return {**asdict(one), "handle": one.handle}
+    return {**as_dict(one), "handle": one.handle}
 
 
 def _group_json(one: Group) -> dict[str, Any]:
     function = _function_json(one.function) if one.function else None
-    return {"name": one.name, "kind": one.kind, "handle": one.handle, "function": function, **asdict(one.weight)}
+    return {"name": one.name, "kind": one.kind, "handle": one.handle, "function": function, **as_dict(one.weight)}
 
 
 def _tree_json(tree: StackTree) -> dict[str, Any]:
@@ -272,7 +273,7 @@ def _tree_json(tree: StackTree) -> dict[str, Any]:
             "depth": one.depth,
             "function": _function_json(one.function),
             "handle": None if one.stack_id is None else f"s{one.stack_id}",
-            **asdict(one.weight),
+            **as_dict(one.weight),
             "left_out_weight": one.left_out,
         }
         for one in tree.nodes
@@ -297,7 +298,7 @@ def _stack_json(one: WholeStack) -> dict[str, Any]:
 
 
 def _view_json(one: FunctionView, request: StackRequest) -> dict[str, Any]:
-    found = {"function": _function_json(one.function), "tiers": list(one.tiers), **asdict(one.weight)}
+    found = {"function": _function_json(one.function), "tiers": list(one.tiers), **as_dict(one.weight)}
     if request.callees is None:
         found["callers"] = _tree_json(one.callers)
     if request.callers is None:

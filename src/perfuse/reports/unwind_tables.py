@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import perfuse
@@ -13,6 +12,7 @@ from perfuse.reports.inputs import finding_lines
 from perfuse.reports.registry import Options, Report
 from perfuse.reports.text import Role, Style
 from perfuse.reports.units import bytes_text, count_text, counted, hex_text, percent_text
+from perfuse.value_class import as_dict, value_class
 
 if TYPE_CHECKING:
     from perfuse.diagnostics import Diagnostic
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from perfuse.unwind_tables import CodeSection, EhFrameAgreement, SectionHeader, UncoveredFunction, UnwindTables
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class UnwinderVersion:
     """A version of an unwinder, and the date on which its behaviour was examined."""
 
@@ -37,7 +37,7 @@ READERS = {
 """Unwinders that read SFrame, by the diagnostic that states that they reject a section."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Reader:
     """An unwinder, and why it rejects the section; `refuses` is empty where it accepts it."""
 
@@ -45,7 +45,7 @@ class Reader:
     refuses: str
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class SectionReport:
     """A section: one header, or several where a linker did not merge them.
 
@@ -66,7 +66,7 @@ class SectionReport:
     agreement: EhFrameAgreement | None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class UnwindReport:
     """The report of a file with unwind tables."""
 
@@ -81,9 +81,9 @@ class UnwindReport:
         return {
             "kind": "unwind_tables",
             "path": self.path,
-            "sections": [_with_hex_addresses(asdict(one)) for one in self.sections],
+            "sections": [_with_hex_addresses(as_dict(one)) for one in self.sections],
             "readers": [
-                {**asdict(one.unwinder), "takes_it": not one.refuses, "why_not": one.refuses} for one in self.readers
+                {**as_dict(one.unwinder), "takes_it": not one.refuses, "why_not": one.refuses} for one in self.readers
             ],
             "findings": [{name: getattr(found, name) for name in keys} for found in self.findings],
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from perfuse.reports.inputs import finding_lines
 from perfuse.reports.registry import Report
 from perfuse.reports.text import Role, Style, cut_middle
 from perfuse.reports.units import count_text, hex_text
+from perfuse.value_class import as_dict, field_names
 
 if TYPE_CHECKING:
     from arro3.core import Table
@@ -69,10 +70,10 @@ class SledMapReport:
         """The documented JSON of `report --map FILE --json`."""
         keys = ("code", "severity", "message", "offset", "count")
         findings = [{name: getattr(found, name) for name in keys} for found in self.findings]
-        functions = [_with_hex_address(asdict(function)) for function in self.functions]
+        functions = [_with_hex_address(as_dict(function)) for function in self.functions]
         for function in functions:
             function["sleds"] = [_with_hex_address(sled) for sled in function["sleds"]]
-        whole = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        whole = {name: getattr(self, name) for name in field_names(type(self))}
         return {"kind": "instrumentation_map", **whole, "functions": functions, "findings": findings}
 
 

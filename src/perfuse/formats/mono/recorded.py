@@ -1,16 +1,16 @@
 """What a profiler was asked to record: no event of a kind means that none happened, or that none was asked for."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from perfuse.summary import Summary
+from perfuse.value_class import value_class
 
 _SINCE_OPTIONS = 2
 """Major version since which each kind of event has an option of its own."""
 _LEGACY = "legacy"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class _Subject:
     """A kind of events.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from os import PathLike, fspath
@@ -21,6 +20,7 @@ from perfuse.recording import Input, Recording
 from perfuse.recording import open as open_recording
 from perfuse.table import Table
 from perfuse.unwind_tables import CodeSection, EhFrameAgreement, SectionHeader, UncoveredFunction, UnwindCoverage
+from perfuse.value_class import value_class
 
 STYLES = ("readelf-2.40", "readelf-2.44", "readelf-2.47")
 """Versions of readelf whose text `SFrame.readelf` writes."""
@@ -38,7 +38,7 @@ class UnwoundFrame(NamedTuple):
     sp: int
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class UnwoundStack:
     """An unwound stack.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -12,6 +11,7 @@ from perfuse import _core
 from perfuse.errors import UsageError
 from perfuse.formats.sframe.unsupported import TEXTS, unsupported_text
 from perfuse.output_file import check_target, output_file
+from perfuse.value_class import value_class
 
 
 class UnwindRule(NamedTuple):
@@ -46,7 +46,7 @@ class UnwindRow(NamedTuple):
     ra_mangled: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class UnsupportedItem:
     """Something that the target version cannot represent.
 
@@ -203,7 +203,7 @@ def _unsupported_item(
     return UnsupportedItem(function, row, unsupported_text(code, detail), left_out)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ConvertedSection:
     """A section in another version.
 

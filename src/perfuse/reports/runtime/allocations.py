@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from perfuse.analysis.allocations import Allocations, AllocationSite, TypeAllocations
@@ -19,6 +18,7 @@ from perfuse.reports.runtime.sections import (
 )
 from perfuse.reports.text import Role, Style, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, percent_text
+from perfuse.value_class import value_class
 
 BAR_COLUMNS = 8
 SITE_WIDTH = 70
@@ -26,7 +26,7 @@ SITES_BYTES = 128 << 20
 """The overview of a larger log leaves out allocation sites: reading backtraces takes as long as all the rest."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class AllocationData:
     """Totals and lists, which have at most the requested number of rows."""
 

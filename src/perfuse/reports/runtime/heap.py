@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from perfuse.analysis.handles import LeakedHandles, leaked_handles
@@ -15,6 +14,7 @@ from perfuse.reports.json_text import address_value, is_address
 from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext
 from perfuse.reports.text import Role, Style, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text
+from perfuse.value_class import as_dict, value_class
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MOST_PATHS = 5
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Retainer:
     """An object that is not dominated by another, and a path from a root to it."""
 
@@ -31,7 +31,7 @@ class Retainer:
     path: RootPath | None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class HeapReport:
     """The heap snapshots of the file with the last snapshot: that one by class, and what grew since the first."""
 
@@ -109,7 +109,7 @@ def heap_report(profile: Profile, limit: int = 10) -> HeapReport | None:
 
 
 def _row_json(one: Any) -> dict[str, Any]:
-    return {name: address_value(value) if is_address(name) else value for name, value in asdict(one).items()}
+    return {name: address_value(value) if is_address(name) else value for name, value in as_dict(one).items()}
 
 
 def _path_json(path: RootPath) -> dict[str, Any]:
@@ -124,7 +124,7 @@ MOST_OBJECTS = 250_000
 or two, for more several times as long as the rest of the report."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class HeapOverview:
     """The heap snapshots of a file without retained sizes: the last by type, and what grew since the first.
 
@@ -157,7 +157,7 @@ class HeapOverview:
                 "is_complete": last.snapshot.end_ns is not None,
                 "num_classes": self.num_classes,
                 "classes": [
-                    {**asdict(one), "num_objects": one.num_objects[1], "size_bytes": one.size_bytes[1]}
+                    {**as_dict(one), "num_objects": one.num_objects[1], "size_bytes": one.size_bytes[1]}
                     for one in self.classes
                 ],
             },
@@ -165,7 +165,7 @@ class HeapOverview:
             "growth": [
                 {"type": one.type, "num_objects": one.num_objects, "size_bytes": one.size_bytes} for one in self.growth
             ],
-            "leaked_handles": [asdict(one) for one in self.leaked_handles],
+            "leaked_handles": [as_dict(one) for one in self.leaked_handles],
         }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
 from typing import Any
 
 from perfuse.analysis.distribution import Distribution
@@ -18,11 +17,12 @@ from perfuse.reports.runtime.sections import (
 )
 from perfuse.reports.text import Style
 from perfuse.reports.units import count_text, counted, duration_text, hex_text
+from perfuse.value_class import field_names, value_class
 
 UNKNOWN = "(unknown type)"
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class LockData:
     """Lock contention, and waits by label of the thread."""
 
@@ -42,9 +42,7 @@ def collect(context: SectionContext) -> LockData | None:
 def as_json(data: LockData) -> Any:
     """Locks by type, by object, by site and by thread."""
     threads = [{"thread": name, "waits": as_plain(waits)} for name, waits in data.by_thread]
-    found = {
-        one.name: as_plain(getattr(data.contention, one.name)) for one in fields(Contention) if one.name != "by_thread"
-    }
+    found = {name: as_plain(getattr(data.contention, name)) for name in field_names(Contention) if name != "by_thread"}
     return {**found, "by_thread": threads}
 
 

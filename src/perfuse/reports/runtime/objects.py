@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from perfuse.analysis.functions import Backtrace, stack_backtraces
@@ -13,9 +12,10 @@ from perfuse.reports.grid import Cell, Column, grid, section
 from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext, as_plain, site_lines
 from perfuse.reports.text import Role, Style
 from perfuse.reports.units import bytes_text, counted, duration_text, hex_text
+from perfuse.value_class import value_class
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ObjectData:
     """Objects with their events, and the backtraces and threads of these."""
 

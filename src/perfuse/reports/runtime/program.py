@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -13,11 +12,12 @@ from perfuse.reports.grid import Cell, Column, grid, section
 from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext, as_plain, more_rows_line
 from perfuse.reports.text import Role, Style, cut_middle
 from perfuse.reports.units import count_text, counted, duration_text, hex_text
+from perfuse.value_class import value_class
 
 _TITLES = {"domain": "Domains", "context": "Contexts", "image": "Images", "assembly": "Assemblies"}
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ProgramData:
     """What was loaded, and the start of the recording."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,6 +16,7 @@ from perfuse.reports.registry import Options, Report
 from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext
 from perfuse.reports.text import Role, Style
 from perfuse.reports.units import counted, duration_text
+from perfuse.value_class import as_dict, value_class
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
@@ -38,7 +38,7 @@ class SectionModule(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Section:
     """A section of the report.
 
@@ -83,7 +83,7 @@ SECTIONS: tuple[Section, ...] = (
 SECTION_NAMES = tuple(section.name for section in SECTIONS)
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class RuntimeReport:
     """The report of a program on a managed runtime.
 
@@ -116,7 +116,7 @@ class RuntimeReport:
         return {
             "kind": "runtime",
             "title": self.title,
-            "inputs": [asdict(one) for one in self.inputs],
+            "inputs": [as_dict(one) for one in self.inputs],
             "start_ns": self.start_ns,
             "duration_ns": self.duration_ns,
             "num_threads": self.num_threads,
@@ -127,7 +127,7 @@ class RuntimeReport:
             },
             "not_recorded": self.not_recorded,
             "empty": self.empty,
-            "diagnostics": [asdict(one) for one in self.diagnostics],
+            "diagnostics": [as_dict(one) for one in self.diagnostics],
         }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,13 +12,14 @@ from perfuse.analysis.thread_lifetimes import ThreadLifetime, thread_lifetimes
 from perfuse.reports.json_text import address_value, is_address
 from perfuse.reports.text import ELLIPSIS, Role, Style, cell_width, cut, printable
 from perfuse.reports.units import count_text
+from perfuse.value_class import as_dict, has_fields, value_class
 
 if TYPE_CHECKING:
     from perfuse.analysis.orders import Order as CallOrder
     from perfuse.profile import Profile
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class RuntimeRequest:
     """What a report contains; the options of `perfuse report`.
 
@@ -57,7 +57,6 @@ class RuntimeRequest:
         return self.limit
 
 
-@dataclass(frozen=True)
 class SectionContext:
     """A profile with data that several sections need, each computed once.
 
@@ -66,8 +65,8 @@ class SectionContext:
         request: What the report contains.
     """
 
-    profile: Profile
-    request: RuntimeRequest = field(default_factory=RuntimeRequest)
+    def __init__(self, profile: Profile, request: RuntimeRequest | None = None) -> None:
+        self.profile, self.request = profile, request or RuntimeRequest()
 
     @cached_property
     def objects(self) -> Objects:
@@ -92,9 +91,9 @@ class SectionContext:
 
 
 def as_plain(value: Any) -> Any:
-    """Dataclasses as dictionaries, addresses as `"0x…"`."""
-    if is_dataclass(value) and not isinstance(value, type):
-        value = asdict(value)
+    """Objects with fields as dictionaries, addresses as `"0x…"`."""
+    if has_fields(value):
+        value = as_dict(value)
     if isinstance(value, dict):
         return {name: address_value(item) if is_address(name) else as_plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

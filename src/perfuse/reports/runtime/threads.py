@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from perfuse.analysis.thread_lifetimes import ThreadLifetime
@@ -11,9 +10,10 @@ from perfuse.reports.grid import Cell, Column, grid, section
 from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext, as_plain, more_rows_line
 from perfuse.reports.text import Role, Style
 from perfuse.reports.units import counted, duration_text, hex_text
+from perfuse.value_class import value_class
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class ThreadData:
     """Threads, and the start of the recording."""
 

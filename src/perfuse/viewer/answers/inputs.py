@@ -1,8 +1,8 @@
 """Files: what they are, on which clock, how they were joined, and what was found in them."""
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from perfuse.value_class import as_dict
 from perfuse.viewer.answers.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -19,13 +19,13 @@ def _inputs(session: "Session") -> dict[str, Any]:
     from perfuse.reports.inputs import inputs as listed
 
     profile = session.profile
-    joins = {join.path: asdict(join) for join in profile.joins}
+    joins = {join.path: as_dict(join) for join in profile.joins}
     rows = []
     for one, recording in zip(listed(profile), profile.recordings, strict=True):
         span = recording.summary.span
         rows.append(
             {
-                **asdict(one),
+                **as_dict(one),
                 "size_bytes": recording.size_bytes,
                 "role": recording.role,
                 "records": recording.summary.records,
@@ -52,5 +52,5 @@ def _inputs(session: "Session") -> dict[str, Any]:
                 "action": rule.action,
             }
         )
-    unwound = None if profile.unwinding is None else asdict(profile.unwinding)
+    unwound = None if profile.unwinding is None else as_dict(profile.unwinding)
     return {"files": rows, "diagnostics": found, "unwound": unwound, "command": session.command("check")}

@@ -1,8 +1,8 @@
 """What was recorded: files, processes, threads, events, and which views there is something to see in."""
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from perfuse.value_class import as_dict
 from perfuse.viewer.answers.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def _overview(session: "Session") -> dict[str, Any]:
     events = session.events()
     zero, last = session.times() if session.has_times() else (None, None)
     sizes = [recording.size_bytes for recording in profile.recordings]
-    listed = [{**asdict(one), "size_bytes": size} for one, size in zip(inputs(profile), sizes, strict=True)]
+    listed = [{**as_dict(one), "size_bytes": size} for one, size in zip(inputs(profile), sizes, strict=True)]
     threads = _threads(session)
     return {
         "title": profile.title,
@@ -40,7 +40,7 @@ def _overview(session: "Session") -> dict[str, Any]:
         "processes": _processes(session, threads),
         "threads": threads,
         "tiers": _tiers(session),
-        "origins": [asdict(origin) for origin in ORIGINS],
+        "origins": [as_dict(origin) for origin in ORIGINS],
         "shades": SHADES,
         "diagnostics": severity_counts(profile.diagnostics),
         "snapshots": _snapshots(session),
