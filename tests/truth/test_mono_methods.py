@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from perfuse.profile import Profile
 from . import exported
 from .command import command_line, json_of
 from .kinds import Kind
-from .mono_walk import THREAD, UNLOAD, MonoWalk, walk
+from .mono_walk import STARTING, STOPPED, THREAD, UNLOAD, MonoWalk, walk
 
 NS = 1_000_000_000
 RUNTIME_CALLS = re.compile(
@@ -135,6 +136,51 @@ def test_selections(log: MonoWalk, profile: Profile, path: str) -> None:
         part = profile.between((start - first) / NS, (end - first) / NS)
         inside = [event for _, event in log.instants() if start <= event.time < end]
         assert part.count_rows("instants") == pytest.approx(len(inside), abs=1)  # seconds are rounded
+
+
+@pytest.mark.truth(
+    recording=["mono_gc", "mono_locks"],
+    path=["api:Profile.gc_pauses", "api:Profile.gc_activity", "api:Profile.contention", "report"],
+    source="pauses and waits: a walk over the log",
+)
+def test_pauses_and_waits_that_begin_before_the_selected_time(
+    kind: Kind, log: MonoWalk, profile: Profile, path: str
+) -> None:
+    """They are in progress in all of the time that is selected, or at one of its ends."""
+    is_of_locks = path == "api:Profile.contention" or (path == "report" and kind.name == "mono_locks")
+    every = log.waits() if is_of_locks else [(event.time - ns, ns) for ns, event in pauses_with_ends(log)]
+    assert profile.span_ns is not None
+    origin = profile.span_ns[0]
+    longest = sorted(every, key=lambda one: -one[1])[:3]
+    for start, length in longest:
+        for first, last in ((1, 2), (-1, 2), (2, 5)):  # inside, from before its start, to after its end
+            begin, end = start + first * length // 4, start + last * length // 4
+            seconds = (begin - origin) / NS, (end - origin) / NS
+            expected = sorted(ns for at, ns in every if at < end and at + ns > begin)
+            assert length in expected
+            if path == "report":
+                section = "locks" if is_of_locks else "gc"
+                between = f"{seconds[0]:.9f}..{seconds[1]:.9f}"
+                found = json_of("report", *kind.paths, "--section", section, "--between", between)[section]
+                assert found["waits" if is_of_locks else "pauses"]["sum"] == sum(expected)
+                continue
+            part = profile.between(*seconds)
+            if path == "api:Profile.gc_pauses":
+                assert sorted(one.duration_ns for one in part.gc_pauses()) == expected
+            else:
+                of = part.contention().waits if is_of_locks else part.gc_activity().pauses
+                assert (of.count, of.sum, of.max) == (len(expected), sum(expected), expected[-1])
+
+
+def pauses_with_ends(log: MonoWalk) -> Iterator[tuple[int, Event]]:
+    """Length and last event of each pause."""
+    since = None
+    for event in log.of(0x11):
+        if event.values[0] == STOPPED:
+            since = event.time
+        elif event.values[0] == STARTING and since is not None:
+            yield event.time - since, event
+            since = None
 
 
 @pytest.mark.truth(
