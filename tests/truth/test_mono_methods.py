@@ -139,37 +139,49 @@ def test_selections(log: MonoWalk, profile: Profile, path: str) -> None:
 
 
 @pytest.mark.truth(
-    recording=["mono_gc", "mono_locks"],
-    path=["api:Profile.gc_pauses", "api:Profile.gc_activity", "api:Profile.contention", "report"],
-    source="pauses and waits: a walk over the log",
+    recording="mono_gc",
+    path=["api:Profile.gc_pauses", "api:Profile.gc_activity", "report"],
+    source="pauses: a walk over the log",
 )
-def test_pauses_and_waits_that_begin_before_the_selected_time(
-    kind: Kind, log: MonoWalk, profile: Profile, path: str
-) -> None:
-    """They are in progress in all of the time that is selected, or at one of its ends."""
-    is_of_locks = path == "api:Profile.contention" or (path == "report" and kind.name == "mono_locks")
-    every = log.waits() if is_of_locks else [(event.time - ns, ns) for ns, event in pauses_with_ends(log)]
+def test_pauses_that_begin_before_the_selected_time(kind: Kind, log: MonoWalk, profile: Profile, path: str) -> None:
+    for seconds, expected in parts_of_longest([(event.time - ns, ns) for ns, event in pauses_with_ends(log)], profile):
+        if path == "report":
+            assert in_report(kind, "gc", seconds)["pauses"]["sum"] == sum(expected)
+        elif path == "api:Profile.gc_pauses":
+            assert sorted(one.duration_ns for one in profile.between(*seconds).gc_pauses()) == expected
+        else:
+            pauses = profile.between(*seconds).gc_activity().pauses
+            assert (pauses.count, pauses.sum, pauses.max) == (len(expected), sum(expected), expected[-1])
+
+
+@pytest.mark.truth(
+    recording="mono_locks", path=["api:Profile.contention", "report"], source="waits for locks: a walk over the log"
+)
+def test_waits_that_begin_before_the_selected_time(kind: Kind, log: MonoWalk, profile: Profile, path: str) -> None:
+    for seconds, expected in parts_of_longest(log.waits(), profile):
+        if path == "report":
+            assert in_report(kind, "locks", seconds)["waits"]["sum"] == sum(expected)
+        else:
+            waits = profile.between(*seconds).contention().waits
+            assert (waits.count, waits.sum, waits.max) == (len(expected), sum(expected), expected[-1])
+
+
+def in_report(kind: Kind, section: str, seconds: tuple[float, float]) -> Any:
+    """A section of the report of a time."""
+    between = f"{seconds[0]:.9f}..{seconds[1]:.9f}"
+    return json_of("report", *kind.paths, "--section", section, "--between", between)[section]
+
+
+def parts_of_longest(every: list[tuple[int, int]], profile: Profile) -> Iterator[tuple[tuple[float, float], list[int]]]:
+    """Times, in seconds, in and around the three that last longest; durations of all that overlap each, in order."""
     assert profile.span_ns is not None
     origin = profile.span_ns[0]
-    longest = sorted(every, key=lambda one: -one[1])[:3]
-    for start, length in longest:
+    for start, length in sorted(every, key=lambda one: -one[1])[:3]:
         for first, last in ((1, 2), (-1, 2), (2, 5)):  # inside, from before its start, to after its end
             begin, end = start + first * length // 4, start + last * length // 4
-            seconds = (begin - origin) / NS, (end - origin) / NS
             expected = sorted(ns for at, ns in every if at < end and at + ns > begin)
             assert length in expected
-            if path == "report":
-                section = "locks" if is_of_locks else "gc"
-                between = f"{seconds[0]:.9f}..{seconds[1]:.9f}"
-                found = json_of("report", *kind.paths, "--section", section, "--between", between)[section]
-                assert found["waits" if is_of_locks else "pauses"]["sum"] == sum(expected)
-                continue
-            part = profile.between(*seconds)
-            if path == "api:Profile.gc_pauses":
-                assert sorted(one.duration_ns for one in part.gc_pauses()) == expected
-            else:
-                of = part.contention().waits if is_of_locks else part.gc_activity().pauses
-                assert (of.count, of.sum, of.max) == (len(expected), sum(expected), expected[-1])
+            yield ((begin - origin) / NS, (end - origin) / NS), expected
 
 
 def pauses_with_ends(log: MonoWalk) -> Iterator[tuple[int, Event]]:
