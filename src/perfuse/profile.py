@@ -187,7 +187,7 @@ class Profile:
         return Allocations(self)
 
     def gc_pauses(self) -> "list[Pause]":
-        """Pauses of the garbage collector in the selected time: periods in which all threads were stopped."""
+        """Pauses of the garbage collector that overlap the selected time: periods in which all threads were stopped."""
         from perfuse.analysis.gc import gc_pauses
 
         return gc_pauses(self)
@@ -200,7 +200,7 @@ class Profile:
         return gc_activity(self, Objects(self))
 
     def contention(self) -> "Contention":
-        """Lock contention: which threads waited for which locks, and how long."""
+        """Lock contention: which threads waited for which locks in the selected time; each wait is whole."""
         from perfuse.analysis.locks import contention
         from perfuse.analysis.objects import Objects
 

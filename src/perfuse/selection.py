@@ -112,6 +112,13 @@ class Selection:
         first, last = -(2**63), 2**63 - 1
         return first if self.start_ns is None else self.start_ns, last if self.end_ns is None else self.end_ns
 
+    def overlaps(self, start_ns: int, end_ns: int | None) -> bool:
+        """Whether a part of what has a duration is in the selected time; what has no end lasts to the end."""
+        if self.time_ns is None:
+            return True
+        first, last = self.time_ns
+        return start_ns < last and (start_ns >= first or end_ns is None or end_ns > first)
+
 
 def near_threads(threads: Any, thread: str | int) -> str:
     """A hint for a thread that does not exist: those of table `threads` with similar names, or all."""

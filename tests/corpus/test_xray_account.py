@@ -1,6 +1,9 @@
 """Calls of every XRay log match `llvm-xray account` to the last digit, where that is right."""
 
 import csv
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -69,6 +72,24 @@ def test_account(name: str, xray_corpus: Path) -> None:
     assert differ == COUNTED_TWICE.get(name, {})
     assert (statistics.num_lost > 0) == (name in NEEDS_KEEP_GOING)
     assert statistics.num_truncated == statistics.num_orphans == 0
+
+
+def test_shares_of_calls(xray_corpus: Path) -> None:
+    """`diff --normalize share`: numbers of calls are shares of all calls; durations of single calls have none."""
+    (log,) = xray_corpus.glob("*/lua-small-v5.xray")
+    with (xray_corpus / "expected" / "lua-small-v5.account.csv").open() as file:
+        native = list(csv.DictReader(file))
+    whole = sum(int(row["count"]) for row in native)
+    command = [sys.executable, "-m", "perfuse", "diff", log, log, "--normalize", "share", "--limit", "0"]
+    done = subprocess.run([*command, "--json"], capture_output=True, check=True, text=True)
+    functions = json.loads(done.stdout)["functions"]
+    assert sorted(one["count"]["base"] for one in functions) == pytest.approx(
+        sorted(int(row["count"]) / whole for row in native)
+    )
+    hz = 1_000_000_000
+    assert sorted(one["max"]["base"] for one in functions) == pytest.approx(
+        sorted(float(row["max"]) * hz for row in native), rel=1e-4, abs=1
+    )
 
 
 def test_every_account_is_compared(xray_corpus: Path) -> None:

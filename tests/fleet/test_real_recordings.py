@@ -1,5 +1,6 @@
 """Recordings of real programs: their sums, compared with what other programs read of the same files."""
 
+import csv
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -8,7 +9,8 @@ import pytest
 
 from fleet.generated import Written
 from perfuse.fleet import Fleet
-from perfuse.fleet.questions import call_percentiles, heap_growth
+from perfuse.fleet.comparing import graphs_of
+from perfuse.fleet.questions import call_percentiles, heap_growth, select_event
 from perfuse.fleet.selecting import Recordings
 
 ALL = Recordings()
@@ -91,3 +93,21 @@ def test_calls_and_heaps_are_stored(xray_corpus: Path, mono_corpus: Path, tmp_pa
     assert all(one.median is None or one.max is None or one.median <= one.max for one in rows)
     every, *types = heap_growth(fleet, ALL, None)
     assert every.days[0][1] == sum(one.days[0][1] for one in types)
+
+
+@pytest.mark.parametrize("name", ["lua-small-v5", "threads4-v5"])
+def test_times_of_calls_are_compared_by_the_number_of_calls(name: str, xray_corpus: Path, tmp_path: Path) -> None:
+    """llvm-xray counted the calls; time is what is compared unless another event is named."""
+    (log,) = xray_corpus.glob(f"*/{name}.xray")
+    with (xray_corpus / "expected" / f"{name}.account.csv").open() as file:
+        counts = sorted(int(row["count"]) for row in csv.DictReader(file))
+    fleet = Fleet(tmp_path / "dataset")
+    assert fleet.add([log]).num_added == 1
+    event = select_event(fleet, ALL, None)
+    assert (event.name, event.num_samples) == ("wall-time", sum(counts))
+    for one in (event, select_event(fleet, ALL, "calls")):
+        (graph,) = graphs_of(fleet, ALL, one, nodes=True)
+        assert graph.num_counted == sum(counts)
+        assert sorted(function.num_self for function in graph.functions.values()) == counts
+        assert graph.nodes is not None
+        assert sum(graph.nodes.self_samples) == sum(counts)

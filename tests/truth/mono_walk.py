@@ -33,6 +33,8 @@ KIND_NAMES = {
 
 LOAD, UNLOAD, NAME = 0x22, 0x42, 0x02
 CLASS, IMAGE, ASSEMBLY, DOMAIN, THREAD, CONTEXT = 1, 2, 3, 4, 5, 6
+MONITORS = (0x05, 0x85, 0x15, 0x25, 0x35, 0x95)
+CONTENTION = 1
 STOPPED, STARTING = 7, 8
 """GC_EVENT: the world is stopped; it will be started."""
 PERF_COUNTERS = 0x8000
@@ -176,6 +178,18 @@ class MonoWalk:
             elif what == STARTING and since is not None:
                 found.append((event.time - since, generation))
                 since = None
+        return found
+
+    def waits(self) -> list[tuple[int, int]]:
+        """Start and length of the waits for locks that ended; a thread waits for one lock at a time."""
+        found, since = [], {}
+        for event in self.of(*MONITORS):
+            what = event.values[0] or event.byte >> 4 & 7
+            if what == CONTENTION:
+                since.setdefault(event.thread, event.time)
+            elif event.thread in since:
+                start = since.pop(event.thread)
+                found.append((start, event.time - start))
         return found
 
     def collections(self, generation: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from perfuse.profile import Profile
 from . import exported
 from .command import command_line, json_of
 from .kinds import Kind
-from .mono_walk import THREAD, UNLOAD, MonoWalk, walk
+from .mono_walk import STARTING, STOPPED, THREAD, UNLOAD, MonoWalk, walk
 
 NS = 1_000_000_000
 RUNTIME_CALLS = re.compile(
@@ -135,6 +136,63 @@ def test_selections(log: MonoWalk, profile: Profile, path: str) -> None:
         part = profile.between((start - first) / NS, (end - first) / NS)
         inside = [event for _, event in log.instants() if start <= event.time < end]
         assert part.count_rows("instants") == pytest.approx(len(inside), abs=1)  # seconds are rounded
+
+
+@pytest.mark.truth(
+    recording="mono_gc",
+    path=["api:Profile.gc_pauses", "api:Profile.gc_activity", "report"],
+    source="pauses: a walk over the log",
+)
+def test_pauses_that_begin_before_the_selected_time(kind: Kind, log: MonoWalk, profile: Profile, path: str) -> None:
+    for seconds, expected in parts_of_longest([(event.time - ns, ns) for ns, event in pauses_with_ends(log)], profile):
+        if path == "report":
+            assert in_report(kind, "gc", seconds)["pauses"]["sum"] == sum(expected)
+        elif path == "api:Profile.gc_pauses":
+            assert sorted(one.duration_ns for one in profile.between(*seconds).gc_pauses()) == expected
+        else:
+            pauses = profile.between(*seconds).gc_activity().pauses
+            assert (pauses.count, pauses.sum, pauses.max) == (len(expected), sum(expected), expected[-1])
+
+
+@pytest.mark.truth(
+    recording="mono_locks", path=["api:Profile.contention", "report"], source="waits for locks: a walk over the log"
+)
+def test_waits_that_begin_before_the_selected_time(kind: Kind, log: MonoWalk, profile: Profile, path: str) -> None:
+    for seconds, expected in parts_of_longest(log.waits(), profile):
+        if path == "report":
+            assert in_report(kind, "locks", seconds)["waits"]["sum"] == sum(expected)
+        else:
+            waits = profile.between(*seconds).contention().waits
+            assert (waits.count, waits.sum, waits.max) == (len(expected), sum(expected), expected[-1])
+
+
+def in_report(kind: Kind, section: str, seconds: tuple[float, float]) -> Any:
+    """A section of the report of a time."""
+    between = f"{seconds[0]:.9f}..{seconds[1]:.9f}"
+    return json_of("report", *kind.paths, "--section", section, "--between", between)[section]
+
+
+def parts_of_longest(every: list[tuple[int, int]], profile: Profile) -> Iterator[tuple[tuple[float, float], list[int]]]:
+    """Times, in seconds, in and around the three that last longest; durations of all that overlap each, in order."""
+    assert profile.span_ns is not None
+    origin = profile.span_ns[0]
+    for start, length in sorted(every, key=lambda one: -one[1])[:3]:
+        for first, last in ((1, 2), (-1, 2), (2, 5)):  # inside, from before its start, to after its end
+            begin, end = start + first * length // 4, start + last * length // 4
+            expected = sorted(ns for at, ns in every if at < end and at + ns > begin)
+            assert length in expected
+            yield ((begin - origin) / NS, (end - origin) / NS), expected
+
+
+def pauses_with_ends(log: MonoWalk) -> Iterator[tuple[int, Event]]:
+    """Length and last event of each pause."""
+    since = None
+    for event in log.of(0x11):
+        if event.values[0] == STOPPED:
+            since = event.time
+        elif event.values[0] == STARTING and since is not None:
+            yield event.time - since, event
+            since = None
 
 
 @pytest.mark.truth(

@@ -202,6 +202,7 @@ class Difference:
         self.divisors: Divisors = divisors(
             self.options.normalization,
             [[one.whole for one in base], [one.whole for one in new]],
+            [[one.num_counted for one in base], [one.num_counted for one in new]],
             lambda: [self._runs(entry, "self") for entry in self.entries],
             lambda: [sum(self._samples(entry, "self")) for entry in self.entries],
         )
@@ -372,7 +373,7 @@ class Difference:
 
     def _normalized(self, entry: Entry, statistic: str) -> tuple[list[float | None], list[float | None]]:
         runs = self._runs(entry, statistic)
-        scale = self.divisors.of(statistic in SUMS)
+        scale = self.divisors.of("count" if statistic == "count" else "sum" if statistic in SUMS else "call")
         base, new = (
             [None if value is None else value / by for value, by in zip(side, factors, strict=True)]
             for side, factors in zip(runs, scale, strict=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 from perfuse.analysis.distribution import Distribution, distribution_of, sum_by_bin
 from perfuse.analysis.objects import Objects, object_address
-from perfuse.analysis.profiles import RuntimeProfile, read_selected, sort_by_time
+from perfuse.analysis.profiles import RuntimeProfile, collector_slices, read_selected, sort_by_time
 from perfuse.analysis.recorded import not_recorded
 from perfuse.value_class import value_class
 
@@ -83,14 +83,13 @@ class GcActivity:
 
 
 def gc_pauses(profile: RuntimeProfile) -> list[Pause]:
-    """Completed pauses, in time order."""
+    """Completed pauses that overlap the selected time, in time order; each is whole."""
     return _pauses(_slices(profile))
 
 
 def _slices(profile: RuntimeProfile) -> list[tuple[Any, ...]]:
     """Slices of the collector: `(start_ns, duration_ns, name, end_reason, args)`, in time order."""
-    columns = ("start_ns", "duration_ns", "name", "end_reason", "args")
-    return sort_by_time(read_selected(profile, "slices", *columns, kinds=["gc"], time="start_ns"))
+    return sort_by_time(collector_slices(profile, "name", "end_reason", "args"))
 
 
 def _pauses(slices: list[tuple[Any, ...]]) -> list[Pause]:

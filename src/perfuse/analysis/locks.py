@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from perfuse.analysis.distribution import Distribution, distribution_of
 from perfuse.analysis.functions import Backtrace, backtraces
 from perfuse.analysis.objects import Objects
-from perfuse.analysis.profiles import RuntimeProfile, read_selected
+from perfuse.analysis.profiles import RuntimeProfile, lock_events
 from perfuse.value_class import value_class
 
 
@@ -42,7 +42,7 @@ class ContentionSite:
 
 @value_class
 class Contention:
-    """All waits for locks of the selected threads and time.
+    """All waits for locks of the selected threads that overlap the selected time; each is whole.
 
     Attributes:
         num_contentions: Number of waits.
@@ -75,13 +75,11 @@ class _LockEvents:
 
 def contention(profile: RuntimeProfile, objects: Objects) -> Contention:
     """Pairs each wait with its end; moves of the locked object by the collector are followed."""
-    columns = ("thread_id", "ts_ns", "record_offset", "object_address", "kind", "stack_id")
-    rows = sorted(read_selected(profile, "lock_events", *columns), key=lambda row: row[:3])
     locks: dict[tuple[int, int | None], _LockEvents] = {}
     waiting: dict[tuple[int, int], tuple[int, int | None]] = {}
     sites: dict[int | None, list[int]] = {}
     threads: dict[int, list[int]] = {}
-    for thread, ts_ns, _, address, kind, stack in rows:
+    for thread, ts_ns, _, address, kind, stack in lock_events(profile):
         locked = objects.at(address, ts_ns)
         lock = locks.setdefault(
             (locked.object_address, locked.allocated_ns),
@@ -91,7 +89,6 @@ def contention(profile: RuntimeProfile, objects: Objects) -> Contention:
         )
         lock.counts[kind] += 1
         if kind == "contention":
-            # A thread may report a wait more than once: the first report is its start.
             waiting.setdefault((thread, address), (ts_ns, stack))
         elif since := waiting.pop((thread, address), None):
             wait = ts_ns - since[0]

@@ -48,20 +48,25 @@ class Divisors:
         of_sums: For sums over a run.
         of_calls: For durations of single calls.
         of_whole: For the sum over all functions.
+        of_counts: For numbers of calls or samples; None where they are divided as other sums are.
     """
 
     of_sums: Factors
     of_calls: Factors
     of_whole: Factors
+    of_counts: Factors | None = None
 
-    def of(self, is_sum: bool) -> Factors:
-        """For a statistic."""
-        return self.of_sums if is_sum else self.of_calls
+    def of(self, kind: Literal["count", "sum", "call"]) -> Factors:
+        """For a statistic that is a number of calls or samples, another sum, or a duration of single calls."""
+        if kind == "count" and self.of_counts is not None:
+            return self.of_counts
+        return self.of_calls if kind == "call" else self.of_sums
 
 
 def divisors(
     normalization: Normalization,
     wholes: Sequence[Sequence[float]],
+    counts: Sequence[Sequence[float]],
     numbers: Callable[[], Sequence[tuple[Sequence[float | None], Sequence[float | None]]]],
     samples: Callable[[], Sequence[float]],
 ) -> Divisors:
@@ -70,6 +75,7 @@ def divisors(
     Args:
         normalization: How runs are made comparable.
         wholes: The sum of all functions in each run of both sides.
+        counts: The number of all calls or samples in each run of both sides.
         numbers: Computes the number of each function in each run of both sides.
         samples: Computes the number of samples of each function in all runs.
 
@@ -82,7 +88,8 @@ def divisors(
             raise UsageError(
                 "a run has no weight, hence no shares", field="normalize", hint="compare with --normalize run"
             )
-        return Divisors((wholes[0], wholes[1]), ones, ones)
+        base, new = ([count or 1.0 for count in side] for side in counts)
+        return Divisors((wholes[0], wholes[1]), ones, ones, (base, new))
     if normalization.method == "work":
         for units in normalization.units:
             if min(units, default=0) <= 0:

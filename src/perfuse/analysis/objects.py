@@ -2,7 +2,7 @@
 
 import json
 
-from perfuse.analysis.profiles import RuntimeProfile, TableProfile, read_selected
+from perfuse.analysis.profiles import RuntimeProfile, TableProfile, collector_slices, lock_events, read_selected
 from perfuse.table import Columns
 from perfuse.value_class import value_class
 
@@ -32,10 +32,10 @@ class Objects:
             if profile.has("exceptions"):
                 sightings.update(read_selected(profile, "exceptions", *where, kinds=["throw"]))
             if profile.has("lock_events"):
-                sightings.update(read_selected(profile, "lock_events", *where))
+                sightings.update((address, ts_ns) for _, ts_ns, _, address, *_ in lock_events(profile))
             if profile.has("slices"):
-                rows = read_selected(profile, "slices", "name", "args", "start_ns", kinds=["gc"], time="start_ns")
-                sightings.update((object_address(args), start) for name, args, start in rows if name == "finalizer")
+                rows = collector_slices(profile, "name", "args")
+                sightings.update((object_address(args), start) for start, _, name, args in rows if name == "finalizer")
         self._found = find_allocations(profile, sorted(sightings))
 
     def at(self, address: int, ts_ns: int) -> AllocatedObject:

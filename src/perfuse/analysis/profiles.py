@@ -121,6 +121,34 @@ def read_selected(profile: RuntimeProfile, table: str, *columns: str, **which: A
     return Columns(profile.selected_rows(table, columns, **which)).tuples(*columns)
 
 
+def collector_slices(profile: RuntimeProfile, *columns: str) -> Iterator[tuple[Any, ...]]:
+    """Slices of the collector that overlap the selected time: `start_ns`, `duration_ns` and some more columns."""
+    rows = read_selected(profile, "slices", "start_ns", "duration_ns", *columns, kinds=["gc"], time=None)
+    return (row for row in rows if profile.selection.overlaps(row[0], row[0] + row[1]))
+
+
+def lock_events(profile: RuntimeProfile) -> list[tuple[Any, ...]]:
+    """Events of locks in the selected time, and the start and end of waits that overlap it, by thread and time.
+
+    Each is `(thread_id, ts_ns, record_offset, object_address, kind, stack_id)`.
+    """
+    columns = ("thread_id", "ts_ns", "record_offset", "object_address", "kind", "stack_id")
+    rows = sorted(read_selected(profile, "lock_events", *columns, time=None), key=lambda row: row[:3])
+    if profile.selection.time_ns is None:
+        return rows
+    overlaps = profile.selection.overlaps
+    selected = {index for index, row in enumerate(rows) if overlaps(row[1], row[1])}
+    waiting: dict[tuple[int, int], int] = {}
+    for index, (thread, ts_ns, _, address, kind, _) in enumerate(rows):
+        if kind == "contention":
+            # A thread may report a wait more than once: the first report is its start.
+            waiting.setdefault((thread, address), index)
+        elif (since := waiting.pop((thread, address), None)) is not None and overlaps(rows[since][1], ts_ns):
+            selected |= {since, index}
+    selected.update(index for index in waiting.values() if overlaps(rows[index][1], None))
+    return [rows[index] for index in sorted(selected)]
+
+
 def sort_by_time(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Rows by their first column; rows of equal times stay in the order of the table."""
     return sorted(rows, key=lambda row: row[0])

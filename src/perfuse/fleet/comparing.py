@@ -15,6 +15,7 @@ from perfuse.analysis.run_changes import Estimate, Measured, run_changes
 from perfuse.errors import UsageError
 from perfuse.fleet.questions import FleetEvent, select_event
 from perfuse.fleet.selecting import Recordings, label_sql
+from perfuse.table import COUNTED_EVENTS, sql_text
 
 if TYPE_CHECKING:
     from perfuse.fleet.dataset import Fleet
@@ -39,6 +40,7 @@ def graphs_of(fleet: Fleet, which: Recordings, event: FleetEvent, *, nodes: bool
         event: The event.
         nodes: Whether to include the call trees.
     """
+    counts = _counts_of(event)
     # Recordings of other events do not count among the most recent ones.
     r = (
         f"SELECT * FROM ({which.query}) SEMI JOIN (SELECT recording_id FROM event_totals WHERE event = ?)"
@@ -46,14 +48,19 @@ def graphs_of(fleet: Fleet, which: Recordings, event: FleetEvent, *, nodes: bool
     )
     parameters = [*which.parameters, event.name, event.name]
     runs = fleet.only(which).rows(
-        f"""SELECT r.recording_id, r.title, e.num_samples, e.weight FROM ({r}) AS r JOIN event_totals AS e
-        USING (recording_id) WHERE e.event = ? ORDER BY r.start_ns DESC, r.recording_id""",
+        f"""SELECT r.recording_id, r.title, coalesce(c.weight, e.num_samples), e.weight
+        FROM ({r}) AS r JOIN event_totals AS e USING (recording_id)
+        LEFT JOIN event_totals AS c ON c.recording_id = r.recording_id AND c.event = {counts}
+        WHERE e.event = ? ORDER BY r.start_ns DESC, r.recording_id""",
         parameters,
     )
     rows = fleet.only(which).rows(
-        f"""SELECT t.recording_id, t.function_hash, t.self, t.total, t.self_samples, t.total_samples
-        FROM function_totals AS t SEMI JOIN ({r}) AS r USING (recording_id) WHERE t.event = ?
-        ORDER BY t.recording_id, t.function_hash""",
+        f"""SELECT t.recording_id, t.function_hash, t.self, t.total, coalesce(c.self, t.self_samples),
+            coalesce(c.total, t.total_samples)
+        FROM function_totals AS t SEMI JOIN ({r}) AS r USING (recording_id)
+        LEFT JOIN function_totals AS c
+            ON c.recording_id = t.recording_id AND c.function_hash = t.function_hash AND c.event = {counts}
+        WHERE t.event = ? ORDER BY t.recording_id, t.function_hash""",
         parameters,
     )
     names = _identities(fleet, {row[1] for row in rows})
@@ -82,6 +89,12 @@ def graphs_of(fleet: Fleet, which: Recordings, event: FleetEvent, *, nodes: bool
     ]
 
 
+def _counts_of(event: FleetEvent) -> str:
+    """The event, in SQL, whose weights are numbers of the calls or allocations of a sum; NULL for samples."""
+    counts = COUNTED_EVENTS.get(event.name, event.name if event.name in COUNTED_EVENTS.values() else None)
+    return "NULL" if counts is None else sql_text(counts)
+
+
 def _identities(fleet: Fleet, hashes: set[bytes]) -> dict[bytes, FunctionIdentity]:
     rows = fleet.head.rows("SELECT function_hash, name, module, path FROM functions")
     return {own: FunctionIdentity(name, module, path) for own, name, module, path in rows if own in hashes}
@@ -92,8 +105,11 @@ def _trees(
 ) -> dict[str, StackNodes]:
     """The call tree of each recording."""
     rows = fleet.only(which).rows(
-        f"""SELECT t.recording_id, t.stack_hash, t.weight, t.num_samples FROM stack_totals AS t
-        SEMI JOIN ({r}) AS r USING (recording_id) WHERE t.event = ? ORDER BY t.recording_id, t.stack_hash""",
+        f"""SELECT t.recording_id, t.stack_hash, t.weight, coalesce(c.weight, t.num_samples) FROM stack_totals AS t
+        SEMI JOIN ({r}) AS r USING (recording_id)
+        LEFT JOIN stack_totals AS c
+            ON c.recording_id = t.recording_id AND c.stack_hash = t.stack_hash AND c.event = {_counts_of(event)}
+        WHERE t.event = ? ORDER BY t.recording_id, t.stack_hash""",
         [*which.parameters, event.name, event.name],
     )
     stacks = {own: (parent, function) for own, parent, function in fleet.head.rows("FROM stacks")}

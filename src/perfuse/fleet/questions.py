@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from statistics import linear_regression
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,6 +12,7 @@ from perfuse.analysis.student import t_quantile
 from perfuse.errors import UsageError, nearest_hint
 from perfuse.fleet.selecting import Recordings, label_sql
 from perfuse.name_pattern import FramePattern
+from perfuse.table import COUNTED_EVENTS
 
 if TYPE_CHECKING:
     from perfuse.fleet.dataset import Fleet
@@ -28,7 +29,7 @@ class FleetEvent:
         name: Its name.
         unit: Unit of weights.
         num_recordings: Recordings that have it.
-        num_samples: Their samples.
+        num_samples: Their samples; of sums, the calls or allocations that were added up.
         weight: Sum of their weights.
         unnamed_weight: That of samples whose innermost function has no name.
     """
@@ -98,14 +99,20 @@ class GroupShare:
 
 
 def events_of(fleet: Fleet, which: Recordings) -> list[FleetEvent]:
-    """The events of a selection, the one that most recordings have first."""
+    """The events of a selection, the one that most recordings have first; times and bytes precede numbers of calls."""
     rows = fleet.only(which).rows(
         f"""SELECT event, unit, count(*), sum(num_samples)::BIGINT, sum(weight)::BIGINT, sum(unnamed_weight)::BIGINT
         FROM event_totals SEMI JOIN ({which.query}) AS r USING (recording_id)
         GROUP BY event, unit ORDER BY 3 DESC, 4 DESC, 1""",
         list(which.parameters),
     )
-    return [FleetEvent(*row) for row in rows]
+    counts = COUNTED_EVENTS.values()
+    events = [FleetEvent(*row) for row in rows]
+    numbers = {one.name: one.weight for one in events if one.name in counts}
+    events = [
+        replace(one, num_samples=numbers.get(COUNTED_EVENTS.get(one.name, one.name), one.num_samples)) for one in events
+    ]
+    return sorted(events, key=lambda one: (-one.num_recordings, -one.num_samples, one.name in counts))
 
 
 def select_event(fleet: Fleet, which: Recordings, name: str | None) -> FleetEvent:

@@ -86,7 +86,14 @@ class DiffReport:
     @property
     def unit(self) -> str:
         """The unit of numbers: that of the recordings, or `share`."""
-        return "share" if self.difference.options.normalization.method == "share" else self.difference.unit
+        return self.unit_of("self")
+
+    def unit_of(self, statistic: str) -> str:
+        """The unit of a statistic: durations of single calls have no share."""
+        from perfuse.analysis.diff import SUMS
+
+        has_share = self.difference.options.normalization.method == "share" and statistic in SUMS
+        return "share" if has_share else self.difference.unit
 
     def as_json(self) -> dict[str, Any]:
         """The documented JSON of `diff --json`."""
@@ -250,7 +257,7 @@ _ORDER_WORDS = {
     "max": "longest call",
 }
 _VERDICT_ROLES = {"changed": Role.WARNING, "new": Role.WARNING, "gone": Role.GOOD}
-_NOUNS = {
+COUNTED_NOUNS = {
     "allocated-bytes": "allocation",
     "allocations": "allocation",
     "wall-time": "call",
@@ -351,12 +358,14 @@ def _order_text(report: DiffReport) -> str:
 
 def counted_noun(graph: FunctionGraph) -> str:
     """What is counted: `call`, `sample`, `allocation`."""
-    return _NOUNS.get(graph.event or "", graph.kind.removesuffix("s"))
+    return COUNTED_NOUNS.get(graph.event or "", graph.kind.removesuffix("s"))
 
 
 def moved_text(report: DiffReport, one: MovedCost) -> str:
     """`12.0 ms from parse to load, which called it: inlined`"""
-    amount = amount_text(one.amount, report.difference.options.statistic, report.unit)
+    amount = amount_text(
+        one.amount, report.difference.options.statistic, report.unit_of(report.difference.options.statistic)
+    )
     source, target = (function_text(function.named.name) for function in (one.source, one.target))
     how = {
         "inlined": f"which calls {source}: inlining, or work of it that its caller does",
@@ -444,7 +453,8 @@ def assertion_text(report: DiffReport, one: AssertionResult) -> str:
         if one.assertion.is_relative:
             return _bound_text(value)
         sign = "+" if value > 0 else ""
-        return sign + amount_text(value, one.assertion.statistic or "self", report.unit)
+        statistic = one.assertion.statistic or "self"
+        return sign + amount_text(value, statistic, report.unit_of(statistic))
 
     name = f"{function_text(one.function)} " if one.function and one.assertion.function is None else ""
     result = f"{name}{text(one.value)}, 90 %: {text(one.low)} … {text(one.high)}"
@@ -456,7 +466,7 @@ def assertion_text(report: DiffReport, one: AssertionResult) -> str:
 def _side_text(side: RunSide, runs: Sequence[ComparedRun]) -> str:
     graph = side.runs[0]
     # Collapsed stacks have samples of no named event; sums are named by what they count.
-    is_named = graph.event and graph.event != graph.kind and graph.event not in _NOUNS
+    is_named = graph.event and graph.event != graph.kind and graph.event not in COUNTED_NOUNS
     event = f" of {graph.event}" if is_named else ""
     whole = sum(one.whole for one in side.runs) / len(side.runs)
     amount = amount_text(whole, "self", graph.unit) + ("" if graph.unit in ("ns", "bytes") else f" {graph.unit}")
@@ -469,8 +479,9 @@ def _side_text(side: RunSide, runs: Sequence[ComparedRun]) -> str:
 
 
 def _table_columns(report: DiffReport, rows: Sequence[FunctionChange]) -> list[Ranked]:
-    difference, unit = report.difference, report.unit
+    difference = report.difference
     statistic = difference.options.statistic
+    unit = report.unit_of(statistic)
     figures = {name: [one.figures[name] for one in rows] for name in difference.statistics}
     main = figures[statistic]
     columns = [
@@ -487,7 +498,7 @@ def _table_columns(report: DiffReport, rows: Sequence[FunctionChange]) -> list[R
     for name, changes in figures.items():
         if name != statistic and any(one.is_comparable for one in changes):
             title = _PUBLISHED.get(name, name)
-            columns.append(_figure_column(title, changes, rows, name, unit, _RANKS[name]))
+            columns.append(_figure_column(title, changes, rows, name, report.unit_of(name), _RANKS[name]))
     where = [where_text(one.named) for one in rows]
     if any(where):
         columns.append(Ranked(Column("where", role=Role.FAINT, shrinks=8, cut=cut_middle), where, 5, comfort=14))

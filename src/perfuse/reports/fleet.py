@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from perfuse.reports.diff import COUNTED_NOUNS
 from perfuse.reports.grid import Cell, Column, Ranked, fields, fitted, grid, section
 from perfuse.reports.measured_text import number_text
 from perfuse.reports.names import module_text
@@ -84,7 +85,7 @@ def top_lines(
     unnamed = percent_text(event.unnamed_weight, event.weight)
     weight = number_text(event.weight, "self", event.unit)
     elsewhere = f" of {counted(event.num_recordings, 'recording')}" if event.num_recordings != num_recordings else ""
-    samples = f"{counted(event.num_samples, 'sample')}{elsewhere}"
+    samples = f"{counted(event.num_samples, COUNTED_NOUNS.get(event.name, 'sample'))}{elsewhere}"
     amount = samples if event.unit == "samples" else f"{weight} of {event.name} in {samples}"
     yield f"  {amount}; {unnamed} has no name"
     yield from section("Functions", style, "by their weight in all recordings")

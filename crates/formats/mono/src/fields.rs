@@ -175,6 +175,11 @@ pub(super) fn visit_alloc<'a, C: FieldVisitor<'a>>(c: &mut C, event: &mut Event<
         visit_class(c, of);
         c.object("object", object);
         c.value("size", size);
+        // An object has a header at least. A file system stores zeros for what was never written, and five of them
+        // would be an allocation.
+        if *size == 0 {
+            c.reject("size", 0, "the size of an object");
+        }
     }
     visit_backtrace(c, event);
 }

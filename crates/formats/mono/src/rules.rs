@@ -11,7 +11,7 @@ rules! {
     EARLY_LAYOUT = "ML005", Info, "event format";
     CUT = "ML010", DataLoss, "buffer format", marks_end;
     HEADER_CUT = "ML011", DataLoss, "buffer header format", marks_end;
-    BUFFER_LENGTH = "ML012", Error, "buffer header format";
+    BUFFER_LENGTH = "ML012", DataLoss, "buffer header format";
     NO_BUFFER = "ML013", DataLoss, "buffer header format";
     EVENT = "ML014", DataLoss, "event format";
     NO_EVENTS = "ML015", Warning, "buffer format";

@@ -22,6 +22,8 @@ pub enum BasicItem {
     Argument(BasicArgument),
     /// A record of an unknown type.
     Unknown(u16),
+    /// Zeros, which a file system stores for what was never written: functions have numbers from 1 on.
+    Unwritten,
 }
 
 impl BasicItem {
@@ -29,6 +31,9 @@ impl BasicItem {
     #[must_use]
     #[inline]
     pub fn read(bytes: &[u8], offset: u64, endian: Endian) -> Option<Self> {
+        if bytes == [0; BASIC_BYTES] {
+            return Some(Self::Unwritten);
+        }
         let mut cursor = Cursor::new(bytes, offset, endian);
         let record_type = Cursor::new(bytes, offset, endian).u16("record_type").ok()?;
         Some(match record_type {
@@ -38,14 +43,14 @@ impl BasicItem {
         })
     }
 
-    /// Process and thread ids; before version 3 the process is 0. `None` for a record of an unknown type.
+    /// Process and thread ids; before version 3 the process is 0. `None` for zeros and a record of an unknown type.
     #[must_use]
     #[inline]
     pub fn thread_ids(&self, version: u16) -> Option<(i32, i32)> {
         let (pid, tid) = match self {
             Self::Function(record) => (record.pid, record.tid),
             Self::Argument(argument) => (argument.pid, argument.tid),
-            Self::Unknown(_) => return None,
+            Self::Unknown(_) | Self::Unwritten => return None,
         };
         Some((if version >= 3 { pid.cast_signed() } else { 0 }, tid.cast_signed()))
     }
@@ -67,6 +72,8 @@ pub struct BasicSurvey {
     pub first_orphan: Option<u64>,
     /// Number of records of unknown types, and the offset of the first.
     pub unknown: (u64, Option<u64>),
+    /// Number of records that are zeros, and the offset of the first.
+    pub unwritten: (u64, Option<u64>),
     /// Offset of the first record of an unknown kind.
     pub first_unknown_kind: Option<u64>,
     /// Offset of the first record whose time is before that of its thread's previous record.
@@ -157,6 +164,10 @@ impl BasicSurvey {
                 BasicItem::Unknown(_) => {
                     survey.unknown.0 = survey.unknown.0.saturating_add(1);
                     let _ = survey.unknown.1.get_or_insert(offset as u64);
+                }
+                BasicItem::Unwritten => {
+                    survey.unwritten.0 = survey.unwritten.0.saturating_add(1);
+                    let _ = survey.unwritten.1.get_or_insert(offset as u64);
                 }
             }
             if offset.saturating_sub(released) > RELEASE_BYTES {

@@ -261,6 +261,11 @@ fn check_basic(survey: &basic::BasicSurvey, sink: &mut Diagnostics) {
             "the time is before that of the thread's last record".into()
         });
     }
+    if let (num, Some(first)) = survey.unwritten {
+        sink.push(&BASIC_UNWRITTEN, first, None, "", || {
+            format!("{num} of {} records are zeros: they were not written", survey.num_records).into()
+        });
+    }
     if survey.tail > 0 {
         let offset = basic::record_offset(survey.num_records) as u64;
         sink.push(&BASIC_TAIL, offset, None, "", || {
@@ -313,6 +318,7 @@ fn check_basic_records(log: &XRay, survey: &basic::BasicSurvey, sink: &mut Diagn
                 report(&BASIC_TYPE, "record_type", format!("record_type is {record_type}"));
                 0
             }
+            basic::BasicItem::Unwritten => 0,
         };
         if reserved != 0 {
             report(&RESERVED, "reserved", "reserved bytes are not 0".to_owned());

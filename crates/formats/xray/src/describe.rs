@@ -201,6 +201,7 @@ fn next_basic_record<'a>(
         basic::BasicItem::Unknown(record_type) => {
             (format!("Unknown Record {record_type}").into(), None, Vec::new())
         }
+        basic::BasicItem::Unwritten => ("Unwritten".into(), None, Vec::new()),
     };
     fields.retain(|(name, _)| has_pid || *name != "pid");
     Some((name, offset, BASIC_BYTES as u64, timestamp, fields))

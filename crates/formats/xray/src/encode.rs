@@ -208,6 +208,7 @@ impl BasicItem {
             Self::Function(record) => record.write(out, endian),
             Self::Argument(argument) => argument.write(out, endian),
             Self::Unknown(record_type) => out.put_u16(*record_type, endian),
+            Self::Unwritten => {}
         }
         out.resize(begin.saturating_add(BASIC_BYTES), 0);
     }

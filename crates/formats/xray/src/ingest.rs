@@ -338,7 +338,7 @@ impl CallEventDecoder {
                         columns.argument(ts_ns, function, argument.argument, offset);
                     }
                 }
-                basic::BasicItem::Unknown(_) => {}
+                basic::BasicItem::Unknown(_) | basic::BasicItem::Unwritten => {}
             }
         }
         columns

@@ -8,8 +8,8 @@ use super::consts::{Action, FUNCTION_BYTES};
 use super::records::{Record, XRayDialect, is_metadata, unpack};
 
 /// Zeros of this size are not records: functions have numbers from 1 on, and a file system stores a page of zeros for what was
-/// never written.
-pub const UNWRITTEN_BYTES: usize = 4096;
+/// never written. Half a page, since records do not begin where pages do: the first zeros are the end of a record or an event.
+pub const UNWRITTEN_BYTES: usize = 2048;
 
 /// The field of the error for such zeros.
 pub const UNWRITTEN: &str = "function_id";
@@ -137,10 +137,10 @@ fn written(records: &[[u8; FUNCTION_BYTES]], from: usize, taken: usize) -> usize
     taken
 }
 
-/// Whether a buffer was never written from here on, for a page at least.
+/// Whether a buffer was never written from here on, for [`UNWRITTEN_BYTES`] at least.
 fn is_unwritten(bytes: &[u8]) -> bool {
     bytes.first_chunk() == Some(&[0; FUNCTION_BYTES])
-        && bytes.get(..UNWRITTEN_BYTES).is_some_and(|page| page.iter().fold(0, |all, byte| all | byte) == 0)
+        && bytes.get(..UNWRITTEN_BYTES).is_some_and(|zeros| zeros.iter().fold(0, |all, byte| all | byte) == 0)
 }
 
 /// Consecutive function records, for loops without a branch per record.
@@ -244,7 +244,7 @@ impl<'a> Iterator for RecordIter<'a> {
         let bytes = self.data.get(offset..self.end).filter(|bytes| !bytes.is_empty())?;
         if is_unwritten(bytes) {
             self.stop();
-            let expected = "a number from 1 on: a page of zeros follows";
+            let expected = "a number from 1 on: zeros of half a page follow";
             let error = ParseError::new(ErrorKind::Invalid { value: 0, expected }, offset as u64, UNWRITTEN);
             return Some(RecordItem::Broken(ParseError { record: Some("Function Record"), ..error }));
         }

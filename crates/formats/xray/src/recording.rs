@@ -190,6 +190,7 @@ impl XRay {
                     ("Unknown Action".to_owned(), num_unknown),
                     ("ArgPayload".to_owned(), survey.arguments),
                     ("Unknown Record".to_owned(), survey.unknown.0),
+                    ("Unwritten".to_owned(), survey.unwritten.0),
                 ];
                 kinds.chain(others).collect()
             }

@@ -71,9 +71,10 @@ fn write_basic_log(log: &XRay, survey: &basic::BasicSurvey, out: &mut dyn Write)
                     argument.pid = 0;
                 }
             }
-            basic::BasicItem::Function(_) | basic::BasicItem::Argument(_) | basic::BasicItem::Unknown(_) => {
-                continue;
-            }
+            basic::BasicItem::Function(_)
+            | basic::BasicItem::Argument(_)
+            | basic::BasicItem::Unknown(_)
+            | basic::BasicItem::Unwritten => continue,
         }
         entry.encode(header.endian, &mut bytes);
         out.write_all(&bytes)?;

@@ -55,6 +55,7 @@ rules! {
     BASIC_ORPHAN = "XR063", Warning, "Basic mode";
     BASIC_COPIES = "XR064", Warning, "Basic mode";
     BASIC_BACK = "XR065", Info, "Basic mode";
+    BASIC_UNWRITTEN = "XR066", DataLoss, "Basic mode";
     PROFILE_CUT = "XR070", DataLoss, "Profiling mode";
     PROFILE_BLOCK = "XR071", Error, "Profiling mode";
     PROFILE_SHORT = "XR072", Warning, "Profiling mode";

@@ -45,8 +45,11 @@ RULES: dict[str, Explanation] = {
     ),
     "ML012": Explanation(
         title="a buffer's length extends past the next buffer",
-        meaning="The length is damaged: another buffer begins inside it.",
-        action="The buffer was read up to there. `perfuse repair` writes the length.",
+        meaning="Another buffer begins inside it: the length is damaged, or bytes of the buffer are missing.",
+        action=(
+            "The buffer was read up to there; where bytes are missing, an event may be wrong. `perfuse repair` "
+            "writes the length."
+        ),
     ),
     "ML013": Explanation(
         title="bytes that are not a buffer",

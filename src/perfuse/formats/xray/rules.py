@@ -311,6 +311,14 @@ RULES: dict[str, Explanation] = {
         meaning="Records are sorted by time.",
         action="No action is needed. `perfuse repair` writes them sorted.",
     ),
+    "XR066": Explanation(
+        title="records were never written",
+        meaning=(
+            "They are zeros, which file systems store for what was not written yet at a crash. Function ids begin "
+            "with 1."
+        ),
+        action="They are not calls; those that were there are lost. `perfuse repair` omits them.",
+    ),
     "XR070": Explanation(
         title="a block ends inside a call path",
         meaning="The file was cut, or the block states a wrong size. All complete paths were read.",

@@ -415,7 +415,7 @@ impl EventDecoder<'_> {
         let (time_difference, _) = read_number(self.data, &mut at)?;
         let class = leb128::sign_extend(read_number(self.data, &mut at)?);
         let object = leb128::sign_extend(read_number(self.data, &mut at)?);
-        let size = read_small_number(self.data, &mut at)?;
+        let size = read_small_number(self.data, &mut at).filter(|&size| size != 0)?;
         let alloc = AllocEvent {
             byte,
             offset: self.base.saturating_add(start as u64),

@@ -198,3 +198,15 @@ proptest! {
         prop_assert!(if is_without { num < all } else { num == all }, "{num} of {all} events");
     }
 }
+
+/// A file system stores zeros for what was never written. Five of them are encoded as an allocation of 0 bytes.
+#[test]
+fn what_was_never_written_is_not_an_allocation() {
+    let alloc = || event(0x00, &[&[8], &[16], &[24]]);
+    for zeros in [5, 64, 4096] {
+        let log = log(&[buffer(&[alloc(), vec![0; zeros], alloc()]), buffer(&[alloc()])]);
+        assert_eq!(log.survey().num_events(), 2, "{zeros}");
+        assert!(codes(&log).contains(&"ML014"), "{zeros}");
+        use_every_operation(&log);
+    }
+}

@@ -164,8 +164,7 @@ fn check_end(log: &XRay, block: &FdrBlock, sink: &mut Diagnostics) {
     let (end, len) = (block.end, log.source().len());
     if let Some(error) = block.broken.as_deref().filter(|error| error.field == UNWRITTEN) {
         let zeros = (end as u64).saturating_sub(error.offset);
-        let message =
-            format!("{zeros} bytes up to {end:#x} were not written: they begin with a page of zeros");
+        let message = format!("{zeros} bytes up to {end:#x} were not written: they begin with zeros");
         sink.push(&LOST, error.offset, None, "", || message.into());
     }
     if block.missing > 0 {

@@ -307,6 +307,7 @@ pub fn read_basic_log<S: LogSink>(
                 entered = None;
                 unsupported.unknown = unsupported.unknown.saturating_add(1);
             }
+            basic::BasicItem::Unwritten => {}
         }
     }
     sink.check()

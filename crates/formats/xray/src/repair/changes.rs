@@ -45,6 +45,7 @@ static REPAIRS: &[(&Rule, &str)] = &[
     (&BASIC_ORPHAN, "left out"),
     (&BASIC_COPIES, "the copies were left out"),
     (&BASIC_BACK, "records were put in order"),
+    (&BASIC_UNWRITTEN, "left out"),
     (&PROFILE_CUT, "ended after the last complete path"),
     (&PROFILE_BLOCK, "left out"),
 ];

@@ -178,6 +178,7 @@ fn basic_records_one_by_one() {
         (basic(9, 1, 30, 7), "XR062"),
         (basic_argument(1, 7, 5), "XR063"),
         (vec![0; 31], "XR060"),
+        (vec![0; 4096], "XR066"),
     ] {
         let log = case(record);
         assert_eq!(serious(&checked(&log)), [code]);

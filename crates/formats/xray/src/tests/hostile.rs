@@ -143,9 +143,26 @@ fn what_was_never_written_is_not_a_record() {
     }
 }
 
+/// A page does not begin where a record does: its first zeros are the end of one.
 #[test]
-fn fewer_zeros_than_a_page_are_records_of_function_0() {
-    for (num, last) in [(511, enter(1, 1)), (1, enter(1, 1)), (511, Vec::new())] {
+fn a_page_that_was_never_written_is_not_calls() {
+    let body = [enter(7, 1), exit(7, 1)].concat().repeat(2000);
+    let whole = [header(5), block(7, 1, 1000, std::slice::from_ref(&body))].concat();
+    let start = whole.len() - body.len();
+    for page in start + 800..start + 816 {
+        let mut bytes = whole.clone();
+        bytes[page..page + 4096].fill(0);
+        let log = open(bytes);
+        let before = (page - start) / 8;
+        assert!((before..=before + 1).contains(&calls(&log).len()), "{page:#x}: {}", calls(&log).len());
+        assert!(codes(&found(&log)).contains(&"XR010"), "{page:#x}");
+        assert!(codes(&checked(&log)).contains(&"XR010"), "{page:#x}");
+    }
+}
+
+#[test]
+fn fewer_zeros_than_half_a_page_are_records_of_function_0() {
+    for (num, last) in [(255, enter(1, 1)), (1, enter(1, 1)), (255, Vec::new())] {
         let more = usize::from(!last.is_empty());
         let zeros = log(&[block(7, 1, 1000, &[enter(1, 1).repeat(100), enter(0, 0).repeat(num), last])]);
         let (found, counted, listed, _) = read(&zeros);
