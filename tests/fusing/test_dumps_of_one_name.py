@@ -63,3 +63,26 @@ def test_a_dump_is_of_the_process_that_mapped_it_at_its_start(tmp_path: Path, or
     """
     assert sorted(profile.sql(query).fetchall()) == [(pid, f"of_{pid}") for pid in STARTS]
     assert {join.pid: Path(join.path).parent.name for join in profile.joins} == {pid: f"of_{pid}" for pid in STARTS}
+
+
+def test_code_of_a_later_dump_of_a_process_replaces_that_of_the_first(tmp_path: Path) -> None:
+    """A runtime that starts another one by exec keeps its pid: both have a dump of one name."""
+    attribute = Attribute.of((1, 0), IP | TID | TIME | CALLCHAIN | PERIOD)
+    starts = {"first": 10 * SECOND, "second": 20 * SECOND}
+    records = [comm(attribute, INSIDE, INSIDE, "runtime"), mmap2(attribute, INSIDE, "//anon", CODE, SIZE, prot=7)]
+    records += [_marker(attribute, INSIDE, start) for start in starts.values()]
+    chain = [CONTEXT_USER, CODE + 0x10]
+    for second in (11, 19, 21, 30):
+        records.append(sample(attribute, ip=chain[1], pid=INSIDE, tid=INSIDE, time=second * SECOND, chain=chain))
+    dumps = []
+    for name, start in starts.items():
+        (tmp_path / name).mkdir()
+        dumps.append(tmp_path / name / f"jit-{INSIDE}.dump")
+        dumps[-1].write_bytes(_dump(name, start))
+    for order in (dumps, dumps[::-1]):
+        profile = pf.fuse(PerfFile([attribute], records).write(tmp_path / "perf.data"), *order)
+        query = """
+            SELECT ts_ns // 1000000000, name FROM samples JOIN stacks USING (stack_id)
+            JOIN frames USING (frame_id) JOIN functions USING (function_id) ORDER BY 1
+        """
+        assert profile.sql(query).fetchall() == [(11, "first"), (19, "first"), (21, "second"), (30, "second")]

@@ -1,5 +1,7 @@
 //! Code objects by address and time, with moves and reuse of addresses.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashMap;
 
 use crate::layered_space::LayeredSpace;
@@ -59,7 +61,8 @@ pub struct CodeHit {
 }
 
 impl CodeMap {
-    /// Adds code, with its moves.
+    /// Adds code, with its moves. What is at an address from a time on ends earlier code there, also that of another dump of
+    /// the process and code that moves away only later.
     pub fn extend(&mut self, code: impl IntoIterator<Item = PlacedInTime>, moves: &Moves) {
         let mut added: FxHashMap<u32, Vec<Interval>> = FxHashMap::default();
         for placed in code {
@@ -71,7 +74,8 @@ impl CodeMap {
             }
             intervals.push(placed.interval(start, from, placed.until_ns));
         }
-        for (process_id, intervals) in added {
+        for (process_id, mut intervals) in added {
+            end_replaced(&mut intervals);
             self.by_process.entry(process_id).or_default().extend(intervals);
         }
     }
@@ -124,6 +128,25 @@ impl CodeMap {
     }
 }
 
+/// Ends each interval where one that begins later overlaps it; of those that begin at one time, the last one counts.
+fn end_replaced(intervals: &mut [Interval]) {
+    intervals.sort_by_key(|interval| interval.from_ns);
+    // End and interval by start of what is there; these do not overlap.
+    let mut there: BTreeMap<u64, (u64, &mut Interval)> = BTreeMap::new();
+    for interval in intervals.iter_mut().filter(|it| it.start < it.end && it.from_ns < it.until_ns) {
+        let (start, end, from_ns) = (interval.start, interval.end, interval.from_ns);
+        while let Some((&first, &(last, _))) = there.range(..end).next_back() {
+            if last <= start {
+                break;
+            }
+            if let Some((_, replaced)) = there.remove(&first) {
+                replaced.until_ns = replaced.until_ns.min(from_ns);
+            }
+        }
+        there.insert(start, (end, interval));
+    }
+}
+
 fn hit(interval: &Interval, address: u64) -> CodeHit {
     CodeHit {
         code_object_id: interval.id,
@@ -158,6 +181,27 @@ mod tests {
         assert_eq!(offset(0x8010, 250), Some(0x10));
         assert_eq!(offset(0x8010, 300), None);
         assert_eq!(map.find(2, 0x1010, 150), None);
+    }
+
+    #[test]
+    fn code_that_moves_to_where_other_code_was_is_found_there_before_that_moves_away() {
+        let second = PlacedInTime { start_address: 0x1080, size_bytes: 0x200, ..placed(2, 110, i64::MAX) };
+        let first = PlacedInTime { start_address: 0x8000, ..placed(1, 100, i64::MAX) };
+        let moves = Moves::from_iter([(1, vec![(200, 0x1100)]), (2, vec![(210, 0x9000)])]);
+        let mut map = CodeMap::default();
+        map.extend([second, first], &moves);
+        let id = |address, at| map.find(1, address, at).map(|hit| hit.code_object_id);
+        assert_eq!([199, 200, 209, 210].map(|at| id(0x1110, at)), [Some(2), Some(1), Some(1), Some(1)]);
+        assert_eq!([199, 200, 209, 210].map(|at| id(0x1210, at)), [Some(2), None, None, None]);
+        assert_eq!([209, 210].map(|at| id(0x9000, at)), [None, Some(2)]);
+    }
+
+    #[test]
+    fn code_of_a_later_dump_of_the_process_replaces_earlier_code() {
+        let mut map = CodeMap::default();
+        map.extend([placed(7, 100, i64::MAX), placed(8, 300, i64::MAX)], &Moves::default());
+        let id = |at| map.find(1, 0x1010, at).map(|hit| hit.code_object_id);
+        assert_eq!([299, 300].map(id), [Some(7), Some(8)]);
     }
 
     #[test]

@@ -110,7 +110,7 @@ impl AddressSpaces<'_> {
         let hit = self.codes.find(process_id, address, at_ns)?;
         let until_ns =
             self.starts.next_ns(process_id, at_ns).map_or(hit.until_ns, |next| next.min(hit.until_ns));
-        (!self.starts.began_after(process_id, hit.from_ns, at_ns)).then_some(CodeHit { until_ns, ..hit })
+        (!self.starts.have_ended(process_id, hit.from_ns, at_ns)).then_some(CodeHit { until_ns, ..hit })
     }
 
     /// The region of an address of a process, by its own code and mappings.

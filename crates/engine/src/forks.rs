@@ -19,6 +19,8 @@ pub struct Ancestor {
 pub struct AddressSpaceStarts {
     /// Time, and the key of the process that was forked, in time order; no key for an empty address space.
     by_process: FxHashMap<u32, Vec<(i64, Option<u32>)>>,
+    /// Time of the first one.
+    first_ns: i64,
 }
 
 impl AddressSpaceStarts {
@@ -30,7 +32,8 @@ impl AddressSpaceStarts {
             by_process.entry(process_id).or_default().push((ns, parent));
         }
         by_process.values_mut().for_each(|starts| starts.sort_by_key(|(ns, _)| *ns));
-        Self { by_process }
+        let first_ns = by_process.values().filter_map(|starts| starts.first()).map(|(ns, _)| *ns).min();
+        Self { by_process, first_ns: first_ns.unwrap_or(i64::MAX) }
     }
 
     /// The processes whose memory a process had a copy of at a time, the parent first.
@@ -50,6 +53,13 @@ impl AddressSpaceStarts {
     pub fn next_ns(&self, process_id: u32, at_ns: i64) -> Option<i64> {
         let starts = self.by_process.get(&process_id)?;
         starts.get(starts.partition_point(|(ns, _)| *ns <= at_ns)).map(|(ns, _)| *ns)
+    }
+
+    /// Whether code that was made at a time cannot be in the address space that its process has at a later one. What is from before
+    /// the first start may have a time that is not right: some dumps have only zeros.
+    #[must_use]
+    pub fn have_ended(&self, process_id: u32, made_ns: i64, at_ns: i64) -> bool {
+        made_ns > self.first_ns && self.began_after(process_id, made_ns, at_ns)
     }
 
     /// The process that a process was forked from before a time, unless it began an empty address space since.
@@ -81,6 +91,9 @@ mod tests {
             starts.began_after(2, 10, 30) && !starts.began_after(2, 30, 30) && !starts.began_after(4, 0, 30)
         );
         assert_eq!([9, 10, 30].map(|at| starts.next_ns(2, at)), [Some(10), Some(30), None]);
+        assert!(
+            starts.have_ended(2, 20, 30) && !starts.have_ended(2, 0, 30) && !starts.have_ended(2, 20, 29)
+        );
         let circle = AddressSpaceStarts::new([(1, 5, Some(1))]);
         assert_eq!(circle.ancestors(1, 5).count(), MAX_ANCESTORS);
     }

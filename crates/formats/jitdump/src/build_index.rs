@@ -2,6 +2,7 @@
 //! producer, the skew of debug entries and when code was overwritten.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use rustc_hash::FxHashMap;
 
@@ -428,10 +429,15 @@ pub enum LifeChanges {
 }
 
 /// Replays loads and moves in time order and sets `retired` of code that other code overwrites.
+///
+/// Code that moves after other code took its place was not overwritten: a collector that compacts code states its moves
+/// afterwards, in any order.
 #[derive(Debug, Default)]
 struct Replay {
     /// End and code by process and start of what is there now.
     live: BTreeMap<(u32, u64), (u64, u32)>,
+    /// Where code that moved is now. The old address that a move states may be another.
+    moved: FxHashMap<u32, u64>,
     last: Option<CodeEvent>,
     num_codes: usize,
     num_moves: usize,
@@ -446,6 +452,7 @@ impl Replay {
         let first = self.num_codes as u32;
         if !is_in_order {
             self.live.clear();
+            self.moved.clear();
             index.codes.iter_mut().for_each(|code| code.retired = u64::MAX);
             events = self::events(index, 0, 0);
         }
@@ -463,10 +470,17 @@ impl Replay {
     }
 
     fn replay(&mut self, event: &CodeEvent, index: &mut DumpIndex, mut overwritten: impl FnMut(u32)) {
-        let Some(code) = index.codes.get(event.id as usize).copied() else { return };
-        if let Some(old) = event.old {
-            self.live.remove(&(code.pid, old));
+        let Some(code) = index.codes.get_mut(event.id as usize) else { return };
+        if event.is_move {
+            let start = self.moved.insert(event.id, event.new).unwrap_or(code.start);
+            if let Entry::Occupied(there) = self.live.entry((code.pid, start))
+                && there.get().1 == event.id
+            {
+                there.remove();
+            }
+            code.retired = u64::MAX;
         }
+        let code = *code;
         let end = event.new.saturating_add(code.size.max(1));
         while let Some((&key, &(live_end, id))) = self.live.range(..(code.pid, end)).next_back() {
             if key.0 != code.pid || live_end <= event.new {
@@ -488,14 +502,14 @@ fn events(index: &DumpIndex, first_code: usize, first_move: usize) -> Vec<CodeEv
         timestamp: code.timestamp,
         offset: code.offset,
         id,
-        old: None,
+        is_move: false,
         new: code.start,
     });
     let moves = index.moves.iter().skip(first_move).map(|m| CodeEvent {
         timestamp: m.timestamp,
         offset: m.offset,
         id: m.code,
-        old: Some(m.old),
+        is_move: true,
         new: m.new,
     });
     let mut events: Vec<CodeEvent> = loads.chain(moves).collect();
@@ -511,6 +525,6 @@ struct CodeEvent {
     timestamp: u64,
     offset: u64,
     id: u32,
-    old: Option<u64>,
+    is_move: bool,
     new: u64,
 }

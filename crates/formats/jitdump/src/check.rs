@@ -116,29 +116,25 @@ impl<'a> Checker<'a> {
 
     fn report_lost_bytes(&mut self) {
         for lost in &self.index.lost {
-            let (rule, message) = match lost.prefix {
-                Some(prefix) if prefix.total_size < 16 => (
-                    &RECORD_SIZE,
-                    format!("total_size is {}; {} bytes were skipped", prefix.total_size, lost.len),
-                ),
-                Some(prefix) if lost.at_end => {
-                    let tag = RecordTag(prefix.id);
-                    (&TRUNCATED, format!("{tag} claims {} bytes, {} are left", prefix.total_size, lost.len))
+            let rule = lost.rule();
+            let message = match lost.prefix {
+                Some(prefix) if rule == &RECORD_SIZE => {
+                    format!("total_size is {}; {} bytes were skipped", prefix.total_size, lost.len)
                 }
-                None if lost.len == 0 => {
-                    (&LOST, "no record follows at total_size; one was found inside".to_owned())
-                }
-                None if lost.at_end => {
-                    (&TRUNCATED, format!("{} bytes are left, a record header needs 16", lost.len))
-                }
-                _ => (
-                    &LOST,
+                Some(prefix) if rule == &TRUNCATED => {
                     format!(
-                        "{} bytes up to {:#x} are not a record",
-                        lost.len,
-                        lost.offset.saturating_add(lost.len)
-                    ),
-                ),
+                        "{} claims {} bytes, {} are left",
+                        RecordTag(prefix.id),
+                        prefix.total_size,
+                        lost.len
+                    )
+                }
+                None if lost.len == 0 => "no record follows at total_size; one was found inside".to_owned(),
+                None if lost.at_end => format!("{} bytes are left, a record header needs 16", lost.len),
+                _ => {
+                    let end = lost.offset.saturating_add(lost.len);
+                    format!("{} bytes up to {end:#x} are not a record", lost.len)
+                }
             };
             self.sink.push(rule, lost.offset, Some(lost.index), "total_size", || message.into());
         }

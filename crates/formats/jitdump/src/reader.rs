@@ -239,12 +239,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether a record is accepted: its kind is known, or a record or the end of the file follows it.
+    /// Whether a record is accepted: its kind is known, or a record, one that the file ends in, or the end follows it.
     fn is_accepted(&self, record: &RawRecord<'_>) -> bool {
         let next = self.offset.saturating_add(u64::from(record.prefix.total_size));
         record.tag().name().is_some()
             || next == self.data.len() as u64
             || split_record(self.data, next, self.endian).is_some()
+            || is_cut(self.data, next, self.endian)
     }
 
     /// Skips bytes that are not an accepted record.
@@ -323,35 +324,47 @@ fn split_record(data: &[u8], offset: u64, endian: Endian) -> Option<(RecordPrefi
 const MAX_NAME_BYTES: u64 = 4096;
 
 /// Whether a consistent record of the specification begins at an offset, so that reading may resume there after damage.
-/// Only kinds whose sizes depend on each other count, so that code bytes and strings are not mistaken for a record.
 fn is_plausible(data: &[u8], offset: u64, endian: Endian) -> bool {
-    let Some((prefix, body)) = split_record(data, offset, endian) else { return false };
+    split_record(data, offset, endian).is_some_and(|(prefix, body)| is_consistent(prefix, body, endian))
+}
+
+/// Whether the file ends inside a record that begins at an offset: what is there of it agrees with its size.
+fn is_cut(data: &[u8], offset: u64, endian: Endian) -> bool {
+    let rest = data.get(offset as usize..).unwrap_or_default();
+    let mut at = Cursor::new(rest, offset, endian);
+    let Ok(prefix) = RecordPrefix::read(&mut at) else { return !rest.is_empty() };
+    u64::from(prefix.total_size) > rest.len() as u64 && is_consistent(prefix, at.rest(), endian)
+}
+
+/// Whether the parts of a record fill it; of one that is cut, whether those that are there can. Only kinds whose sizes
+/// depend on each other count, so that code bytes and strings are not mistaken for a record.
+fn is_consistent(prefix: RecordPrefix, body: &[u8], endian: Endian) -> bool {
     let mut at = Cursor::new(body, 0, endian);
-    let end = body.len() as u64;
+    let missing =
+        u64::from(prefix.total_size).saturating_sub(RecordPrefix::SIZE).saturating_sub(body.len() as u64);
+    let is_cut = missing > 0;
+    let remaining = |at: &Cursor<'_>| (at.remaining() as u64).saturating_add(missing);
     match RecordTag(prefix.id) {
         RecordTag::JIT_CODE_LOAD => {
-            let Ok(load) = Load::read(&mut at) else { return false };
-            let name = (at.remaining() as u64)
-                .checked_sub(load.code_size)
-                .filter(|len| (1..=MAX_NAME_BYTES).contains(len));
-            let name = name.and_then(|len| at.rest().get(..len as usize));
-            load.code_addr != 0
-                && name
-                    .and_then(|name| std::ffi::CStr::from_bytes_with_nul(name).ok())
-                    .is_some_and(|c| c.to_str().is_ok())
+            let Ok(load) = Load::read(&mut at) else { return is_cut };
+            let name_bytes =
+                remaining(&at).checked_sub(load.code_size).filter(|len| (1..=MAX_NAME_BYTES).contains(len));
+            let Some(name_bytes) = name_bytes else { return false };
+            let is_name = |name: &[u8]| {
+                std::ffi::CStr::from_bytes_with_nul(name).is_ok_and(|name| name.to_str().is_ok())
+            };
+            load.code_addr != 0 && at.rest().get(..name_bytes as usize).map_or(is_cut, is_name)
         }
-        RecordTag::JIT_CODE_MOVE => {
-            Move::read(&mut at).is_ok_and(|m| m.code_size > 0 && m.vma == m.new_code_addr)
-                && end == Move::SIZE
-        }
-        RecordTag::JIT_CODE_DEBUG_INFO => DebugInfo::read(&mut at).is_ok_and(|info| {
+        RecordTag::JIT_CODE_MOVE => match Move::read(&mut at) {
+            Ok(moved) => moved.code_size > 0 && moved.vma == moved.new_code_addr && remaining(&at) == 0,
+            Err(_) => is_cut,
+        },
+        RecordTag::JIT_CODE_DEBUG_INFO => DebugInfo::read(&mut at).map_or(is_cut, |info| {
             let least = info.nr_entry.checked_mul(17);
-            info.code_addr != 0
-                && info.nr_entry > 0
-                && least.is_some_and(|least| least <= at.remaining() as u64)
+            info.code_addr != 0 && info.nr_entry > 0 && least.is_some_and(|least| least <= remaining(&at))
         }),
-        RecordTag::JIT_CODE_UNWINDING_INFO => UnwindingInfo::read(&mut at).is_ok_and(|info| {
-            let padding = (at.remaining() as u64).checked_sub(info.unwind_data_size);
+        RecordTag::JIT_CODE_UNWINDING_INFO => UnwindingInfo::read(&mut at).map_or(is_cut, |info| {
+            let padding = remaining(&at).checked_sub(info.unwind_data_size);
             info.eh_frame_hdr_size > 0
                 && info.eh_frame_hdr_size <= info.unwind_data_size
                 && padding.is_some_and(|padding| padding < 8)

@@ -378,16 +378,11 @@ impl<'a> Repairer<'a> {
 
     fn finish(&mut self) -> io::Result<()> {
         for lost in &self.index.lost {
-            let rule: &'static Rule = match lost.prefix {
-                Some(prefix) if prefix.total_size < 16 => &RECORD_SIZE,
-                _ if lost.at_end => &TRUNCATED,
-                _ => &LOST,
-            };
             let message = match lost.len {
                 0 => "the record was shortened to the start of the next one".to_owned(),
                 len => format!("{len} bytes left out"),
             };
-            self.done.changes.push(Change { rule, offset: lost.offset, message });
+            self.done.changes.push(Change { rule: lost.rule(), offset: lost.offset, message });
         }
         match self.close {
             Some((timestamp, body)) => self.write(RecordTag::JIT_CODE_CLOSE, timestamp, body),

@@ -127,6 +127,39 @@ fn a_truncation_loses_only_later_records() {
 }
 
 #[test]
+fn a_record_of_an_unknown_kind_stays_before_one_that_is_cut() {
+    let unwind: Vec<u8> = [4u64, 2, 0].iter().flat_map(|field| field.to_le_bytes()).chain(*b"fFhH").collect();
+    for last in
+        [load(3, 0x2000, 32, 1, "g"), debug(3, 0x2000, &[(0x2000, 1, 0, b"a.c")]), record(4, 3, &unwind)]
+    {
+        let whole =
+            [header(&Header::default()), load(1, 0x1000, 8, 0, "f"), record(77, 2, b"hello"), last.clone()]
+                .concat();
+        let start = whole.len() - last.len();
+        for end in start + 1..whole.len() {
+            let dump = open(whole[..end].to_vec());
+            let kinds: Vec<_> =
+                dump.summary().counts.into_iter().map(|(kind, count)| (kind.to_string(), count)).collect();
+            assert_eq!(
+                kinds,
+                [("JIT_CODE_LOAD".to_owned(), 1), ("Unknown RecordTag 77".to_owned(), 1)],
+                "{end}"
+            );
+            let cut = diagnostics(&dump).into_iter().find(|found| found.rule.code == "JD010").unwrap();
+            assert_eq!((cut.offset, cut.record_index), (start as u64, Some(2)), "{end}");
+            assert_eq!(repaired(&dump).bytes()[..], whole[..start]);
+        }
+    }
+}
+
+#[test]
+fn bytes_of_no_record_before_the_end_are_no_truncation() {
+    let dump = dump(&[load(1, 0x1000, 8, 0, "f"), record(0x4141_4141, 2, b"hello"), vec![0x41; 40]]);
+    assert_eq!(codes(&dump), ["JD011"]);
+    assert_eq!(repair(dump.bytes()).1, ["JD011"]);
+}
+
+#[test]
 fn an_incomplete_header_is_an_error_with_its_offset() {
     for end in 0..40 {
         let source = perfuse_recording::Source::from_bytes("x", MCJIT[..end].to_vec()).unwrap();

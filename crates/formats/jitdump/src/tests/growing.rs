@@ -69,6 +69,8 @@ fn mixed() -> Vec<u8> {
         load(22, 0x3000, 0x40, 4, "fourth"),
         moved(30, 0x2000, 0x5000, 2),
         load(40, 0x5010, 0x10, 5, "fifth"),
+        moved(41, 0x3000, 0x1020, 4),
+        moved(42, 0x1020, 0x3000, 3),
     ];
     for number in 0..300u64 {
         let at = 0x10_000 + number % 40 * 0x100;

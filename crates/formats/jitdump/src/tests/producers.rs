@@ -152,23 +152,48 @@ fn code_is_retired_by_overlapping_code() {
     assert_eq!(codes(&dump), ["JD014", "JD029"]);
 }
 
+/// A JIT_CODE_MOVE of 16 bytes.
+fn moved(timestamp: u64, old: u64, new: u64, code_index: u64) -> Vec<u8> {
+    let fields = [new, old, new, 16, code_index].map(u64::to_le_bytes).concat();
+    record(1, timestamp, &[&PID.to_le_bytes()[..], &78u32.to_le_bytes(), &fields].concat())
+}
+
 #[test]
 fn moves_of_code() {
-    let fields = [0x2000u64, 0x1000, 0x2000, 16, 5];
-    let body =
-        [&PID.to_le_bytes()[..], &78u32.to_le_bytes(), &fields.map(u64::to_le_bytes).concat()].concat();
-    let mut wrong = body.clone();
-    wrong[48 - 8..].copy_from_slice(&9u64.to_le_bytes());
     let dump = dump(&[
         load(1, 0x1000, 16, 5, "f"),
-        record(1, 2, &body),
+        moved(2, 0x1000, 0x2000, 5),
         load(3, 0x1000, 16, 6, "g"),
-        record(1, 4, &wrong),
+        moved(4, 0x1000, 0x2000, 9),
     ]);
     let [moved] = dump.index().moves[..] else { panic!("one move has known code") };
     assert_eq!((moved.code, moved.old, moved.new), (0, 0x1000, 0x2000));
     assert_eq!(dump.index().codes[0].retired, u64::MAX, "its old address was free when g was loaded");
     assert_eq!(codes(&dump), ["JD040"]);
+}
+
+#[test]
+fn code_that_moves_after_its_place_was_taken_was_not_overwritten() {
+    let loads = [load(1, 0x1000, 16, 0, "f"), load(2, 0x2000, 16, 1, "g"), load(3, 0x3000, 16, 2, "h")];
+    let moves = [moved(10, 0x1000, 0x2000, 0), moved(11, 0x2000, 0x3000, 1), moved(12, 0x3000, 0x1000, 2)];
+    let later = [load(20, 0x3000, 16, 3, "i"), load(21, 0x2000, 16, 4, "j")];
+    let dump = dump(&[&loads[..], &moves, &later].concat());
+    let retired: Vec<_> = dump.index().codes.iter().map(|code| code.retired).collect();
+    assert_eq!(retired, [21, 20, u64::MAX, u64::MAX, u64::MAX]);
+}
+
+#[test]
+fn code_leaves_the_address_where_it_is_whatever_a_move_states() {
+    let dump = dump(&[
+        load(1, 0x1000, 16, 0, "f"),
+        load(2, 0x2000, 16, 1, "g"),
+        moved(3, 0x2000, 0x3000, 0),
+        load(4, 0x1000, 16, 2, "h"),
+        load(5, 0x2000, 16, 3, "i"),
+    ]);
+    let retired: Vec<_> = dump.index().codes.iter().map(|code| code.retired).collect();
+    assert_eq!(retired, [u64::MAX, 5, u64::MAX, u64::MAX], "h is where f was, i is where g is");
+    assert_eq!(codes(&dump), ["JD029", "JD041"]);
 }
 
 #[test]
