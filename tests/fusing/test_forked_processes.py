@@ -187,3 +187,21 @@ def test_the_address_of_an_exec_is_in_the_old_program(tmp_path: Path) -> None:
     profile = pf.fuse(PerfFile([attribute], records).write(tmp_path / "perf.data"))
     query = "SELECT f.address, m.path FROM frames f LEFT JOIN mappings m USING (mapping_id)"
     assert profile.sql(query).fetchall() == [(PRIVATE, "/bin/shell")]
+
+
+def test_code_without_times_is_of_the_program_that_made_it(tmp_path: Path) -> None:
+    """JD015: some writers state no times. Their code is not of the program before the exec."""
+    attribute = Attribute.of((1, 0), IP | TID | TIME | CALLCHAIN | PERIOD)
+    executed = _at(comm(attribute, CHILD, CHILD, "runtime"), attribute, CHILD, EXECUTED)
+    dump = tmp_path / f"jit-{CHILD}.dump"
+    body = struct.pack("<IIQQQQ", CHILD, CHILD, PRIVATE, PRIVATE, 0x40, 0) + b"timeless\0" + b"\x90" * 0x40
+    header = struct.pack("<4sIIIIIQQ", b"DTiJ", 1, 40, 62, 0, CHILD, 0, 0)
+    dump.write_bytes(header + struct.pack("<IIQ", 0, 16 + len(body), 0) + body)
+    records = [
+        _fork(attribute, PARENT, CHILD, FORKED),
+        Record(COMM, COMM_EXEC, executed.body),
+        _at(mmap2(attribute, CHILD, str(dump), 0x1000_0000, SIZE), attribute, CHILD, EXECUTED + 1),
+        sample(attribute, ip=PRIVATE, pid=CHILD, tid=CHILD, time=MAPPED, chain=[CONTEXT_USER, PRIVATE]),
+    ]
+    profile = pf.fuse(PerfFile([attribute], records).write(tmp_path / "perf.data"), dump)
+    assert profile.sql(_NAMES).fetchall() == [(CHILD, MAPPED, PRIVATE, "timeless")]
