@@ -30,11 +30,11 @@ class Unwinding:
     """How the copies of stacks that `perf record --call-graph dwarf` writes were unwound.
 
     Attributes:
-        num_stacks: Stacks that were unwound.
+        num_stacks: Stacks of which there is a copy.
         frames: Frames by how they were found, as in column `frames.unwound_by`.
         stops: Stacks by why unwinding ended: `outermost` (the stack is complete), `cut` (the rest was not copied),
             `no_rule` (no unwinding information for a function), `bad_read`, `lost_register`, `not_monotonic`,
-            `bad_return_address` or `depth_limit`.
+            `bad_return_address`, `depth_limit` or `unsupported_machine`.
         cut_bytes: Size of the copies that ended too early; None where none did.
     """
 

@@ -65,6 +65,28 @@ def test_the_copy_in_the_directory_names_the_kernel(recording: Path) -> None:
     assert _names(pf.fuse(recording)) == NAMED
 
 
+def test_a_function_that_was_interrupted_at_its_start_is_itself(tmp_path: Path) -> None:
+    """Before it is padding, which has a symbol of its own and calls nothing; perf names the address so."""
+    attribute = Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME | crafting.PERIOD | crafting.CALLCHAIN)
+    chain = [TEXT + 0x210, TEXT + 0x100, TEXT + 0x140, TEXT + 0x300]
+    records = [
+        _mapping(attribute, "[kernel.kallsyms]_text", TEXT, 0x1000000, TEXT),
+        crafting.sample(attribute, ip=chain[0], pid=1, tid=1, time=10, chain=chain, misc=1),
+    ]
+    PerfFile([attribute], records).write(tmp_path / "perf.data")
+    symbols = ("_text", 0), ("__pfx_entered", 0xF0), ("entered", 0x100), ("leaf", 0x200), ("after_the_call", 0x300)
+    (tmp_path / "kallsyms").write_text("".join(f"{TEXT + at:x} t {name}\n" for name, at in symbols))
+    # The call of the outermost frame is the last instruction of `leaf`.
+    found = (
+        pf.fuse(tmp_path / "perf.data", symbol_dirs=[tmp_path])
+        .sql("""
+        SELECT name::VARCHAR, address FROM stacks JOIN frames USING (frame_id) JOIN functions USING (function_id)
+        ORDER BY depth DESC""")
+        .fetchall()
+    )
+    assert found == list(zip(("leaf", "entered", "entered", "leaf"), chain, strict=True))
+
+
 def test_a_list_in_a_given_directory_names_the_kernel(recording: Path, tmp_path: Path) -> None:
     _write_copies(tmp_path / "symbols")
     assert _names(pf.fuse(recording, symbol_dirs=[tmp_path / "symbols"])) == NAMED

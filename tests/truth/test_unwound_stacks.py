@@ -56,11 +56,16 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
     return compile_it
 
 
+def output(*command: str | Path) -> str:
+    """What a command prints."""
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
 def perf_script(perf_data: Path) -> dict[int, perf_chains.Chain]:
     """perf's own answer."""
     fields = ["-F", "comm,time,ip,sym,dso", "--no-inline", "--ns"]
     command = ["perf", "script", "-i", perf_data, *fields]
-    return perf_chains.read(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return perf_chains.read(output(*command))
 
 
 SAMPLE, RECORD_HEADER = 9, struct.Struct("<IHH")
@@ -170,6 +175,54 @@ def test_a_signal_handler_is_above_the_interrupted_function(compiled: Compiled, 
     found = recursions(pf.fuse(record(compiled(how), "./recursion", "signal")))
     assert len(found) > 100
     assert set(found) == {(DEPTH, 1, 1)}
+
+
+@pytest.mark.truth(recording="perf_stacks", path="api:Profile.sql", source="nm")
+def test_the_code_that_a_signal_handler_returns_to_has_its_name(tmp_path: Path) -> None:
+    need("gcc", "nm")
+    run_tool(["gcc", *COMPILED["eh_frame"], "-static", PROGRAMS / "recursion.c", "-o", "recursion"], tmp_path)
+    symbols = output("nm", tmp_path / "recursion").split()
+    address = int(symbols[symbols.index("__restore_rt") - 2], 16)
+    found = pf.fuse(record(tmp_path, "./recursion", "signal")).sql(f"""
+        WITH RECURSIVE up AS (
+            SELECT stack_id FROM samples
+            UNION ALL
+            SELECT parent_stack_id FROM up JOIN stacks USING (stack_id) WHERE parent_stack_id IS NOT NULL)
+        SELECT name::VARCHAR, relative_address, count(*) > 100
+        FROM up JOIN stacks USING (stack_id) JOIN frames USING (frame_id) LEFT JOIN functions USING (function_id)
+        WHERE name = '__restore_rt' OR relative_address = {address} GROUP BY 1, 2""")
+    assert found.fetchall() == [("__restore_rt", address, True)]
+
+
+HEADER_ARCH = b"x86_64\0"
+NUM_REGISTERS = 20
+"""In the mask 0xff0fff of x86-64."""
+
+
+@pytest.mark.truth(recording="perf_stacks", path="api:Profile.unwinding", source="samples, counted in the file")
+@pytest.mark.parametrize("changed", ["abi", "architecture"])
+def test_stacks_of_machines_that_are_not_supported_are_counted(tmp_path: Path, changed: str) -> None:
+    recording = bytearray(gzip.decompress((RECORDED / "stack_edge/perf.data.gz").read_bytes()))
+    copies = last_words(bytes(recording), 200)
+    if changed == "abi":
+        # Before the registers and the size of the copy: 2 for 64-bit code, 1 for 32-bit.
+        at = 0
+        while (at := recording.find(struct.pack("<Q", 200), at + 1)) >= 0:
+            abi = at - 8 * (NUM_REGISTERS + 1)
+            if recording[abi : abi + 8] == struct.pack("<Q", 2):
+                recording[abi] = 1
+    else:
+        at = recording.rindex(HEADER_ARCH)
+        recording[at : at + len(HEADER_ARCH)] = b"mips64\0"
+    (tmp_path / "perf.data").write_bytes(recording)
+    profile = pf.fuse(tmp_path / "perf.data", symbol_dirs=[RECORDED / "stack_edge"])
+    assert profile.unwinding is not None
+    assert (profile.unwinding.num_stacks, profile.unwinding.stops) == (
+        len(copies),
+        {"unsupported_machine": len(copies)},
+    )
+    (found,) = (one for one in profile.diagnostics if one.code == "FU010")
+    assert (found.count, "unsupported machine" in found.message) == (len(copies), True)
 
 
 @pytest.mark.truth(recording="perf_node", path="api:Profile.sql", source="perf script after perf inject")

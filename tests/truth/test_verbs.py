@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+import perf_crafting as crafting
 from mlpd_events import GC, HEAP, METHOD, MONITOR, RUNTIME, SAMPLE, Event, read_events
 
-from .command import command_line, json_of
+from .command import command_line, json_of, run
 from .kinds import Kind
 from .outside import jitdump, mono_counts, num_records, num_rows, perf_data, read
 from .test_diff_of_copies import without
@@ -62,7 +63,21 @@ def test_report_of_a_perf_data_without_samples(jitdump_corpus: Path, tmp_path: P
     assert not [line for line in lines if line.startswith("  code ")]
 
 
-SAMPLE_RECORD = 9
+SAMPLE_RECORD, LOST_SAMPLES_RECORD, STAT_RECORD = 9, 13, 76
+
+
+@pytest.mark.parametrize(
+    ("record_type", "why"),
+    [(LOST_SAMPLES_RECORD, "none: the kernel lost records"), (STAT_RECORD, "none: these are counts of perf stat")],
+)
+def test_report_of_a_perf_data_states_why_it_has_no_samples(tmp_path: Path, record_type: int, why: str) -> None:
+    """The only record is that of lost samples, or of a count, as perf 7.2.13 writes them without samples."""
+    attribute = crafting.Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME)
+    body = struct.pack("<Q", 27601) + attribute.sample_id() if record_type == LOST_SAMPLES_RECORD else bytes(40)
+    recording = crafting.PerfFile([attribute], [crafting.Record(record_type, 0, body)]).write(tmp_path / "perf.data")
+    done = run("report", recording)
+    (line,) = (one for one in done.stdout.splitlines() if one.startswith("  samples "))
+    assert why in line
 
 
 def test_a_directory_has_dumps_of_any_name(jitdump_corpus: Path, tmp_path: Path) -> None:

@@ -506,7 +506,7 @@ pub trait Recording: Send + Sync {
 
     /// Copy of a user stack, by its number in column `callchains.user_stack`. `registers` receives the DWARF number and the value of
     /// each register, the program counter last. Of a sample with only a link register, it receives that one, and the copy is
-    /// empty. `None` for other samples.
+    /// empty; of a machine that is not supported, none. `None` for other samples.
     fn user_stack(&self, _number: u64, _registers: &mut Vec<u64>) -> Option<UserStack<'_>> {
         None
     }

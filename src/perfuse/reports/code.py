@@ -238,7 +238,7 @@ def _header(report: CodeReport) -> list[tuple[str, Cell]]:
         ("files" if index == 0 else "", input_text(one)) for index, one in enumerate(report.inputs)
     ]
     if any(format_named(one.format).role == "samples" for one in report.inputs):
-        pairs.append(("samples", "none: the program ended early, or the event did not occur"))
+        pairs.append(("samples", _why_no_samples(report.records)))
     if report.code_objects or len(pairs) == len(report.inputs):
         made = f"{counted(report.code_objects, 'piece')} of code for {counted(report.functions, 'function')}"
         pairs.append(("code", f"{made}, {bytes_text(report.bytes)}"))
@@ -248,6 +248,15 @@ def _header(report: CodeReport) -> list[tuple[str, Cell]]:
         reused = f"{count_text(reuse.reused_addresses)} of {starts}"
         pairs.append(("reuse", f"{reused} were used by more than one piece of code; {counted(reuse.moved, 'move')}"))
     return pairs
+
+
+def _why_no_samples(records: Sequence[RecordKind]) -> str:
+    kinds = {one.kind for one in records}
+    if "PERF_RECORD_STAT" in kinds:
+        return "none: these are counts of perf stat, which perf stat report prints"
+    if kinds & {"PERF_RECORD_LOST", "PERF_RECORD_LOST_SAMPLES"}:
+        return "none: the kernel lost records; fewer samples a second (-F), or a larger buffer (-m), lose less"
+    return "none: the program ended early, or the event did not occur"
 
 
 def _group_table(groups: Sequence[CodeGroup], whole: int, style: Style) -> Iterator[str]:

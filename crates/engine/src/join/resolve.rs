@@ -132,7 +132,9 @@ pub fn resolve(
         };
         let position = |&at: &usize| Some(file_position(&module, located.locations.get(at)?, mappings));
         let positions: Vec<u64> = addresses.iter().map(|at| position(at).unwrap_or_default()).collect();
-        Some((id, addresses, module.resolve_many(&positions)))
+        let mut resolved = module.resolve_many(&positions);
+        resolve_entered(&addresses, located, &positions, &module, &mut resolved);
+        Some((id, addresses, resolved))
     };
     // One file may take as long as all others: a thread takes one at a time.
     let by_file: Vec<_> = by_file.into_iter().collect();
@@ -140,9 +142,8 @@ pub fn resolve(
         install(|| by_file.into_par_iter().with_max_len(1).filter_map(in_call(answer)).collect());
     for (id, addresses, resolved) in answers {
         for (at, resolved) in addresses.into_iter().zip(resolved) {
-            let is_return = located.locations.get(at).is_some_and(|location| location.is_return);
             if let Some(own) = frames.get_mut(at) {
-                *own = native_frames(id, resolved, is_return);
+                *own = native_frames(id, resolved);
             }
         }
     }
@@ -161,6 +162,38 @@ fn file_position(module: &Module, location: &Location, mappings: &Mappings) -> u
     let Region::Mapped { mapping } = location.region else { return 0 };
     let Some(&Mapping { start, file_offset, .. }) = mappings.rows.get(mapping as usize) else { return 0 };
     module.position(call_address(location), start, file_offset)
+}
+
+/// Resolves return addresses by their own that no call precedes, where a function starts there: code that returns to it was given its
+/// address, as signal handlers and the first function of a context are, or was interrupted at its first instruction. Linux
+/// kernels have symbols for the padding in front of functions. To others the byte is added that [`call_address`] subtracts.
+fn resolve_entered(
+    addresses: &[usize],
+    located: &LocatedSamples,
+    positions: &[u64],
+    module: &Module,
+    resolved: &mut [Resolved],
+) {
+    let mut entered = Vec::new();
+    for ((at, position), before) in addresses.iter().zip(positions).zip(resolved) {
+        let Some(location) = located.locations.get(*at).filter(|location| location.is_return) else {
+            continue;
+        };
+        before.relative_address = before.relative_address.map(|address| address.wrapping_add(1));
+        let is_padding = match before.frames.first() {
+            Some(symbol) => location.is_kernel() && symbol.name.starts_with("__pfx_"),
+            None => true,
+        };
+        if is_padding {
+            entered.push((position.wrapping_add(1), before));
+        }
+    }
+    let positions: Vec<u64> = entered.iter().map(|(position, _)| *position).collect();
+    for ((_, before), own) in entered.into_iter().zip(module.resolve_many(&positions)) {
+        if !own.frames.is_empty() && own.symbol_address == own.relative_address {
+            *before = own;
+        }
+    }
 }
 
 /// The address to resolve: that of the call where the location is a return address.
@@ -191,10 +224,9 @@ fn jit_frames(
         .collect())
 }
 
-/// Frames of native code, as the symbolizer resolved them: for a return address, those of the byte before it.
-fn native_frames(module: u32, resolved: Resolved, is_return: bool) -> Vec<ResolvedFrame> {
+/// Frames of native code, as the symbolizer resolved them.
+fn native_frames(module: u32, resolved: Resolved) -> Vec<ResolvedFrame> {
     let Resolved { frames, relative_address, symbol_address, unnamed_because } = resolved;
-    let relative_address = relative_address.map(|before| before.wrapping_add(u64::from(is_return)));
     if frames.is_empty() {
         let reason =
             unnamed_because.map_or_else(|| "no symbol covers this address".to_owned(), |r| r.to_string());

@@ -197,6 +197,10 @@ impl UnwoundChains {
         let number = nullable(rows.user_stacks, row)?;
         let UserStack { bytes, big_endian } =
             lookup.user_stack(*rows.sources.get(row)?, number, &mut self.registers)?;
+        if self.registers.is_empty() {
+            self.totals.add(&[], Stop::UnsupportedMachine, 0);
+            return None;
+        }
         let Some(registers) = Registers::from_pairs(&self.registers) else {
             return self.add_caller_of_leaf(rows, row, recorded, lookup);
         };
@@ -258,7 +262,7 @@ fn kernel_part(chain: &[u64]) -> &[u64] {
 /// Counts of unwound stacks and frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnwindTotals {
-    /// Stacks that were unwound.
+    /// Stacks of which there is a copy.
     pub num_stacks: u64,
     /// Frames, by [`FrameOrigin`].
     pub frames: [u64; FrameOrigin::ALL.len()],

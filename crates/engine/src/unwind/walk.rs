@@ -25,11 +25,13 @@ pub enum Stop {
     BadReturnAddress,
     /// [`MAX_FRAMES`] frames were found.
     DepthLimit,
+    /// The registers are of a machine that is not supported, such as those of a 32-bit program on a 64-bit machine.
+    UnsupportedMachine,
 }
 
 impl Stop {
     /// All, in the order of their numbers.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Outermost,
         Self::Cut,
         Self::NoRule,
@@ -38,6 +40,7 @@ impl Stop {
         Self::NotMonotonic,
         Self::BadReturnAddress,
         Self::DepthLimit,
+        Self::UnsupportedMachine,
     ];
 
     /// Its name in reports.
@@ -52,6 +55,7 @@ impl Stop {
             Self::NotMonotonic => "not_monotonic",
             Self::BadReturnAddress => "bad_return_address",
             Self::DepthLimit => "depth_limit",
+            Self::UnsupportedMachine => "unsupported_machine",
         }
     }
 }
@@ -138,6 +142,12 @@ fn unwind_with(
             return Stop::NoRule;
         };
         let Some(step) = code.step(id) else { return Stop::NoRule };
+        // The kernel enters the code that a signal handler returns to at its first instruction: no call precedes it.
+        if step.is_signal
+            && let Some(trampoline) = frames.last_mut()
+        {
+            trampoline.is_return = false;
+        }
         if let Err(stop) = frame.leave(step, is_return, code) {
             let is_guess =
                 step.origin == FrameOrigin::FramePointer && !matches!(stop, Stop::Outermost | Stop::Cut);

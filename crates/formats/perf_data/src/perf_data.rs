@@ -16,6 +16,7 @@ use super::records::MappingRecord;
 use super::sample::SampleRecord;
 use super::survey::{JitMarker, PidNamespace};
 use super::tasks::Exec;
+use super::user_registers::ABI_NONE;
 use perfuse_recording::{Position, Source};
 
 /// An open perf.data file. Clones share their data.
@@ -195,8 +196,8 @@ impl PerfData {
     }
 
     /// The copy of a user stack, by its number in `callchains`; empty where only the link register was recorded. Replaces the
-    /// content of `registers` with DWARF's number and the value of each register, the program counter last. `None` for a kernel
-    /// thread, a 32-bit program, and a sample that cannot be decoded.
+    /// content of `registers` with DWARF's number and the value of each register, the program counter last; without any for a 32-bit
+    /// program and machines that are not supported. `None` for a kernel thread, and a sample that cannot be decoded.
     #[must_use]
     pub fn user_stack(&self, number: u64, registers: &mut Vec<u64>) -> Option<&[u8]> {
         let record = self.file.at(RecordLocation::from_number(number))?;
@@ -205,7 +206,8 @@ impl PerfData {
         let known = self.file.user_registers().get(index)?;
         known.pairs(sample.user_regs, registers);
         let stack = if known.have_stack { sample.user_stack } else { Some(&[][..]) };
-        stack.filter(|_| !registers.is_empty())
+        let is_user = known.have_stack && sample.user_regs.is_some_and(|set| set.abi != ABI_NONE);
+        stack.filter(|_| is_user || !registers.is_empty())
     }
 
     /// Calls `each` with the index of every sample in `callchains` and its fields, in time order.

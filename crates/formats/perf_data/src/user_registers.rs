@@ -33,6 +33,8 @@ const S390X: Numbering = Numbering {
 /// perf's and DWARF's number of the link register of 64-bit Arm.
 const LINK_REGISTER: u32 = 30;
 
+/// Value of `abi` where there are no registers: in kernel threads.
+pub(crate) const ABI_NONE: u64 = 0;
 /// Value of `abi` for registers of 64-bit code; other values are for 32-bit code.
 const ABI_64: u64 = 2;
 
@@ -66,7 +68,7 @@ impl UserRegisters {
             Some("x86_64") => X86_64,
             Some("aarch64") => AARCH64,
             Some("s390x") => S390X,
-            Some(_) => return Self::default(),
+            Some(_) => return Self { registers: Vec::new(), have_stack: true },
             // x86-64 samples never contain the segment registers 12 to 15; s390x has the status word and floating-point
             // registers after r15.
             None if mask & 0xf000 == 0 => X86_64,
@@ -96,9 +98,9 @@ impl UserRegisters {
         }
     }
 
-    /// Whether there are no registers.
+    /// Whether samples have neither registers nor copies of stacks.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.registers.is_empty()
+        self.registers.is_empty() && !self.have_stack
     }
 }

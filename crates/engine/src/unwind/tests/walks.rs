@@ -38,6 +38,23 @@ fn an_interrupted_address_is_not_a_return_address() {
     assert_eq!((frames[1].pc, frames[1].is_return, stop), (0x2000, false, Stop::Outermost));
 }
 
+/// glibc's rules for `__restore_rt` begin one byte before it, because unwinders look up the byte before a return address.
+#[test]
+fn the_code_that_a_signal_handler_returns_to_begins_at_the_return_address() {
+    let mut trampoline = sp_step(FrameOrigin::EhFrame, 8);
+    trampoline.is_signal = true;
+    let code = GivenSteps::default()
+        .at(0x1010, sp_step(FrameOrigin::EhFrame, 8))
+        .at(0x1fff, trampoline)
+        .at(0x3010, sp_step(FrameOrigin::EhFrame, 8))
+        .at(0x400f, UnwindStep::outermost(FrameOrigin::EhFrame, 16));
+    let stack = words(&[0x2000, 0x3010, 0x4010]);
+    let (frames, stop) = unwound(&amd64(0x1010, 0x7000, 0), &stack, &mut { code });
+    let found: Vec<_> = frames.iter().map(|frame| (frame.pc, frame.is_return)).collect();
+    assert_eq!(found, [(0x1010, false), (0x2000, false), (0x3010, false), (0x4010, true)]);
+    assert_eq!(stop, Stop::Outermost);
+}
+
 #[test]
 fn a_cut_stack_is_distinguished_from_a_bad_address() {
     let step = |above| GivenSteps::default().at(0x1010, sp_step(FrameOrigin::EhFrame, above));
