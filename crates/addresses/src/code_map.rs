@@ -80,6 +80,19 @@ impl CodeMap {
         }
     }
 
+    /// Adds code that does not move, of which none is where other code is at that time: that of one dump, which states when its
+    /// code was overwritten.
+    pub fn extend_apart(&mut self, code: impl IntoIterator<Item = PlacedInTime>) {
+        let mut added: FxHashMap<u32, Vec<Interval>> = FxHashMap::default();
+        for placed in code {
+            let interval = placed.interval(placed.start_address, placed.from_ns, placed.until_ns);
+            added.entry(placed.process_id).or_default().push(interval);
+        }
+        for (process_id, intervals) in added {
+            self.by_process.entry(process_id).or_default().extend(intervals);
+        }
+    }
+
     /// Sets when code that was added, and never moved, was replaced.
     pub fn end(&mut self, placed: &PlacedInTime, until_ns: i64) {
         if let Some(space) = self.by_process.get_mut(&placed.process_id) {

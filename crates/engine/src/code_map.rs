@@ -4,6 +4,7 @@ use arrow_array::RecordBatch;
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use perfuse_addresses::code_map::{Moves, PlacedInTime};
 use perfuse_tables::access::{ColumnError, nullable, numbers};
+use rustc_hash::FxHashMap;
 
 pub use perfuse_addresses::code_map::{CodeHit, CodeMap};
 
@@ -14,6 +15,8 @@ pub use perfuse_addresses::code_map::{CodeHit, CodeMap};
 pub fn of_tables(code_objects: &[RecordBatch], code_moves: &[RecordBatch]) -> Result<CodeMap, ColumnError> {
     let moves = moves(code_moves)?;
     let mut placed = Vec::new();
+    let mut dumps: FxHashMap<u32, u32> = FxHashMap::default();
+    let mut have_one_dump = true;
     for batch in code_objects {
         let ids = numbers::<UInt32Type>(batch, "code_object_id")?;
         let processes = numbers::<UInt32Type>(batch, "process_id")?;
@@ -21,6 +24,11 @@ pub fn of_tables(code_objects: &[RecordBatch], code_moves: &[RecordBatch]) -> Re
         let retired = numbers::<Int64Type>(batch, "retire_ns")?;
         let starts = numbers::<UInt64Type>(batch, "start_address")?;
         let sizes = numbers::<UInt64Type>(batch, "size_bytes")?;
+        let sources = numbers::<UInt32Type>(batch, "source_id")?;
+        let of_dumps = processes.values().iter().zip(sources.values());
+        have_one_dump &= of_dumps
+            .map(|(&process, &dump)| *dumps.entry(process).or_insert(dump) == dump)
+            .all(|is_same| is_same);
         placed.extend((0..batch.num_rows()).map(|row| PlacedInTime {
             code_object_id: ids.value(row),
             process_id: processes.value(row),
@@ -31,7 +39,11 @@ pub fn of_tables(code_objects: &[RecordBatch], code_moves: &[RecordBatch]) -> Re
         }));
     }
     let mut map = CodeMap::default();
-    map.extend(placed, &moves);
+    if have_one_dump && moves.is_empty() {
+        map.extend_apart(placed);
+    } else {
+        map.extend(placed, &moves);
+    }
     Ok(map)
 }
 

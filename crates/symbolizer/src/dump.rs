@@ -258,7 +258,7 @@ impl GrowingDump {
                     }
                 }
                 let added = index.codes.get(*first as usize..).unwrap_or_default();
-                self.codes.extend((*first..).zip(added).map(place), &Moves::default());
+                self.codes.extend_apart((*first..).zip(added).map(place));
             }
             _ => {
                 let mut moves = Moves::default();
