@@ -25,10 +25,8 @@ pub fn of_tables(code_objects: &[RecordBatch], code_moves: &[RecordBatch]) -> Re
         let starts = numbers::<UInt64Type>(batch, "start_address")?;
         let sizes = numbers::<UInt64Type>(batch, "size_bytes")?;
         let sources = numbers::<UInt32Type>(batch, "source_id")?;
-        let of_dumps = processes.values().iter().zip(sources.values());
-        have_one_dump &= of_dumps
-            .map(|(&process, &dump)| *dumps.entry(process).or_insert(dump) == dump)
-            .all(|is_same| is_same);
+        let mut of_dumps = processes.values().iter().zip(sources.values());
+        have_one_dump &= of_dumps.all(|(&process, &dump)| *dumps.entry(process).or_insert(dump) == dump);
         placed.extend((0..batch.num_rows()).map(|row| PlacedInTime {
             code_object_id: ids.value(row),
             process_id: processes.value(row),

@@ -6,7 +6,7 @@ Grouping = Literal["function", "thread", "cpu"]
 Rank = Literal["nearest", "llvm"]
 """Definition of percentiles: the value at the nearest rank, or that of llvm-xray."""
 Order = Literal["self", "sum", "total", "count", "min", "median", "p90", "p99", "max", "name"]
-StackGrouping = Literal["function", "command", "thread", "process", "module", "tier", "line"]
+StackGrouping = Literal["function", "command", "thread", "process", "cpu", "module", "tier", "line"]
 StackViewOrder = Literal["self", "total", "count", "name"]
 """Orders of views of weighted stacks."""
 

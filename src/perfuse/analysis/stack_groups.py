@@ -20,7 +20,7 @@ from perfuse.name_pattern import FramePattern
 from perfuse.stack_filter import FrameSymbols
 from perfuse.table import COUNTED_EVENTS, Columns, TablesOfStacks
 
-TASKS = ("command", "thread", "process")
+OF_SAMPLES = ("command", "thread", "process", "cpu")
 """Groupings of samples; the others are of frames."""
 DEPTH_FACTOR = 0.9
 """By this factor a node is less worth showing than its parent, at the same weight."""
@@ -140,10 +140,10 @@ class Group:
 
     Attributes:
         name: Name of the group.
-        kind: Kind of the code with the most weight in it; empty for commands, threads and processes.
+        kind: Kind of the code with the most weight in it; empty for groups of samples.
         handle: Handle of a function or thread.
         function: The function, where groups are functions or lines.
-        weight: Its weights. Those of commands, threads and processes are all theirs alone.
+        weight: Its weights. Those of groups of samples are all theirs alone.
     """
 
     name: str
@@ -233,12 +233,17 @@ class StackGroups:
         """Groups of samples, the heaviest first.
 
         Args:
-            by: `function`, `line`, `module` and `tier` of frames; `thread`, `process`, and `command` of samples: the
-                name of the thread at the time of the sample.
+            by: `function`, `line`, `module` and `tier` of frames; `thread`, `process`, `cpu`, and `command` of samples:
+                the name of the thread at the time of the sample.
             limit: Largest number of groups; None for all.
             order: Sort by self or total weight, by number or by name.
+
+        Raises:
+            UsageError: The event is of no thread, or of no processor.
         """
-        if by in TASKS:
+        if by == "cpu":
+            found = self._groups_by_cpu()
+        elif by in OF_SAMPLES:
             found = self._groups_of_tasks(by)
         elif by == "line":
             found = _lines(self._rows(self._fold(by_line=True), "function"))
@@ -345,12 +350,27 @@ class StackGroups:
 
     def _groups_by_name(self) -> list[Group]:
         """Samples by the name of their thread at their time."""
-        sums = f"SELECT command, event::VARCHAR, sum(weight)::BIGINT, count(*) FROM ({NAMED_SAMPLES}) GROUP BY ALL"
-        return [
-            Group(name, "", None, None, Weight(weight, weight, count, count))
-            for name, event, weight, count in self.source.sql(sums).fetchall()
-            if event == self.event.name
-        ]
+        return [_group_of_samples(name, *sums) for name, *sums in self._sums_of_samples("command", NAMED_SAMPLES)]
+
+    def _groups_by_cpu(self) -> list[Group]:
+        """Samples by the processor that they were taken on.
+
+        Raises:
+            UsageError: None was recorded.
+        """
+        sums = [] if self.event.is_sum else self._sums_of_samples("cpu", "FROM samples")
+        if all(cpu is None for cpu, *_ in sums):
+            hint = "`perf record --sample-cpu` records it; -a does, too"
+            if self.event.is_sum:
+                hint = "sums have none; the report of recorded calls, without --event, knows that of each call"
+            raise UsageError(f"no processor was recorded for {self.event.name}", hint=hint)
+        return [_group_of_samples("?" if cpu is None else f"cpu {cpu}", *weights) for cpu, *weights in sums]
+
+    def _sums_of_samples(self, column: str, samples: str) -> list[tuple[Any, int, int]]:
+        """Sums of weights, and numbers, of the samples of the event with each value of a column."""
+        query = f"SELECT {column}, event::VARCHAR, sum(weight)::BIGINT, count(*) FROM ({samples}) GROUP BY ALL"
+        rows = self.source.sql(query).fetchall()
+        return [(value, weight, count) for value, event, weight, count in rows if event == self.event.name]
 
     @cached_property
     def _whole_tree(self) -> _core.CallTree:
@@ -422,6 +442,10 @@ def _function(row: Mapping[str, Any]) -> StackFunction:
 
 def _weight(row: Mapping[str, Any]) -> Weight:
     return Weight(row["self_weight"], row["total_weight"], row["self_samples"], row["total_samples"])
+
+
+def _group_of_samples(name: str, weight: int, count: int) -> Group:
+    return Group(name, "", None, None, Weight(weight, weight, count, count))
 
 
 def _group(row: Mapping[str, Any], by: str) -> Group:

@@ -217,8 +217,7 @@ def _is_view_of_stacks(profile: Profile, options: Options) -> bool:
     # The report of calls has these, with statistics of single calls.
     is_of_calls = profile.has_traces and event is None
     of_calls = {"--function"} if is_of_calls else set()
-    groupings = {"cpu", "function", "thread"} if is_of_calls else {"cpu"}
-    grouped = {"--by"} if options.get("--by") not in groupings else set()
+    grouped = set() if is_of_calls and options.get("--by") in GROUPINGS else {"--by"}
     return bool(options.keys() & ((_VIEWS | grouped) - of_calls))
 
 

@@ -11,7 +11,7 @@ from perfuse.analysis.filtered_samples import filtered_samples
 from perfuse.analysis.orders import StackGrouping, StackViewOrder
 from perfuse.analysis.sampled import Event, events, recorded_events
 from perfuse.analysis.stack_groups import (
-    TASKS,
+    OF_SAMPLES,
     FunctionView,
     Group,
     StackFunction,
@@ -57,6 +57,7 @@ _GROUP_TITLES = {
     "command": "Commands",
     "thread": "Threads",
     "process": "Processes",
+    "cpu": "Processors",
     "module": "Modules",
     "tier": "Tiers",
     "line": "Lines",
@@ -413,9 +414,9 @@ def _group_section(
     title: str, groups: Sequence[Group], num_groups: int, report: StackReport, style: Style
 ) -> Iterator[str]:
     by = report.request.by
-    note = "samples of each" if by in TASKS else ""
+    note = "samples of each" if by in OF_SAMPLES else ""
     yield from section(title, style, note or f"by {report.request.order or 'self'}")
-    of = ("self",) if by in TASKS else ("self", "total")
+    of = ("self",) if by in OF_SAMPLES else ("self", "total")
     columns = [
         Column("weight", right=True),
         *_number_columns(of),
