@@ -43,12 +43,13 @@ def _add_event(found: Extract, profile: Profile, event: Any) -> None:
     symbols, nodes = Columns(tree.symbols()), Columns(tree.nodes())
     hashes: list[bytes] = []
     unnamed: set[int] = set()
-    names = ("name", "module", "path", "kind", "tier", "unnamed_because")
-    for number, (name, module, path, kind, _, why) in enumerate(symbols.tuples(*names)):
+    numbered = _numbered_functions(profile)
+    names = ("name", "module", "path", "kind", "function_id", "unnamed_because")
+    for number, (name, module, path, kind, function, why) in enumerate(symbols.tuples(*names)):
         own = function_hash(name, module, path, kind)
         found.functions.setdefault(own, (own, name, module, path, kind))
         hashes.append(own)
-        if why is not None:
+        if why is not None or function in numbered:
             unnamed.add(number)
     sums = _Sums(hashes, symbols["tier"])
     sums.add_nodes(nodes, found.stacks)
@@ -56,6 +57,12 @@ def _add_event(found: Extract, profile: Profile, event: Any) -> None:
     found.rows["event_totals"].append((event.name, event.unit, event.num_samples, event.weight, num_unnamed))
     found.rows["function_totals"] += sums.function_rows(event.name)
     found.rows["stack_totals"] += [(event.name, stack, *numbers) for stack, numbers in sums.stacks.items()]
+
+
+def _numbered_functions(profile: Profile) -> set[int]:
+    """Functions that are called by their numbers: of XRay logs without an instrumentation map."""
+    rows = profile.sql("SELECT function_id FROM functions WHERE name::VARCHAR = 'function ' || native_id").fetchall()
+    return {function for (function,) in rows}
 
 
 class _Sums:
