@@ -114,7 +114,7 @@ def test_times_of_calls_are_compared_by_the_number_of_calls(name: str, xray_corp
 
 
 def test_functions_known_by_numbers_have_no_name(xray_corpus: Path, tmp_path: Path) -> None:
-    """A log states numbers of functions; their names are in the instrumentation map of the program, which is not beside it."""
+    """A log states numbers; the names are in the instrumentation map of the program, which is not beside it."""
     (log,) = xray_corpus.glob("fdr/threads4-v5.xray")
     fleet = Fleet(tmp_path / "dataset")
     assert fleet.add([log]).num_added == 1
