@@ -9,6 +9,7 @@ import pytest
 from devtools import loaded
 from tools import need, skip
 
+import perfuse as pf
 from perfuse.errors import ExportError, ExportWarning
 from perfuse.profile import Profile
 
@@ -157,3 +158,13 @@ def test_a_directory_gets_every_snapshot(profile: Profile, path: str, tmp_path: 
     assert [Path(name).name for name in written] == [f"snapshot-{key}.{target}" for key in range(3)]
     with pytest.raises(ExportError, match="there is no heap snapshot 7"):
         profile.export(tmp_path / "one", to=target, snapshot=7)
+
+
+def test_a_time_without_a_snapshot_is_stated(tmp_path: Path) -> None:
+    """Not that Mono can record snapshots: the log has some."""
+    log = Path(__file__).parents[2] / "examples" / "mono_sessions" / "sessions.mlpd.gz"
+    out = tmp_path / "out.hprof"
+    with pf.fuse(log) as profile, pytest.raises(ExportError, match="no heap snapshot is in the selected") as raised:
+        profile.between(0, 0.01).export(out)
+    assert "the log has 3" in (raised.value.hint or "")
+    assert not out.exists()
