@@ -37,3 +37,13 @@ def not_recorded(profile: RecordedProfile, subject: str, tables: Iterable[str]) 
     if None in reasons:
         return None
     return next((reason for reason in reasons if reason != OTHER_RECORDERS), OTHER_RECORDERS)
+
+
+def why_no_samples(kinds: Iterable[str]) -> str:
+    """Why a perf.data has no samples, by the kinds of its records."""
+    kinds = set(kinds)
+    if "PERF_RECORD_STAT" in kinds:
+        return "these are counts of perf stat, which perf stat report prints"
+    if kinds & {"PERF_RECORD_LOST", "PERF_RECORD_LOST_SAMPLES"}:
+        return "the kernel lost records; fewer samples a second (-F), or a larger buffer (-m), lose less"
+    return "the program ended early, or the event did not occur"

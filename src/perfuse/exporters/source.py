@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import IO, TYPE_CHECKING, Any, Literal, Protocol
 
+from perfuse.analysis.recorded import why_no_samples
 from perfuse.declared_formats import format_named
 from perfuse.errors import ExportError
 from perfuse.table import Columns
@@ -157,8 +158,9 @@ def no_samples_error(profile: Source) -> ExportError:
     if has_events:
         hint = "perfetto, chrome and firefox show slices, exceptions and counters; `perfuse report` prints a summary"
     elif "samples" in roles:
+        kinds = (kind for (kind,) in profile.sql("SELECT DISTINCT kind::VARCHAR FROM records").fetchall())
         hint = (
-            "no sample was taken: the program ended early, or the event did not occur;"
+            f"no sample was taken: {why_no_samples(kinds)};"
             " `perfuse info` counts the records, and `perf record -e cpu-clock` samples on every machine"
         )
     elif "code_dump" in roles:

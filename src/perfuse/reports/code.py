@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from perfuse.analysis.recorded import why_no_samples
 from perfuse.declared_formats import format_named
 from perfuse.reports.grid import Cell, Column, bar, fields, grid, section, sparkline
 from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, input_text, inputs, summary_lines
@@ -238,7 +239,7 @@ def _header(report: CodeReport) -> list[tuple[str, Cell]]:
         ("files" if index == 0 else "", input_text(one)) for index, one in enumerate(report.inputs)
     ]
     if any(format_named(one.format).role == "samples" for one in report.inputs):
-        pairs.append(("samples", _why_no_samples(report.records)))
+        pairs.append(("samples", f"none: {why_no_samples(one.kind for one in report.records)}"))
     if report.code_objects or len(pairs) == len(report.inputs):
         made = f"{counted(report.code_objects, 'piece')} of code for {counted(report.functions, 'function')}"
         pairs.append(("code", f"{made}, {bytes_text(report.bytes)}"))
@@ -248,15 +249,6 @@ def _header(report: CodeReport) -> list[tuple[str, Cell]]:
         reused = f"{count_text(reuse.reused_addresses)} of {starts}"
         pairs.append(("reuse", f"{reused} were used by more than one piece of code; {counted(reuse.moved, 'move')}"))
     return pairs
-
-
-def _why_no_samples(records: Sequence[RecordKind]) -> str:
-    kinds = {one.kind for one in records}
-    if "PERF_RECORD_STAT" in kinds:
-        return "none: these are counts of perf stat, which perf stat report prints"
-    if kinds & {"PERF_RECORD_LOST", "PERF_RECORD_LOST_SAMPLES"}:
-        return "none: the kernel lost records; fewer samples a second (-F), or a larger buffer (-m), lose less"
-    return "none: the program ended early, or the event did not occur"
 
 
 def _group_table(groups: Sequence[CodeGroup], whole: int, style: Style) -> Iterator[str]:
