@@ -13,7 +13,7 @@ from perfuse.analysis.function_search import CodeFunction, Search, find_function
 from perfuse.analysis.instructions import Callee, InlinedCall, Instruction, Loop, decode, loops
 from perfuse.analysis.sampled import Event, events, select_event
 from perfuse.archive.contents import NativeCode, NotSavedError
-from perfuse.elf_machine import E_MACHINES, e_machine
+from perfuse.elf_machine import machine_of_code
 from perfuse.errors import UsageError
 from perfuse.stack_filter import StackFilter
 from perfuse.table import Columns
@@ -309,7 +309,7 @@ class Annotation:
         for number, row in enumerate(rows, 1):
             key, tier, kind, process, created, retired, address, size, source = row
             recording = self._profile.recordings[source]
-            machine = self._machine(recording.summary.arch)
+            machine = machine_of_code(recording.summary.arch, self._profile.recordings)
             one = Compilation(
                 number, key, tier, kind, process, created, retired, address, size, machine, recording.path
             )
@@ -326,15 +326,6 @@ class Annotation:
             places = of[key].places
             places[-1] = replace(places[-1], until_ns=at)
             places.append(Place(address, at, of[key].retire_ns, 0))
-
-    def _machine(self, arch: str | None) -> int:
-        """The ELF machine of code whose dump does not state it: that of the samples, else this machine."""
-        if arch in E_MACHINES:
-            return E_MACHINES[arch]
-        if arch is not None:
-            return 0
-        archs = [one.summary.arch for one in self._profile.recordings if one.format == "perf_data"]
-        return next((E_MACHINES[one] for one in archs if one in E_MACHINES), None) or e_machine(None)
 
     def _native_compilations(self) -> list[Compilation]:
         """Code of each symbol of that name: a file may have several, such as static functions of two sources."""

@@ -18,7 +18,7 @@ from perfuse.analysis.sampled import events
 from perfuse.archive.contents import CodeChoice, NotSavedError, SourceChoice, SymbolFrames
 from perfuse.archive.source import WholeProfile
 from perfuse.archive.xz import packed, unpacked
-from perfuse.elf_machine import E_MACHINES, e_machine
+from perfuse.elf_machine import machine_of_code
 from perfuse.errors import UnreadableInput
 from perfuse.table import Columns
 
@@ -142,7 +142,7 @@ class _Recorder:
         for key, process, created, retired, address, code, source in codes.tuples(*columns):
             if not code or process is None or created is None:
                 continue
-            machine = self._machine(profile.recordings[source].summary.arch)
+            machine = machine_of_code(profile.recordings[source].summary.arch, profile.recordings)
             end = address + len(code)
             found = set()
             for some in starts.get(key, [set()]):
@@ -161,15 +161,6 @@ class _Recorder:
             if not known or known[-1][1:] != new:
                 known.append([at, *new])
         return [[process, address, found] for (process, address), found in rows.items()]
-
-    def _machine(self, arch: str | None) -> int:
-        """As `Annotation` chooses it."""
-        if arch in E_MACHINES:
-            return E_MACHINES[arch]
-        if arch is not None:
-            return 0
-        archs = [one.summary.arch for one in self._profile.recordings if one.format == "perf_data"]
-        return next((E_MACHINES[one] for one in archs if one in E_MACHINES), None) or e_machine(None)
 
     def sources(self, choice: SourceChoice) -> list[dict[str, Any]]:
         """Texts of source files that are found on this machine."""

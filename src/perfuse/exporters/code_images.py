@@ -6,7 +6,7 @@ from os import PathLike, fspath
 from typing import IO, Any, Protocol
 
 from perfuse import _core
-from perfuse.elf_machine import E_MACHINES, e_machine
+from perfuse.elf_machine import machine_of_code
 from perfuse.errors import ExportError
 from perfuse.selection import Selection
 
@@ -104,7 +104,8 @@ class CodeImages:
             ExportError: There is more code than an ELF file can contain.
         """
         descriptors = {pid: file.fileno() for pid, file in files.items()}
-        return Images(_core.write_images(self._profile._fusion, descriptors, self._machine()))
+        machine = machine_of_code(None, self._profile.recordings)
+        return Images(_core.write_images(self._profile._fusion, descriptors, machine))
 
     def inject(self, out: IO[bytes], images: Images, paths: Mapping[int, str | PathLike[str]]) -> Injection:
         """Writes a copy of the profile's perf.data whose code is mapped from images, as `perf inject --jit` would.
@@ -140,9 +141,3 @@ class CodeImages:
                 "a perf.data is written with all samples of the recording",
                 hint="select time range and thread in perf instead: `perf report --time`, `--tid`",
             )
-
-    def _machine(self) -> int:
-        """The ELF machine of code whose dump does not state it: that of the samples, else this machine."""
-        archs = (r.summary.arch for r in self._profile.recordings if r.format == "perf_data")
-        machines = (E_MACHINES[arch] for arch in archs if arch in E_MACHINES)
-        return next(machines, None) or e_machine(None)
