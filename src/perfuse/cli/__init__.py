@@ -20,6 +20,9 @@ OBJECTS_BEFORE_GC = 50_000
 """Threshold of the garbage collector: start-up makes thousands of objects and no garbage. With Python's own threshold
 of 700, collecting takes a tenth of the start-up time."""
 
+WITHOUT_MEMORY = ("failed to map segment", "without exception set", "without setting an exception")
+"""Parts of messages of the loader and of CPython where these had no memory."""
+
 NO_MEMORY = b"""\
 perfuse: not enough memory: the system gives no more
    hint: give it more (`ulimit -v`), or select less: --between, --thread, one section
@@ -40,9 +43,9 @@ def main() -> NoReturn:
     except Stopped as stopped:
         report_end(stopped.text)
         exit_code = stopped.exit_code
-    except (MemoryError, ImportError) as error:
-        # Nothing is left to describe it with: modules may not be loaded any more.
-        if isinstance(error, ImportError) and "failed to map segment" not in str(error):
+    except (MemoryError, ImportError, SystemError) as error:
+        # Nothing is left to describe it with: modules may not be loaded any more, and CPython may have no exception.
+        if not isinstance(error, MemoryError) and not any(text in str(error) for text in WITHOUT_MEMORY):
             raise
         os.write(2, NO_MEMORY)
         exit_code = 2
