@@ -359,10 +359,10 @@ class StackGroups:
             UsageError: None was recorded.
         """
         sums = [] if self.event.is_sum else self._sums_of_samples("cpu", "FROM samples")
-        if all(cpu is None for cpu, *_ in sums):
+        if self.event.is_sum or (sums and all(cpu is None for cpu, *_ in sums)):
             hint = "`perf record --sample-cpu` records it; -a does, too"
             if self.event.is_sum:
-                hint = "sums have none; the report of recorded calls, without --event, knows that of each call"
+                hint = "sums have none; without --event, recorded calls are grouped by their processors"
             raise UsageError(f"no processor was recorded for {self.event.name}", hint=hint)
         return [_group_of_samples("?" if cpu is None else f"cpu {cpu}", *weights) for cpu, *weights in sums]
 

@@ -60,7 +60,7 @@ def required_snapshots(profile: HeapSource) -> "list[Snapshot]":
     found = selected_snapshots(profile)
     if not found:
         if profile.has("heap_snapshots") and (number := len(profile.heap_sizes())):
-            hint = f"the log has {number:,}: `perfuse report --section heap` states their times"
+            hint = f"the log has {number:,}; `perfuse report --section heap` without --between lists them"
             raise ExportError("no heap snapshot is in the selected time", hint=hint)
         hint = "Mono records them with --profile=log:heapshot; flame graphs and pprof show allocations"
         raise ExportError("there is no heap snapshot to write", hint=hint)

@@ -60,7 +60,7 @@ def _add_event(found: Extract, profile: Profile, event: Any) -> None:
 
 
 def _numbered_functions(profile: Profile) -> set[int]:
-    """Functions that are called by their numbers: of XRay logs without an instrumentation map."""
+    """Functions that have numbers in place of names: of XRay logs without an instrumentation map."""
     rows = profile.sql("SELECT function_id FROM functions WHERE name::VARCHAR = 'function ' || native_id").fetchall()
     return {function for (function,) in rows}
 

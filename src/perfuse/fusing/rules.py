@@ -98,7 +98,7 @@ RULES: dict[str, Explanation] = {
         title="stacks could not be unwound completely",
         meaning=(
             "There is no unwinding information for a function (its program or library is missing or of another "
-            "version, or has none and keeps no frame pointer), or the information contradicts the stack, or the "
+            "version, or has neither that nor frame pointers), or the information contradicts the stack, or the "
             "program is of a machine that is not supported, such as 32-bit programs on 64-bit machines. The frames "
             "found so far are shown."
         ),

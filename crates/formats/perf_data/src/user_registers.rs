@@ -33,7 +33,7 @@ const S390X: Numbering = Numbering {
 /// perf's and DWARF's number of the link register of 64-bit Arm.
 const LINK_REGISTER: u32 = 30;
 
-/// Value of `abi` where there are no registers: in kernel threads.
+/// Value of `abi` in samples without registers, such as those of kernel threads.
 pub(crate) const ABI_NONE: u64 = 0;
 /// Value of `abi` for registers of 64-bit code; other values are for 32-bit code.
 const ABI_64: u64 = 2;
