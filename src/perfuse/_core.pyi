@@ -81,6 +81,7 @@ __all__ = [
     "sframe_pieces",
     "sframe_put_back",
     "sframe_unwind",
+    "slices_of_range",
     "sniff",
     "tables",
     "take_panic",
@@ -419,6 +420,7 @@ def saved_range(
     facts: _SavedFacts,
     partial: Sequence[str],
 ) -> Profile | None: ...
+def slices_of_range(profile: Profile) -> ArrowStream | None: ...
 def write_table(out: int | IO[bytes], table: str, stream: Any, group_rows: int | None = None) -> int: ...
 def write_call_events(
     out: int | IO[bytes], stream: Any, group_rows: int | None = None

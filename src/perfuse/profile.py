@@ -668,6 +668,10 @@ class Profile:
         """What has the rows that are selected by a column of times; all rows where it is None."""
         return self._events
 
+    def _slices_at(self, _start_ns: int, _end_ns: int) -> "ArrowStream | None":
+        """Table `slices` with at least those at a time; None where all are read as soon."""
+        return None
+
     def _origins_of(self, addresses: Sequence[int], times_ns: Sequence[int]) -> "ArrowStream":
         """Allocations of the objects at addresses at times: of the events of the selected time, else of all."""
         known = _core.object_origins(self._events, addresses, times_ns)

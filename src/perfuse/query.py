@@ -105,22 +105,25 @@ class Database:
             if name.lower() in self._tables:
                 raise UsageError(f"{name} is a common table", hint="give the frame another name")
             session.connection.register(name, _registrable(frame))
+        if memory is not None:
+            self._limit_memory(session.connection, memory_bytes(memory))
+        if not frames and not with_bytes:
+            # First: of tables in ranges, the whole is not begun.
+            with query_errors(lambda message: self._hint(message, query)):
+                in_ranges = self._in_ranges(query, words, parameters, allow_files)
+                if in_ranges is not None:
+                    return in_ranges
         for name in words & set(self._tables) - session.registered:
             session.connection.register(name, self._tables[name].scanned(names))
             session.registered.add(name)
         for name, part in parts_of_tables(self._tables, words - session.registered).items():
             session.connection.register(name, part.scanned(names))
             session.registered.add(name)
-        if memory is not None:
-            self._limit_memory(session.connection, memory_bytes(memory))
         with query_errors(lambda message: self._hint(message, query)):
             _check_statements(session.connection, query, allow_files)
             if self._tables and _SHOW_TABLES.fullmatch(query):
                 # DuckDB would list those that earlier queries of this thread named.
                 return session.connection.sql("SELECT unnest(?) AS name", params=[list(self._tables)])
-            in_ranges = None if frames or with_bytes else self._in_ranges(query, words, parameters, allow_files)
-            if in_ranges is not None:
-                return in_ranges
             self._running.connection = session.connection
             return session.connection.sql(query, params=parameters)
 
@@ -136,6 +139,7 @@ class Database:
         if not columns or "where" not in words:
             return None
         connection = self._session(allow_files, of_its_own=True).connection
+        _check_statements(connection, query, allow_files)
         try:
             [(parsed,)] = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
             ranges = needed_ranges(query, json.loads(parsed), columns, parameters)
@@ -144,7 +148,7 @@ class Database:
             names = {needed: f"{needed.table}_part_{number}" for number, needed in enumerate(ranges)}
             for needed, name in names.items():
                 connection.register(name, self._tables[needed.table].near(needed.near))
-            for name in words & set(self._tables):
+            for name in words & set(self._tables) - {needed.table for needed in ranges}:
                 connection.register(name, self._tables[name].scanned(words))
             for name, part in parts_of_tables(self._tables, words).items():
                 connection.register(name, part.scanned(words))

@@ -3,15 +3,17 @@
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
-use arrow_array::types::{UInt32Type, UInt64Type};
-use arrow_array::{Array, RecordBatch};
+use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, RecordBatch, UInt64Array};
 use perfuse_formats::saved::SavedProfile;
 use perfuse_formats::saved::parquet_file::{BATCH_ROWS, ParquetTable, TableError};
-use perfuse_tables::access::numbers;
+use perfuse_tables::access::{nullable, numbers};
 use perfuse_tables::border_events;
+use rustc_hash::FxHashMap;
 
 const TABLE: &str = "call_events";
 const BORDERS: &str = "border_events";
+const CALLS_BEFORE: &str = "calls_before";
 /// Row groups of a segment, which one thread reads.
 const SEGMENT_GROUPS: usize = 4;
 
@@ -45,6 +47,9 @@ struct KeyLimits {
 }
 
 type Rows = Box<dyn Iterator<Item = Result<RecordBatch, TableError>> + Send>;
+
+/// Rows, with the number of calls that begin before them, where rows were left out there.
+pub(crate) type NumberedRows = Box<dyn Iterator<Item = Result<(Option<u64>, RecordBatch), TableError>> + Send>;
 
 fn contradiction(what: &str) -> TableError {
     TableError::Table(BORDERS, format!("{what}: it contradicts table {TABLE}"))
@@ -103,6 +108,57 @@ impl CallsNear {
             }
         }
         segments
+    }
+
+    /// Whether border events have numbers of calls, which [`Self::numbered_rows`] needs.
+    pub(crate) fn are_numbered(&self) -> bool {
+        self.borders().all(|borders| column(borders, CALLS_BEFORE).is_ok_and(|before| before.null_count() == 0))
+    }
+
+    /// The rows of all recordings, each batch with the number of calls that begin before it, where rows were left out there.
+    pub(crate) fn numbered_rows(self: &Arc<Self>) -> NumberedRows {
+        let near = Arc::clone(self);
+        Box::new((0..self.parts.len()).flat_map(move |number| -> NumberedRows {
+            let limits = near.limits;
+            match near.parts.get(number) {
+                Some(RowPart::Borders(borders)) => numbered(borders.clone()),
+                Some(RowPart::Group(group)) => {
+                    // Its first row is a border event.
+                    let borders = group.borders.iter().flatten().next();
+                    let value = |borders| Ok::<_, TableError>(column(borders, CALLS_BEFORE)?.value(0));
+                    let mut before = borders.map(value);
+                    Box::new(near.group_rows(group, number).map(move |batch| {
+                        let batch = batch?;
+                        check_keys(&batch, limits)?;
+                        Ok((before.take().transpose()?, batch))
+                    }))
+                }
+                None => Box::new(std::iter::empty()),
+            }
+        }))
+    }
+
+    /// Time of calls themselves that end in another row group than they begin in, by their number.
+    ///
+    /// # Errors
+    /// Where a column is missing.
+    pub(crate) fn self_ns(&self) -> Result<FxHashMap<u64, i64>, TableError> {
+        let mut all = FxHashMap::default();
+        for borders in self.borders() {
+            let before = column(borders, CALLS_BEFORE)?;
+            let own = numbers::<Int64Type>(borders, "self_ns").map_err(|_| wrong_column())?;
+            let calls = before.values().iter().enumerate();
+            all.extend(calls.filter_map(|(row, number)| Some((*number, nullable(own, row)?))));
+        }
+        Ok(all)
+    }
+
+    /// All border events.
+    fn borders(&self) -> impl Iterator<Item = &RecordBatch> {
+        self.parts.iter().flat_map(|part| match part {
+            RowPart::Borders(borders) => std::slice::from_ref(borders),
+            RowPart::Group(group) => group.borders.as_deref().unwrap_or_default(),
+        })
     }
 
     fn rows_of_parts(self: &Arc<Self>, parts: Range<usize>, source_id: u32) -> Rows {
@@ -169,14 +225,27 @@ impl NearGroup {
     }
 }
 
+fn column<'a>(borders: &'a RecordBatch, name: &'static str) -> Result<&'a UInt64Array, TableError> {
+    numbers::<UInt64Type>(borders, name).map_err(|_| wrong_column())
+}
+
 fn row_numbers(borders: &RecordBatch) -> Result<&[u64], TableError> {
-    Ok(numbers::<UInt64Type>(borders, "row").map_err(|_| wrong_column())?.values())
+    Ok(column(borders, "row")?.values())
+}
+
+/// Border events as rows of `call_events`, one by one: others may be left out between them.
+fn numbered(borders: RecordBatch) -> NumberedRows {
+    Box::new((0..borders.num_rows()).map(move |row| {
+        let before = column(&borders, CALLS_BEFORE)?.value(row);
+        Ok((Some(before), without_numbers(&borders.slice(row, 1))?))
+    }))
 }
 
 /// Border events as rows of `call_events`.
 fn without_numbers(borders: &RecordBatch) -> Result<RecordBatch, TableError> {
     let schema = perfuse_tables::call_events::SPEC.schema();
-    let columns = borders.columns().iter().skip(1).map(Arc::clone).collect();
+    let num_columns = schema.fields().len();
+    let columns = borders.columns().iter().skip(1).take(num_columns).map(Arc::clone).collect();
     Ok(RecordBatch::try_new(schema, columns)?)
 }
 
@@ -187,8 +256,17 @@ fn are_sorted(batch: &RecordBatch) -> Result<bool, TableError> {
 
 /// Compares border events with what is known of the table.
 fn check_borders(borders: &[RecordBatch], num_rows: u64, limits: KeyLimits) -> Result<(), TableError> {
-    let (mut last, mut last_source) = (None, 0);
+    let (mut last, mut last_source, mut last_before) = (None, 0, 0);
     for batch in borders {
+        let before = column(batch, CALLS_BEFORE)?;
+        for (row, before) in row_numbers(batch)?.iter().zip(before.iter()) {
+            // A row is the begin of one call at most.
+            let before = before.unwrap_or(last_before);
+            if before < last_before || before > *row {
+                return Err(contradiction("numbers of calls are not in order"));
+            }
+            last_before = before;
+        }
         for &row in row_numbers(batch)? {
             if row >= num_rows || last.is_some_and(|last| row <= last) {
                 return Err(contradiction("numbers of rows are not in order"));

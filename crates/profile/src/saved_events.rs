@@ -9,7 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_schema::ArrowError;
 use perfuse_engine::allocated::AllocationOrigin;
-use perfuse_engine::calls::{BorderEvents, CallPath, CallPaths, FirstKeys, Sampled};
+use perfuse_engine::calls::{BorderEvents, CallPath, CallPaths, FirstKeys, Sampled, slices_of_part};
 use perfuse_engine::selected::rows_where;
 use perfuse_formats::saved::SavedProfile;
 use perfuse_formats::saved::parquet_file::{BATCH_ROWS, ParquetTable, TableError, write};
@@ -148,10 +148,10 @@ impl SavedRange {
     }
 
     /// Batches up to the first that cannot be read.
-    fn noted(
+    fn noted<T: 'static>(
         &self,
-        batches: impl Iterator<Item = Result<RecordBatch, TableError>> + Send + 'static,
-    ) -> BatchStream {
+        batches: impl Iterator<Item = Result<T, TableError>> + Send + 'static,
+    ) -> Box<dyn Iterator<Item = T> + Send> {
         let Self { file, damage, .. } = self.clone();
         Box::new(
             batches
@@ -187,7 +187,7 @@ impl SavedRange {
             return self.stored(|saved| saved.parquet(name), "ts_ns", &times(&self.time_ns));
         }
         // A slice that starts before the range may extend into it.
-        let started = i64::MIN..=self.time_ns.end.saturating_sub(1);
+        let started = i64::MIN..=*times(&self.time_ns).end();
         let open = |saved: &SavedProfile| match saved.range_table(&slices::SPEC)? {
             None => saved.parquet(name),
             found => Ok(found),
@@ -201,9 +201,10 @@ impl SavedRange {
     }
 }
 
-/// The least and the greatest time of a range; the greatest is less where there is none.
+/// The least and the greatest time of a range; the greatest is less where there is none. The greatest of all is in ranges that end
+/// with it.
 fn times(range: &Range<i64>) -> RangeInclusive<i64> {
-    range.start..=range.end.saturating_sub(1)
+    range.start..=if range.end == i64::MAX { range.end } else { range.end.saturating_sub(1) }
 }
 
 /// A recording of which the events of a range are read from tables.
@@ -392,6 +393,28 @@ impl Profile {
             return Ok(objects.is_empty().then(Vec::new));
         };
         known_origins(events.range.event_objects(&(least..=greatest)), objects)
+    }
+
+    /// Rows of table `slices` that may start in the range of time of a saved profile, and others, with their own keys: of calls in
+    /// row groups without an event in the range, some are missing. `None` where the file does not state what is needed of these.
+    ///
+    /// # Errors
+    /// When a recording's table is not as declared.
+    pub fn slices_of_range(
+        &self,
+    ) -> Result<Option<Box<dyn Iterator<Item = RecordBatch> + Send>>, ColumnError> {
+        let events = self.recordings().find_map(|one| one.as_any().downcast_ref::<SavedEvents>());
+        let Some((range, calls)) = events.and_then(|one| Some((&one.range, one.range.calls.as_ref()?)))
+        else {
+            return Ok(None);
+        };
+        if !calls.are_numbered() {
+            return Ok(None);
+        }
+        let self_ns = calls.self_ns().map_err(|_| ColumnError { column: "self_ns" })?;
+        let rows = range.noted(calls.numbered_rows());
+        let calls = slices_of_part(rows, self.next_keys.slice, self_ns);
+        Ok(Some(Box::new(self.stream("slices", false).chain(calls))))
     }
 
     /// Call traces as samples, of the saved tables: keys of frames and stacks are those of all calls, whichever are selected.

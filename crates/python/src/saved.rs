@@ -9,9 +9,10 @@ use perfuse_formats::saved::SavedProfile;
 use perfuse_formats::saved::copies::{SavedCopy, read_copy, write_copy};
 use perfuse_formats::saved::parquet_file::{ROW_GROUP_ROWS, write};
 use perfuse_formats::{Recording, registry};
+use perfuse_profile::TableStream;
 use perfuse_profile::saved::{JoinedRows, SavedFacts, saved_table as saved_rows};
 use perfuse_profile::saved_events::{RecordingFacts, SavedInput, write_call_events as write_calls};
-use perfuse_tables::{RANGE_TABLES, border_events};
+use perfuse_tables::{RANGE_TABLES, border_events, slices};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -258,6 +259,15 @@ pub fn saved_range(
     let opened = saved.inputs.read(py, open)?.map_err(|error| damaged(py, saved, error))?;
     let inputs = Inputs::of([&saved.inner]);
     Ok(opened.map(|(inner, damage)| PyProfile { inner: Arc::new(inner), inputs: inputs.with_damage(damage) }))
+}
+
+/// Table `slices` of a profile that `saved_range` returned, with all slices that start in its range; None where the file does not
+/// state what calls of a range need.
+#[pyfunction]
+pub fn slices_of_range(py: Python<'_>, profile: &PyProfile) -> PyResult<Option<ArrowStream>> {
+    let batches = profile.inputs.read(py, || profile.inner.slices_of_range())?.map_err(table_error)?;
+    let stream = |batches| ArrowStream::trying(slices::SPEC.schema(), profile.inputs.batches(batches));
+    Ok(batches.map(|batches| -> TableStream { Box::new(batches.map(Ok)) }).map(stream))
 }
 
 /// Writes a compressed copy of a recording. With `code`, only the machine code of these code objects (numbers within the

@@ -17,11 +17,13 @@ class DuringProfile(Protocol):
         ...
 
 
-_SLICES = """
+_ALL_SLICES = """
     SELECT s.thread_id, s.kind::VARCHAR AS kind, coalesce(s.name::VARCHAR, f.name::VARCHAR, '') AS name,
         s.start_ns, s.start_ns + s.duration_ns AS end_ns
     FROM slices s LEFT JOIN functions f USING (function_id)
 """
+_SLICES = _ALL_SLICES.replace("FROM slices", "FROM slices_of_time")
+"""Those that samples of the selected time may be taken in."""
 
 
 def samples_during(profile: DuringProfile, conditions: Sequence[During]) -> Any:
@@ -62,9 +64,12 @@ def samples_during(profile: DuringProfile, conditions: Sequence[During]) -> Any:
 def _matching_names(profile: DuringProfile, one: During) -> list[str]:
     """The names of slices that a pattern matches."""
     where = "WHERE kind <> 'call'" if one.kind == "marker" else ""
-    names = {name for (name,) in profile.sql(f"SELECT DISTINCT name FROM ({_SLICES}) {where}").fetchall()}
-    test = FramePattern.parse(one.pattern).test(names)
-    found = sorted(filter(test, names))
+    names: set[str] = set()
+    found: list[str] = []
+    for slices in (_SLICES, _ALL_SLICES):
+        if not found:
+            names = {name for (name,) in profile.sql(f"SELECT DISTINCT name FROM ({slices}) {where}").fetchall()}
+            found = sorted(filter(FramePattern.parse(one.pattern).test(names), names))
     if not found:
         known = sorted(names)
         hint = nearest_hint(one.pattern, known) if known else f"there is no {one.kind} in the recording"

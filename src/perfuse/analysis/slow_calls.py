@@ -29,6 +29,10 @@ class SlowCallProfile(Protocol):
         """Runs SQL over the common tables."""
         ...
 
+    def _slices_at(self, start_ns: int, end_ns: int, /) -> Any:
+        """Table `slices` with at least those at a time in the selected one; None where all are read as soon."""
+        ...
+
 
 @value_class
 class CallPart:
@@ -230,9 +234,11 @@ def _ranked_calls(profile: SlowCallProfile, keys: list[int], limit: int | None) 
     """The calls of functions, read in one pass over all calls; None where there are none."""
     if not keys:
         return None
-    where = profile.selection.where("start_ns") or "true"
+    where = profile.selection.where("start_ns")
     last = "true" if limit is None else f"rank <= {int(limit)}"
-    rows = profile.sql(_CALLS.format(where=where, last=last), {"functions": keys}).fetchall()
+    calls = _ALL_CALLS if profile.selection.time_ns is None else _CALLS_OF_TIME
+    calls = calls.format(where=where or "true")
+    rows = profile.sql(_CALLS.format(calls=calls, last=last), {"functions": keys}).fetchall()
     [(first_ns, num_calls, num_nested, num_incomplete, names)] = [row[1:6] for row in rows if row[0] is None]
     if names is None:
         return None
@@ -269,15 +275,31 @@ def _matching(rows: Sequence[tuple[int, str]], pattern: str) -> list[int]:
     return sorted(one for one, name in rows if test(name))
 
 
-_CALLS = """
-    WITH whole AS MATERIALIZED (
-        SELECT min(start_ns) AS first_ns,
-            list(struct_pack(slice_id, thread_id, function_id, start_ns, duration_ns,
-                whole := start_reason::VARCHAR = 'entry' AND end_reason::VARCHAR <> 'truncated'))
-            FILTER (WHERE kind::VARCHAR = 'call' AND function_id IN (SELECT unnest($functions)) AND {where}) AS calls
+_COLUMNS = """slice_id, thread_id, function_id, start_ns, duration_ns,
+    whole := start_reason::VARCHAR = 'entry' AND end_reason::VARCHAR <> 'truncated'"""
+
+_ALL_CALLS = f"""
+    whole AS MATERIALIZED (
+        SELECT min(start_ns) AS first_ns, list(struct_pack({_COLUMNS})) FILTER (
+            WHERE kind::VARCHAR = 'call' AND function_id IN (SELECT unnest($functions)) AND {{where}}
+        ) AS calls
         FROM slices
     ),
-    calls AS (SELECT unnest(calls, recursive := true) FROM whole),
+    calls AS (SELECT unnest(calls, recursive := true) FROM whole)
+"""
+"""The calls, and the first start of all slices, in one pass over these."""
+
+_CALLS_OF_TIME = f"""
+    whole AS (SELECT min(start_ns) AS first_ns FROM slices_of_time),
+    calls AS (
+        SELECT unnest(struct_pack({_COLUMNS})) FROM slices
+        WHERE kind::VARCHAR = 'call' AND function_id IN (SELECT unnest($functions)) AND {{where}}
+    )
+"""
+"""The same of a range of time, of which a saved profile has the rows by their time."""
+
+_CALLS = """
+    WITH {calls},
     judged AS MATERIALIZED (
         SELECT *, CASE WHEN coalesce(max(start_ns + duration_ns) OVER (
                 PARTITION BY thread_id ORDER BY start_ns, slice_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
@@ -438,7 +460,12 @@ def _nearby(profile: SlowCallProfile, calls: Sequence[_Call]) -> Any:
         f"start_ns <= {end} AND start_ns + duration_ns >= {start} AND (thread_id = {thread} OR kind::VARCHAR = 'gc')"
         for thread, start, end in sorted(intervals)
     )
-    return Table.from_arrow(profile.sql(f"SELECT * FROM slices WHERE {conditions}"))
+    slices = None
+    if calls:
+        slices = profile._slices_at(min(start for _, start, _ in intervals), max(end for *_, end in intervals))
+    if slices is None:
+        return Table.from_arrow(profile.sql(f"SELECT * FROM slices WHERE {conditions}"))
+    return Table.from_arrow(profile.sql(f"SELECT * FROM at_calls WHERE {conditions}", None, {"at_calls": slices}))
 
 
 _SHORT = f"""

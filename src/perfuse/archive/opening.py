@@ -202,6 +202,31 @@ class SavedContents:
             raise KeyError(name)
         return stream
 
+    def slices_near(self, name: str, near: Near | None = None) -> "ArrowStream":
+        """Table `slices`: with a range of `start_ns`, of the row groups of events with it, where the file has what that needs.
+
+        Args:
+            name: Name of the table.
+            near: A column of integers and a range: other rows may be left out.
+
+        Raises:
+            UnreadableInput: The file is damaged, or contradicts itself.
+        """
+        found = None if near is None or near[0] != "start_ns" else self.slices_at(*near[1:])
+        return self.table(name) if found is None else found
+
+    def slices_at(self, start_ns: int, end_ns: int) -> "ArrowStream | None":
+        """At least all slices at a time, which includes its end; None where the saved tables are not enough.
+
+        Raises:
+            UnreadableInput: The file is damaged, or contradicts itself.
+        """
+        if "call_events" not in self.tables:
+            return None
+        # Ends of ranges are not in them, but for the last of all times.
+        events = self._events_of((start_ns, min(end_ns + 1, ALL_TIMES[1])))
+        return None if events is None else _core.slices_of_range(events)
+
     def has_all(self, tables: Iterable[str]) -> bool:
         """Whether tables are answered from the file alone."""
         return self.tables.union(self._facts.empty_tables).issuperset(tables)
@@ -234,6 +259,11 @@ class SavedContents:
         Raises:
             UnreadableInput: The file is damaged, or contradicts itself.
         """
+        found = self._events_of(time_ns)
+        return self.fusion if found is None else found
+
+    def _events_of(self, time_ns: tuple[int, int]) -> _core.Profile | None:
+        """The same; None where the saved tables are not enough."""
         from perfuse.archive.border_events import events_of_range
 
         with self._lock:
@@ -241,8 +271,7 @@ class SavedContents:
                 if len(self._ranges) >= MOST_RANGES:
                     self._ranges.clear()
                 self._ranges[time_ns] = events_of_range(self, time_ns)
-            found = self._ranges[time_ns]
-        return self.fusion if found is None else found
+            return self._ranges[time_ns]
 
     def table_of_time(self, time_ns: tuple[int, int], name: str) -> "ArrowStream":
         """A table with at least the rows of a range of time.
@@ -396,6 +425,8 @@ class SavedProfile(Profile):
         """All common tables; those that need machine code which was not saved raise `UsageError`."""
         contents = self.contents
         parted = dict.fromkeys(contents.tables, contents.table)
+        if "call_events" in contents.tables:
+            parted["slices"] = contents.slices_near
         fewer = dict.fromkeys(contents.tables_of_stacks, contents.rows_of_stacks)
         time_ns = self.selection.time_ns
         timed = {} if time_ns is None else {"slices": partial(contents.table_of_time, time_ns)}
@@ -481,6 +512,10 @@ class SavedProfile(Profile):
         if time is None and self.selection.time_ns and isinstance(opened, SavedContents):
             return opened.events(ALL_TIMES)
         return self._events
+
+    def _slices_at(self, start_ns: int, end_ns: int) -> "ArrowStream | None":
+        is_of_time = self.selection.time_ns is not None and not self.stack_filter
+        return self.contents.slices_at(start_ns, end_ns) if is_of_time else None
 
     @property
     def _timeline_tables(self) -> _core.Profile:

@@ -6,11 +6,14 @@
 //! is left out are calls that begin and end within one row group. Of each thread and row group, the first, the last, the
 //! earliest and the latest row are needed too, and each with the begin and the end of its call: an end alone could be taken for
 //! that of another call.
+//!
+//! Keys of calls in table `slices` count calls from the first row on, and the time of a call itself depends on the calls within
+//! it, of which some are left out: the rows have both.
 
 use std::sync::Arc;
 
 use arrow_array::types::UInt32Type;
-use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt64Array};
 use perfuse_tables::access::{ColumnError, numbers};
 use perfuse_tables::{EndReason, border_events};
 use rustc_hash::FxHashMap;
@@ -38,7 +41,8 @@ pub struct BorderEvents {
     source_id: Option<u32>,
     /// Rows of the row group so far, with the number of the first.
     group: Vec<(u64, RecordBatch)>,
-    found: Vec<RecordBatch>,
+    /// The rows found so far: numbers, numbers of calls before, events.
+    found: Vec<(Vec<u64>, Vec<u64>, RecordBatch)>,
     num_found: u64,
     are_too_many: bool,
 }
@@ -95,8 +99,12 @@ impl BorderEvents {
     /// [`ColumnError`]
     pub fn finish(mut self) -> Result<Option<Vec<RecordBatch>>, ColumnError> {
         self.end_group()?;
-        let has_several = self.calls.visitor().next > self.group_rows;
-        Ok((has_several && !self.are_too_many).then_some(self.found))
+        if self.calls.visitor().next <= self.group_rows || self.are_too_many {
+            return Ok(None);
+        }
+        let (Marker { self_ns, has_lost_entries, .. }, _) = self.calls.finish();
+        let known = (!has_lost_entries).then_some(&self_ns);
+        self.found.into_iter().map(|found| with_numbers(found, known)).collect::<Result<_, _>>().map(Some)
     }
 
     /// Takes over the rows of a row group that was added.
@@ -111,7 +119,10 @@ impl BorderEvents {
         open.into_iter().for_each(|row| marker.mark_begin(row));
         let ends = ends.iter().flat_map(|exits| exits.values().flatten());
         marker.marked.extend(ends.map(|exit| exit.event.record_offset));
+        let begins = std::mem::take(&mut marker.begins);
+        let num_calls = marker.num_calls.saturating_sub(begins.len() as u64);
         let rows = marker.end_group();
+        let before = |row: &u64| num_calls.saturating_add(begins.partition_point(|begin| begin < row) as u64);
         let mut rows = rows.as_slice();
         for (first, batch) in std::mem::take(&mut self.group) {
             perfuse_stopping::checkpoint();
@@ -121,13 +132,15 @@ impl BorderEvents {
             rows = later;
             if !here.is_empty() {
                 self.num_found = self.num_found.saturating_add(here.len() as u64);
-                self.found.push(rows_of(&batch, first, here)?);
+                let calls_before = here.iter().map(before).collect();
+                self.found.push((here.to_vec(), calls_before, rows_of(&batch, first, here)?));
             }
         }
         let most = (self.calls.visitor().next / MIN_RATIO).max(FEW_ROWS);
         if self.num_found > most {
             self.are_too_many = true;
             self.found.clear();
+            self.calls.visitor().self_ns.clear();
         }
         Ok(())
     }
@@ -152,9 +165,20 @@ fn rows_of(batch: &RecordBatch, first: u64, rows: &[u64]) -> Result<RecordBatch,
     for &row in rows {
         add_row(&mut runs, usize::try_from(row.saturating_sub(first)).unwrap_or(usize::MAX));
     }
-    let taken = take_runs(batch, &runs).ok_or(ColumnError { column: "kind" })?;
-    let number: ArrayRef = Arc::new(UInt64Array::from_iter_values(rows.iter().copied()));
-    let columns = std::iter::once(number).chain(taken.columns().iter().cloned()).collect();
+    take_runs(batch, &runs).ok_or(ColumnError { column: "kind" })
+}
+
+/// Events with the numbers of their rows and of the calls before, as table `border_events`; without `self_ns`, by row, it has
+/// neither the numbers of calls.
+fn with_numbers(
+    (rows, calls_before, events): (Vec<u64>, Vec<u64>, RecordBatch),
+    self_ns: Option<&FxHashMap<u64, i64>>,
+) -> Result<RecordBatch, ColumnError> {
+    let own: Int64Array = rows.iter().map(|row| self_ns?.get(row).copied()).collect();
+    let before: UInt64Array = calls_before.into_iter().map(|before| self_ns.map(|_| before)).collect();
+    let row: ArrayRef = Arc::new(UInt64Array::from(rows));
+    let last: [ArrayRef; 2] = [Arc::new(before), Arc::new(own)];
+    let columns = std::iter::once(row).chain(events.columns().iter().cloned()).chain(last).collect();
     RecordBatch::try_new(border_events::SPEC.schema(), columns).map_err(|_| ColumnError { column: "row" })
 }
 
@@ -172,6 +196,14 @@ struct Marker {
     /// for others the begin of the call around; [`NONE`] where that is in another row group.
     partners: Vec<u32>,
     threads: FxHashMap<u32, ThreadRows>,
+    /// Number of calls that began so far, as table `slices` counts them.
+    num_calls: u64,
+    /// Rows of the row group in which calls began.
+    begins: Vec<u64>,
+    /// Time of calls themselves that end in another row group than they begin in, by the row of their begin.
+    self_ns: FxHashMap<u64, i64>,
+    /// Whether calls were open at the start, which only their ends state: they are counted at the first event of their thread.
+    has_lost_entries: bool,
 }
 
 /// Rows of a thread in a row group.
@@ -185,6 +217,11 @@ struct ThreadRows {
 }
 
 impl Marker {
+    fn count_call(&mut self, row: u64) {
+        self.num_calls = self.num_calls.saturating_add(1);
+        self.begins.push(row);
+    }
+
     /// Marks begin and arguments of a call that does not end within its row group.
     fn mark_begin(&mut self, row: u64) {
         if row >= self.group_start {
@@ -245,12 +282,20 @@ impl Visitor for Marker {
 
     #[inline]
     fn enter(&mut self, entry: &CallEntry, _parent: Option<&OpenCall<u64>>) -> u64 {
+        self.count_call(entry.record_offset);
         entry.record_offset
+    }
+
+    fn leave_earlier(&mut self, _thread_id: u32) {
+        self.has_lost_entries = true;
     }
 
     #[inline]
     fn leave(&mut self, call: &OpenCall<u64>, _level: Level, leave: &Leave, _parent: Option<&OpenCall<u64>>) {
         let end = leave.record_offset;
+        if call.mark < self.group_start || leave.reason == EndReason::Truncated {
+            self.self_ns.insert(call.mark, i64::try_from(leave.self_ns).unwrap_or(i64::MAX));
+        }
         if leave.reason == EndReason::Truncated {
             return self.mark_begin(call.mark);
         }
@@ -268,6 +313,7 @@ impl Visitor for Marker {
     }
 
     fn orphan(&mut self, event: &Event, _cpu: Option<u32>, _depth: u32, parent: Option<&OpenCall<u64>>) {
+        self.count_call(event.record_offset);
         // With the call around it, it is not taken for the end of another.
         if let Some(parent) = parent {
             self.pair(event.record_offset, parent.mark);

@@ -37,7 +37,7 @@ pub use paths::{CallPath, CallPaths, PathRow};
 pub use sampled::{FirstKeys, Sampled};
 pub use selection::{CallGrouping, Options, Selection};
 pub use series::EndCounts;
-pub use slices::{Slices, slices};
+pub use slices::{Slices, slices, slices_of_part};
 pub use tree::{CallPathTree, PathNode};
 pub use visitor::{CallEntry, Leave, Level, OpenCall, Visitor};
 pub use within::CallsWithin;

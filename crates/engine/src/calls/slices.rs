@@ -1,6 +1,7 @@
 //! Single calls: rows of table `slices`.
 
 use std::fmt::Write;
+use std::iter::Map;
 
 use arrow_array::RecordBatch;
 use perfuse_tables::access::ColumnError;
@@ -18,10 +19,15 @@ const BATCH_ROWS: usize = 1 << 16;
 /// Calls in batches of table `slices`, made on demand.
 #[derive(Debug)]
 pub struct Slices<B> {
+    /// Each batch with the number of calls that begin before it, where that is not the number of calls so far.
     events: B,
+    first_id: u64,
     /// `None` after the last event.
     calls: Option<Calls<Writer>>,
 }
+
+/// Batches without others left out between them.
+pub type AllEvents<B> = Map<B, fn(RecordBatch) -> (Option<u64>, RecordBatch)>;
 
 /// The calls of `call_events` streams as slices, numbered from `first_id` on. There are two passes over the events, the first
 /// immediately: it finds calls whose entries were lost.
@@ -31,20 +37,37 @@ pub struct Slices<B> {
 pub fn slices<B: Iterator<Item = RecordBatch>>(
     events: impl Fn() -> B,
     first_id: u64,
-) -> Result<Slices<B>, ColumnError> {
+) -> Result<Slices<AllEvents<B>>, ColumnError> {
     let lost = LostEntries::of(events())?;
     let writer = Writer { next_id: first_id, ..Writer::default() };
-    Ok(Slices { events: events(), calls: Some(Calls::new(writer, Selection::default(), lost)) })
+    let events: AllEvents<B> = events().map(|batch| (None, batch));
+    Ok(Slices { events, first_id, calls: Some(Calls::new(writer, Selection::default(), lost)) })
 }
 
-impl<B: Iterator<Item = RecordBatch>> Iterator for Slices<B> {
+/// The same of a part of the rows of `call_events`, without lost entries: each batch with the number of calls that begin before
+/// it, where rows were left out there. `self_ns` has the time of calls themselves by their number, of calls around such rows.
+pub fn slices_of_part<B: Iterator<Item = (Option<u64>, RecordBatch)>>(
+    events: B,
+    first_id: u64,
+    self_ns: FxHashMap<u64, i64>,
+) -> Slices<B> {
+    let self_ns = self_ns.into_iter().map(|(number, ns)| (first_id.saturating_add(number), ns)).collect();
+    let writer = Writer { next_id: first_id, self_ns, ..Writer::default() };
+    Slices { events, first_id, calls: Some(Calls::new(writer, Selection::default(), LostEntries::default())) }
+}
+
+impl<B: Iterator<Item = (Option<u64>, RecordBatch)>> Iterator for Slices<B> {
     type Item = RecordBatch;
 
     fn next(&mut self) -> Option<RecordBatch> {
         let mut calls = self.calls.take()?;
         while calls.visitor().rows.len() < BATCH_ROWS {
-            // The first pass has checked the columns of all batches.
-            let Some(batch) = self.events.next().filter(|batch| calls.push(batch).is_ok()) else {
+            let next = self.events.next();
+            if let Some((Some(before), _)) = &next {
+                calls.visitor().next_id = self.first_id.saturating_add(*before);
+            }
+            // The columns of all batches were checked before.
+            let Some(batch) = next.filter(|(_, batch)| calls.push(batch).is_ok()) else {
                 let mut rows = calls.finish().0.rows;
                 return (!rows.is_empty()).then(|| rows.finish());
             };
@@ -65,6 +88,8 @@ fn signed(ns: u64) -> i64 {
 #[derive(Debug, Default)]
 struct Writer {
     next_id: u64,
+    /// What is known of the time of calls themselves, of which calls within them may be missing.
+    self_ns: FxHashMap<u64, i64>,
     /// Arguments of open calls, as a JSON array that is not closed yet.
     args: FxHashMap<u64, String>,
     rows: table::Builder,
@@ -110,12 +135,13 @@ impl Visitor for Writer {
         let Level { source_id, thread_id, depth } = level;
         let is_lost = leave.start_reason == StartReason::Lost;
         let record_offset = if is_lost { leave.record_offset } else { record_offset };
+        let known = if self.self_ns.is_empty() { None } else { self.self_ns.get(&slice_id).copied() };
         self.rows.push(
             slice_id,
             thread_id,
             leave.start_ns,
             signed(leave.duration_ns),
-            signed(leave.self_ns),
+            known.unwrap_or_else(|| signed(leave.self_ns)),
             depth,
             parent.map(|parent| parent.mark.slice_id),
             Some(call.function_id),

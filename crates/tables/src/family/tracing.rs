@@ -104,6 +104,10 @@ table! {
         source_id: u32,
         /// Offset of that record in its file.
         record_offset: u64,
+        /// Number of calls in table `slices` that begin in earlier rows; null where that is not known before the last row.
+        calls_before: Opt<u64>,
+        /// `self_ns` in `slices` of the call that begins in this row; null where it ends in the same row group.
+        self_ns: Opt<i64>,
     }
 }
 

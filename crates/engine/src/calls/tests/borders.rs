@@ -1,11 +1,12 @@
 //! Border events: with them and the row groups of a range, results are those of all events.
 
-use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
+use arrow_array::{Array, RecordBatch};
 use arrow_array::types::{Int64Type, UInt64Type};
 use perfuse_tables::CallEvent::{self, Argument, Enter, ExceptionExit, Exit, TailExit};
 use perfuse_tables::call_events;
 use proptest::prelude::*;
+use rustc_hash::FxHashMap;
 
 use super::formatted_rows;
 use crate::calls::*;
@@ -62,7 +63,7 @@ fn read(
         for batch in borders {
             let rows = batch.column(0).as_primitive::<UInt64Type>();
             let here = rows_where(batch, |row| (first..first + group_rows as u64).contains(&rows.value(row)));
-            let columns: Vec<usize> = (1..here.num_columns()).collect();
+            let columns: Vec<usize> = (1..=call_events::SPEC.columns.len()).collect();
             read.push(here.project(&columns).unwrap());
         }
     }
@@ -140,6 +141,74 @@ proptest! {
             prop_assert_eq!(some.paths.batch(&some.path_rows), all.paths.batch(&all.path_rows));
             prop_assert_eq!(&some.path_rows, &all.path_rows);
         }
+    }
+}
+
+/// The events of a range as `slices_of_part` reads them: border events one by one, each with the number of calls before it.
+fn numbered(
+    steps: &[Step],
+    group_rows: usize,
+    borders: &[RecordBatch],
+    near: impl Fn(&RecordBatch) -> bool,
+) -> Option<(Vec<(Option<u64>, RecordBatch)>, FxHashMap<u64, i64>)> {
+    let mut rows = Vec::new();
+    for batch in borders {
+        let column = |name| batch.column_by_name(name).unwrap();
+        let before = column("calls_before").as_primitive::<UInt64Type>();
+        let own = column("self_ns").as_primitive::<Int64Type>();
+        let events: Vec<usize> = (1..=call_events::SPEC.columns.len()).collect();
+        let events = batch.project(&events).unwrap();
+        for (at, row) in column("row").as_primitive::<UInt64Type>().values().iter().enumerate() {
+            let own = own.is_valid(at).then(|| own.value(at));
+            rows.push((*row, before.is_valid(at).then(|| before.value(at))?, own, events.slice(at, 1)));
+        }
+    }
+    let mut read = Vec::new();
+    let mut left = rows.as_slice();
+    for (number, group) in table(steps, group_rows).into_iter().enumerate() {
+        let end = ((number + 1) * group_rows) as u64;
+        let (here, later) = left.split_at(left.partition_point(|(row, ..)| *row < end));
+        left = later;
+        if near(&group) {
+            read.push((here.first().map(|(_, before, ..)| *before), group));
+        } else {
+            read.extend(here.iter().map(|(_, before, _, event)| (Some(*before), event.clone())));
+        }
+    }
+    let own = rows.iter().filter_map(|(_, before, own, _)| Some((*before, (*own)?)));
+    Some((read, own.collect()))
+}
+
+proptest! {
+    #[test]
+    fn slices_that_start_in_a_range_are_those_of_all_events(
+        steps in steps(),
+        group_rows in 1usize..24,
+        from in -60i64..400,
+        length in 0i64..120,
+    ) {
+        let batches = table(&steps, 50);
+        let mut borders = BorderEvents::new(group_rows);
+        batches.iter().try_for_each(|batch| borders.push(batch)).unwrap();
+        let Some(borders) = borders.finish().unwrap() else { return Ok(()) };
+        let range = from..from + length;
+        let near = |group: &RecordBatch| {
+            let times = group.column_by_name("ts_ns").unwrap().as_primitive::<Int64Type>().values();
+            times.iter().min().is_some_and(|least| *least < range.end) && times.iter().max() >= Some(&range.start)
+        };
+        let Some((events, self_ns)) = numbered(&steps, group_rows, &borders, near) else {
+            prop_assert!(!LostEntries::of(batches.into_iter()).unwrap().is_empty());
+            return Ok(());
+        };
+        let started = |batches: Vec<RecordBatch>| -> Vec<String> {
+            batches.iter().flat_map(|batch| {
+                let times = batch.column_by_name("start_ns").unwrap().as_primitive::<Int64Type>().clone();
+                let columns: Vec<&str> = batch.schema_ref().fields().iter().map(|one| one.name().as_str()).collect();
+                formatted_rows(&rows_where(batch, |row| range.contains(&times.value(row))), &columns)
+            }).collect()
+        };
+        let all = started(slices(|| batches.iter().cloned(), 7).unwrap().collect());
+        prop_assert_eq!(started(slices_of_part(events.into_iter(), 7, self_ns).collect()), all);
     }
 }
 
