@@ -449,13 +449,13 @@ class Profile:
         if not selected:
             hint = f"there are {', '.join(str(row.snapshot_id) for row in rows)}" if rows else None
             raise UsageError("no heap snapshot was recorded" if not rows else f"no heap snapshot {snapshot}", hint=hint)
-        return Heap(self, selected[0], _core.HeapSnapshot(self._fusion, selected[0].snapshot_id))
+        return Heap(self, selected[0], _core.HeapSnapshot(self._heaps, selected[0].snapshot_id))
 
     def heap_sizes(self) -> dict[int, tuple[int, int]]:
         """Number of objects and their size in bytes of each heap snapshot, by its key; without empty snapshots."""
         from perfuse.analysis.heap_sums import snapshot_sizes
 
-        return snapshot_sizes(_core.heap_sums(self._fusion)[0])
+        return snapshot_sizes(_core.heap_sums(self._heaps)[0])
 
     @property
     def images(self) -> "CodeImages":
@@ -667,6 +667,11 @@ class Profile:
     def _rows_by(self, *, time: str | None = "ts_ns", **_which: Any) -> _core.Profile:  # noqa: ARG002 - saved profiles
         """What has the rows that are selected by a column of times; all rows where it is None."""
         return self._events
+
+    @property
+    def _heaps(self) -> _core.Profile:
+        """What has the heap snapshots, with all allocations and moves of objects."""
+        return self._fusion
 
     def _slices_at(self, _start_ns: int, _end_ns: int) -> "ArrowStream | None":
         """Table `slices` with at least those at a time; None where all are read as soon."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from questions import answer_to, exported
+from questions import answer_to, exported, report
 
 import perfuse as pf
 from archive.test_partial_reading import _damaged
@@ -110,6 +110,23 @@ def differences(
             if repr(expected) != repr(found):
                 error = found if isinstance(found, (str, Exception)) else "other"
                 different.append(f"{what} of {times}: {error}"[:300])
+    return different
+
+
+def single_calls(pair: tuple[pf.Profile, pf.Profile], times: tuple[int, int], function: str) -> list[str]:
+    """Questions about single calls with other answers of a range of a saved profile than of the recordings."""
+    start, end = times
+    query = f"SELECT * FROM slices WHERE start_ns >= {start} AND start_ns < {end}"
+    asked: Asked = (
+        ("slices", lambda part: part.sql(query).fetchall(), ()),
+        ("slowest", report, ({"--slowest": function},)),
+        ("longer", report, ({"--longer-than": 1000},)),
+    )
+    different = []
+    for what, ask, arguments in asked:
+        expected, found = (answer_to(partial(ask, part_of(one, *times), *arguments)) for one in pair)
+        if repr(expected) != repr(found):
+            different.append(f"{what} of {times}: {found}"[:300])
     return different
 
 

@@ -15,7 +15,7 @@ import pytest
 from questions import answer_to, graph, report
 
 import perfuse as pf
-from archive.saved_ranges import PAGES, Opened, differences, flame_of, other_pages, part_of, rows_of
+from archive.saved_ranges import PAGES, Opened, differences, flame_of, other_pages, part_of, rows_of, single_calls
 from archive.test_partial_reading import _damaged
 from packs_of_tests import rewritten
 from perfuse.archive import border_events
@@ -129,7 +129,12 @@ def test_calls_beside_samples(opened: Opened, tmp_path: Path) -> None:
     recorded, path = opened.of(kind.paths, 5, **kind.fuse_options)
     with pf.fuse(path) as saved:
         assert border_events.BORDER_EVENTS in saved.contents.members
-        assert differences(_asked(), (recorded, saved), _times(recorded, 5, 5), tmp_path / "out") == []
+        ranges = _times(recorded, 5, 5)
+        assert differences(_asked(), (recorded, saved), ranges, tmp_path / "out") == []
+        for times in (ranges[4], ranges[-1]):
+            parts = [part_of(one, *times).during("*") for one in (recorded, saved)]
+            expected, found = (answer_to(partial(report, one, {"--tree": True})) for one in parts)
+            assert repr(expected) == repr(found)
 
 
 def test_threads_and_filters(opened: Opened, tmp_path: Path) -> None:
@@ -144,6 +149,17 @@ def test_threads_and_filters(opened: Opened, tmp_path: Path) -> None:
             filtered = [part_of(one, *times).hide(name) for one in (recorded, saved)]
             found = [(report(one, {}), rows_of(one, "samples")) for one in filtered]
             assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", ["basic, threads", "basic, arguments", "fdr, counter that wraps"])
+def test_single_calls_of_a_range(name: str, opened: Opened) -> None:
+    """By their own time, with the keys that they have among all calls."""
+    recorded, path = _log(opened, name)
+    query = "SELECT name::VARCHAR FROM slices JOIN functions USING (function_id) GROUP BY 1 ORDER BY count(*) DESC, 1"
+    [function] = recorded.sql(f"{query} LIMIT 1").fetchall()[0]
+    with pf.fuse(path) as saved:
+        for times in _times(recorded, LOGS[name][1], 5)[5::4]:
+            assert single_calls((recorded, saved), times, function) == []
 
 
 @pytest.mark.parametrize("name", ["basic, threads", "fdr, threads"])

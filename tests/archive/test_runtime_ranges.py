@@ -13,7 +13,7 @@ import pytest
 from questions import graph, report
 
 import perfuse as pf
-from archive.saved_ranges import PAGES, Opened, differences, flame_of, other_pages, rows_of
+from archive.saved_ranges import PAGES, Opened, differences, flame_of, other_pages, part_of, rows_of, single_calls
 from perfuse.archive import border_events
 from perfuse.reports.runtime.report import SECTION_NAMES
 from truth.kinds import CORPUS
@@ -133,6 +133,28 @@ def test_several_logs(opened: Opened, tmp_path: Path) -> None:
     recorded, path = opened.of(tuple(CORPUS / name for name in names), 200)
     with pf.fuse(path) as saved:
         assert differences(_asked(), (recorded, saved), _times(recorded, 200, 5), tmp_path / "out", every=15) == []
+
+
+def test_single_calls_and_heap_snapshots_of_a_range(opened: Opened) -> None:
+    """Of the row groups of calls with the range, and of the tables of snapshots."""
+    path, rows = LOGS["calls"]
+    recorded, saved_path = opened.of((CORPUS / path,), rows)
+    with pf.fuse(saved_path) as saved:
+        assert single_calls((recorded, saved), _times(recorded, rows, 5)[4], "*Fib*") == []
+    recorded, saved_path = opened.of((CORPUS / "mono/v17/heapshot.mlpd",), 1000)
+    options: tuple[dict[str, Any], ...] = (
+        {"--section": ("heap",)},
+        {"--type": "*"},
+        {"--event": "retained", "--tree": True},
+        {"--find": ("S", "64")},
+    )
+    first, last = recorded.span_ns or (0, 0)
+    with pf.fuse(saved_path) as saved:
+        for one in options:
+            expected, found = (repr(report(part_of(of, first, last), one)) for of in (recorded, saved))
+            assert expected == found
+        for table in ("heap_classes", "heap_sites"):
+            assert rows_of(saved, table) == rows_of(recorded, table)
 
 
 def test_threads(opened: Opened, tmp_path: Path) -> None:

@@ -87,6 +87,9 @@ const EVENT_TABLES: [&str; 7] = [
     "counter_samples",
 ];
 
+/// Tables with rows of single heap snapshots.
+const OF_SNAPSHOTS: [&str; 3] = ["heap_objects", "heap_references", "heap_roots"];
+
 /// The events of a range of time of a file.
 #[derive(Clone)]
 struct SavedRange {
@@ -260,7 +263,7 @@ impl Recording for SavedEvents {
         self.facts.tables.iter().any(|one| one == table)
     }
 
-    fn table(&self, name: &str, placement: &Placement, _request: &TableRequest) -> Option<BatchStream> {
+    fn table(&self, name: &str, placement: &Placement, request: &TableRequest) -> Option<BatchStream> {
         if !self.fills(name) {
             return None;
         }
@@ -291,7 +294,14 @@ impl Recording for SavedEvents {
             "stacks" => ("stack_id", keys(first.stack, extent.stack)),
             _ => ("source_id", source_id..source_id.saturating_add(1)),
         };
-        Some(Box::new(rows.map(move |batch| rows_with(&batch, column, &own))))
+        let rows = rows.map(move |batch| rows_with(&batch, column, &own));
+        Some(match request.snapshot {
+            Some(snapshot) if OF_SNAPSHOTS.contains(&name) => {
+                let one = snapshot..snapshot.saturating_add(1);
+                Box::new(rows.map(move |batch| rows_with(&batch, "snapshot_id", &one)))
+            }
+            _ => Box::new(rows),
+        })
     }
 
     fn call_segments(&self, _placement: &Placement) -> Vec<CallStream> {

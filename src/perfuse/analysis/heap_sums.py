@@ -13,7 +13,10 @@ from perfuse.value_class import as_dict, value_class
 class FusedProfile(TableProfile, Protocol):
     """A profile of the core; `perfuse.Profile` is one."""
 
-    _fusion: _core.Profile
+    @property
+    def _heaps(self) -> _core.Profile:
+        """What has the heap snapshots."""
+        ...
 
 
 @value_class
@@ -68,7 +71,7 @@ class SnapshotSums:
     """
 
     def __init__(self, profile: FusedProfile) -> None:
-        rows, references = _core.heap_sums(profile._fusion)
+        rows, references = _core.heap_sums(profile._heaps)
         self._types = type_names(profile)
         self._by_snapshot: dict[int, dict[int | None, tuple[int, int]]] = {}
         for snapshot_id, of, count, size in rows:

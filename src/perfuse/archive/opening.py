@@ -39,6 +39,11 @@ OF_TIMELINES = (
 """Tables that timelines of samples are made of."""
 
 
+OF_HEAPS = ("heap_snapshots", "heap_objects", "heap_references", "heap_roots")
+"""Tables of heap snapshots."""
+MADE_OF_HEAPS = ("heap_dominators", "heap_classes", "heap_sites")
+"""Tables that are made of these."""
+
 TABLES_OF_CODE = frozenset({*OF_DUMPS, "line_rows", "inline_calls"})
 """Tables of which a file may have only some rows. The others are those of recordings with code."""
 
@@ -197,7 +202,8 @@ class SavedContents:
         elif name in self._facts.empty_tables:
             stream = _core.empty_table(name)
         else:
-            stream = (self.code if name in TABLES_OF_CODE else self.fusion).table(name)
+            made_by = self.code if name in TABLES_OF_CODE else self.heaps if name in MADE_OF_HEAPS else self.fusion
+            stream = made_by.table(name)
         if stream is None:
             raise KeyError(name)
         return stream
@@ -272,6 +278,17 @@ class SavedContents:
                     self._ranges.clear()
                 self._ranges[time_ns] = events_of_range(self, time_ns)
             return self._ranges[time_ns]
+
+    @property
+    def heaps(self) -> _core.Profile:
+        """What has the heap snapshots, and the allocations and moves of all times.
+
+        Raises:
+            UnreadableInput: The file is damaged, or contradicts itself.
+        """
+        with self._lock:
+            is_unpacked = self._fusion is not None or not self.has_all(OF_HEAPS)
+        return self.fusion if is_unpacked else self.events(ALL_TIMES)
 
     def table_of_time(self, time_ns: tuple[int, int], name: str) -> "ArrowStream":
         """A table with at least the rows of a range of time.
@@ -512,6 +529,11 @@ class SavedProfile(Profile):
         if time is None and self.selection.time_ns and isinstance(opened, SavedContents):
             return opened.events(ALL_TIMES)
         return self._events
+
+    @property
+    def _heaps(self) -> _core.Profile:
+        opened = self._opened
+        return opened.heaps if isinstance(opened, SavedContents) else self._fusion
 
     def _slices_at(self, start_ns: int, end_ns: int) -> "ArrowStream | None":
         is_of_time = self.selection.time_ns is not None and not self.stack_filter

@@ -163,7 +163,7 @@ def _add_heap(found: Extract, profile: Profile) -> None:
     from perfuse.analysis.heap import snapshots
     from perfuse.analysis.objects import type_names
 
-    sums, _ = _core.heap_sums(profile._fusion)
+    sums, _ = _core.heap_sums(profile._heaps)
     names = type_names(profile)
     numbers = {one.snapshot_id: number for number, one in enumerate(snapshots(profile))}
     last = max((numbers[snapshot] for snapshot, *_ in sums if snapshot in numbers), default=None)
