@@ -132,7 +132,7 @@ def test_calls_beside_samples(opened: Opened, tmp_path: Path) -> None:
         ranges = _times(recorded, 5, 5)
         assert differences(_asked(), (recorded, saved), ranges, tmp_path / "out") == []
         for times in (ranges[4], ranges[-1]):
-            parts = [part_of(one, *times).during("*") for one in (recorded, saved)]
+            parts = [part_of(one, *times).during("slice", "*") for one in (recorded, saved)]
             expected, found = (answer_to(partial(report, one, {"--tree": True})) for one in parts)
             assert repr(expected) == repr(found)
 
@@ -155,7 +155,7 @@ def test_threads_and_filters(opened: Opened, tmp_path: Path) -> None:
 def test_single_calls_of_a_range(name: str, opened: Opened) -> None:
     """By their own time, with the keys that they have among all calls."""
     recorded, path = _log(opened, name)
-    query = "SELECT name::VARCHAR FROM slices JOIN functions USING (function_id) GROUP BY 1 ORDER BY count(*) DESC, 1"
+    query = "SELECT f.name::VARCHAR FROM slices JOIN functions f USING (function_id) GROUP BY 1 ORDER BY count(*) DESC, 1"
     [function] = recorded.sql(f"{query} LIMIT 1").fetchall()[0]
     with pf.fuse(path) as saved:
         for times in _times(recorded, LOGS[name][1], 5)[5::4]:

@@ -49,7 +49,8 @@ struct KeyLimits {
 type Rows = Box<dyn Iterator<Item = Result<RecordBatch, TableError>> + Send>;
 
 /// Rows, with the number of calls that begin before them, where rows were left out there.
-pub(crate) type NumberedRows = Box<dyn Iterator<Item = Result<(Option<u64>, RecordBatch), TableError>> + Send>;
+pub(crate) type NumberedRows =
+    Box<dyn Iterator<Item = Result<(Option<u64>, RecordBatch), TableError>> + Send>;
 
 fn contradiction(what: &str) -> TableError {
     TableError::Table(BORDERS, format!("{what}: it contradicts table {TABLE}"))
@@ -112,7 +113,8 @@ impl CallsNear {
 
     /// Whether border events have numbers of calls, which [`Self::numbered_rows`] needs.
     pub(crate) fn are_numbered(&self) -> bool {
-        self.borders().all(|borders| column(borders, CALLS_BEFORE).is_ok_and(|before| before.null_count() == 0))
+        self.borders()
+            .all(|borders| column(borders, CALLS_BEFORE).is_ok_and(|before| before.null_count() == 0))
     }
 
     /// The rows of all recordings, each batch with the number of calls that begin before it, where rows were left out there.

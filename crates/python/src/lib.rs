@@ -101,8 +101,8 @@ mod _core {
     #[pymodule_export]
     use super::saved::{
         empty_table, placements, saved_facts, saved_member, saved_members, saved_profile, saved_range,
-        saved_recording, saved_table, saved_tables_profile, slices_of_range, write_call_events, write_copy_of,
-        write_table,
+        saved_recording, saved_table, saved_tables_profile, slices_of_range, write_call_events,
+        write_copy_of, write_table,
     };
     #[pymodule_export]
     use super::selected_rows::{count_rows, handle_sums, py_backtraces, row_counts, selected_rows};

@@ -209,7 +209,7 @@ class SavedContents:
         return stream
 
     def slices_near(self, name: str, near: Near | None = None) -> "ArrowStream":
-        """Table `slices`: with a range of `start_ns`, of the row groups of events with it, where the file has what that needs.
+        """Table `slices`; with a range of `start_ns`, of the row groups of events with it, where that is enough.
 
         Args:
             name: Name of the table.

@@ -1,8 +1,8 @@
 //! Border events: with them and the row groups of a range, results are those of all events.
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, RecordBatch};
 use arrow_array::types::{Int64Type, UInt64Type};
+use arrow_array::{Array, RecordBatch};
 use perfuse_tables::CallEvent::{self, Argument, Enter, ExceptionExit, Exit, TailExit};
 use perfuse_tables::call_events;
 use proptest::prelude::*;
