@@ -155,8 +155,8 @@ def test_threads_and_filters(opened: Opened, tmp_path: Path) -> None:
 def test_single_calls_of_a_range(name: str, opened: Opened) -> None:
     """By their own time, with the keys that they have among all calls."""
     recorded, path = _log(opened, name)
-    query = "SELECT f.name::VARCHAR FROM slices JOIN functions f USING (function_id) GROUP BY 1 ORDER BY count(*) DESC, 1"
-    [function] = recorded.sql(f"{query} LIMIT 1").fetchall()[0]
+    query = "SELECT f.name::VARCHAR FROM slices JOIN functions f USING (function_id) GROUP BY 1"
+    [function] = recorded.sql(f"{query} ORDER BY count(*) DESC, 1 LIMIT 1").fetchall()[0]
     with pf.fuse(path) as saved:
         for times in _times(recorded, LOGS[name][1], 5)[5::4]:
             assert single_calls((recorded, saved), times, function) == []

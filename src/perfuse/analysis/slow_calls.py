@@ -236,9 +236,9 @@ def _ranked_calls(profile: SlowCallProfile, keys: list[int], limit: int | None) 
         return None
     where = profile.selection.where("start_ns")
     last = "true" if limit is None else f"rank <= {int(limit)}"
-    calls = _ALL_CALLS if profile.selection.time_ns is None else _CALLS_OF_TIME
-    calls = calls.format(where=where or "true")
-    rows = profile.sql(_CALLS.format(calls=calls, last=last), {"functions": keys}).fetchall()
+    begin = _ALL_CALLS if profile.selection.time_ns is None else _CALLS_OF_TIME
+    query = _CALLS.format(calls=begin.format(where=where or "true"), last=last)
+    rows = profile.sql(query, {"functions": keys}).fetchall()
     [(first_ns, num_calls, num_nested, num_incomplete, names)] = [row[1:6] for row in rows if row[0] is None]
     if names is None:
         return None

@@ -227,7 +227,7 @@ class SavedContents:
         Raises:
             UnreadableInput: The file is damaged, or contradicts itself.
         """
-        if "call_events" not in self.tables:
+        if not self.tables.issuperset({"call_events"}):
             return None
         # Ends of ranges are not in them, but for the last of all times.
         events = self._events_of((start_ns, min(end_ns + 1, ALL_TIMES[1])))
@@ -442,7 +442,7 @@ class SavedProfile(Profile):
         """All common tables; those that need machine code which was not saved raise `UsageError`."""
         contents = self.contents
         parted = dict.fromkeys(contents.tables, contents.table)
-        if "call_events" in contents.tables:
+        if contents.tables.issuperset({"call_events"}):
             parted["slices"] = contents.slices_near
         fewer = dict.fromkeys(contents.tables_of_stacks, contents.rows_of_stacks)
         time_ns = self.selection.time_ns
