@@ -35,8 +35,8 @@ LONG = ("mono/v17/calls.mlpd", 20_000)
 """A log with events of every kind, whose stacks are 50 MB of text."""
 
 TABLES = ("call_events", "allocations", "lock_events", "exceptions", "instants", "object_moves", "counter_samples")
-OF_COPIES = ("heap", "objects")
-"""Sections that are read of the copies."""
+ASKED_ELSEWHERE = ("heap", "objects")
+"""Sections with a test of their own, or that need options."""
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def _times(profile: pf.Profile, rows: int, number: int) -> list[tuple[int, int]]
 @cache
 def _asked() -> tuple[tuple[str, Callable[..., Any], tuple[Any, ...]], ...]:
     """What is asked of each range, but for the folder of exports."""
-    sections = [one for one in SECTION_NAMES if one not in OF_COPIES]
+    sections = [one for one in SECTION_NAMES if one not in ASKED_ELSEWHERE]
     options: tuple[dict[str, Any], ...] = (
         {},
         {"--stacks": True},
