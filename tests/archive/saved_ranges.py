@@ -94,7 +94,7 @@ def differences(
     ranges: Sequence[tuple[int, int]],
     folder: Path,
     *,
-    every: int = 3,
+    every: int = 6,
     **more: Any,
 ) -> list[str]:
     """Questions and exports with other answers of a saved profile than of the recordings.
