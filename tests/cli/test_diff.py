@@ -259,6 +259,7 @@ def test_refusals(perfuse: Perfuse) -> None:
         (("perf.data", "perf.data", "--per", "seconds", "--normalize", "share"), "give one of them"),
         (("perf.data", "perf.data", "--normalize", "typical"), "a typical change needs 30"),
         (("perf.data", "perf.data", "--by", "type"), "has no types"),
+        ((LOG, LOG, "--by", "type"), "has no types"),
         (("perf.data", "perf.data", "--assert", "self(crcc) < 5%"), "no function 'crcc'"),
         (("perf.data", "perf.data", "--assert", "p99(crc) < 5%"), "samples have no 'p99'"),
         (("perf.data", "perf.data", "--assert", "self(crc) is fine"), "is not an assertion"),

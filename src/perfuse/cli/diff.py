@@ -317,7 +317,7 @@ def _graph(profile: Profile, compared: _Compared, *, nodes: bool = False) -> Fun
         if not left:
             return empty_graph(source.title, whole)
     graph = function_graph(source, event, edges=compared.edges, by=by, nodes=nodes_too, bins=compared.bins)
-    if by == "type" and not graph.functions and graph.num_counted:
+    if by == "type" and not graph.functions and (graph.num_counted or graph.whole):
         raise UsageError(
             f"{graph.event or 'what was recorded'} has no types",
             field="by",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from perfuse.reports.diff import COUNTED_NOUNS
 from perfuse.reports.grid import Cell, Column, Ranked, fields, fitted, grid, section
 from perfuse.reports.measured_text import number_text
-from perfuse.reports.names import module_text
+from perfuse.reports.names import function_text, module_text
 from perfuse.reports.text import Role, Style, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text
 from perfuse.value_class import as_dict
@@ -93,7 +93,7 @@ def top_lines(
         Ranked(Column("self", right=True), [percent_text(one.self, event.weight) for one in rows]),
         Ranked(Column("total", right=True), [percent_text(one.total, event.weight) for one in rows]),
         Ranked(Column("in", right=True), [count_text(one.num_recordings) for one in rows], 1),
-        Ranked(Column("function", role=Role.NAME, shrinks=24), [one.name for one in rows], comfort=40),
+        Ranked(Column("function", role=Role.NAME, shrinks=24), [function_text(one.name) for one in rows], comfort=40),
         Ranked(Column("where", shrinks=12, cut=cut_middle), _places(rows), 3, 20),
         Ranked(Column("most in"), [one.example[:ID_DIGITS] for one in rows], 2),
         Ranked(Column("", right=True), [percent_text(one.example_share, 1) for one in rows], 2),
@@ -119,7 +119,7 @@ def share_lines(
 ) -> Iterator[str]:
     """The share of functions by the values of a label."""
     for one in rows:
-        yield from section(one.name, style, f"share of a {unit} by {label}")
+        yield from section(function_text(one.name), style, f"share of a {unit} by {label}")
         groups = shares[one.function_hash]
         columns = [
             Ranked(Column(label, shrinks=12), [group.value or "-" for group in groups], comfort=20),
@@ -150,7 +150,7 @@ def call_lines(rows: Sequence[CallPercentiles], label: str, limit: int | None, s
         return "-" if value is None else duration_text(value) if unit == "ns" else f"{value:,} {unit}"
 
     columns = [
-        Ranked(Column("function", role=Role.NAME, shrinks=24), [one.function for one in shown], comfort=30),
+        Ranked(Column("function", role=Role.NAME, shrinks=24), [function_text(one.function) for one in shown], comfort=30),
         Ranked(Column(label), [one.value or "-" for one in shown]),
         Ranked(Column("in", right=True), [count_text(one.num_recordings) for one in shown], 3),
         Ranked(Column("calls", right=True), [count_text(one.calls) for one in shown], 2),
@@ -220,7 +220,7 @@ def check_lines(
     shown = beyond[: limit or None]
     figures = [one.change.figures[found.options.statistic] for one in shown]
     columns = [
-        Ranked(Column("function", role=Role.NAME, shrinks=24), [one.change.named.name for one in shown], comfort=36),
+        Ranked(Column("function", role=Role.NAME, shrinks=24), [function_text(one.change.named.name) for one in shown], comfort=36),
         Ranked(Column("change", right=True), ["new" if one.ratio is None else f"{one.ratio:+.0%}" for one in figures]),
         Ranked(
             Column("95% interval"),
@@ -279,7 +279,7 @@ def step_lines(
         return
     shown = steps[: limit or None]
     columns = [
-        Ranked(Column("function", role=Role.NAME, shrinks=24), [one.name for one in shown], comfort=36),
+        Ranked(Column("function", role=Role.NAME, shrinks=24), [function_text(one.name) for one in shown], comfort=36),
         *([Ranked(Column(within), [one.within or "" for one in shown])] if within else []),
         Ranked(Column(f"first {label}"), [one.first for one in shown]),
         Ranked(Column("before", right=True), [percent_text(one.before, 1) for one in shown]),

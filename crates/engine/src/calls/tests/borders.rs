@@ -144,13 +144,16 @@ proptest! {
     }
 }
 
+/// Batches with the number of calls that begin before them.
+type Numbered = Vec<(Option<u64>, RecordBatch)>;
+
 /// The events of a range as `slices_of_part` reads them: border events one by one, each with the number of calls before it.
 fn numbered(
     steps: &[Step],
     group_rows: usize,
     borders: &[RecordBatch],
     near: impl Fn(&RecordBatch) -> bool,
-) -> Option<(Vec<(Option<u64>, RecordBatch)>, FxHashMap<u64, i64>)> {
+) -> Option<(Numbered, FxHashMap<u64, i64>)> {
     let mut rows = Vec::new();
     for batch in borders {
         let column = |name| batch.column_by_name(name).unwrap();
