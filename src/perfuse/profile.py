@@ -437,18 +437,21 @@ class Profile:
         """A heap snapshot: what each object retains, what keeps it alive, what grew since another snapshot.
 
         Args:
-            snapshot: Its key (`snapshot_id`); by default the last snapshot.
+            snapshot: Its key (`snapshot_id`); by default the last snapshot in the selected time.
 
         Raises:
-            UsageError: There is none, or none with the key.
+            UsageError: There is none in the selected time, or none with the key.
         """
-        from perfuse.analysis.heap import Heap, snapshots
+        from perfuse.analysis.heap import Heap, no_snapshot, snapshots
 
         rows = snapshots(self)
         selected = rows[-1:] if snapshot is None else [row for row in rows if row.snapshot_id == snapshot]
+        if not rows:
+            message, hint = no_snapshot(self)
+            raise UsageError(message, hint=hint)
         if not selected:
-            hint = f"there are {', '.join(str(row.snapshot_id) for row in rows)}" if rows else None
-            raise UsageError("no heap snapshot was recorded" if not rows else f"no heap snapshot {snapshot}", hint=hint)
+            known = ", ".join(str(row.snapshot_id) for row in rows)
+            raise UsageError(f"no heap snapshot {snapshot}", hint=f"there are {known}")
         return Heap(self, selected[0], _core.HeapSnapshot(self._heaps, selected[0].snapshot_id))
 
     def heap_sizes(self) -> dict[int, tuple[int, int]]:

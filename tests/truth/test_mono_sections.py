@@ -13,7 +13,10 @@ from elftools.elf.sections import SymbolTableSection
 
 import perfuse
 from perfuse.analysis.facts import NotRecorded, facts_of
+from perfuse.exporters.heap_dumps import selected_snapshots
 from perfuse.profile import Profile
+from perfuse.reports.runtime.heap import heap_report
+from perfuse.selection import Selection
 
 from .command import command_line, json_of
 from .kinds import KINDS, Kind
@@ -240,6 +243,26 @@ def test_live_objects(log: MonoWalk, profile: Profile) -> None:
         assert facts["heap.live_objects[]"](name) == num, name
         assert facts["heap.live_bytes[]"](name) == sizes[name], name
         assert facts["heap.growth[].objects"](name) == num - before[name], name
+
+
+@pytest.mark.truth(
+    recording="mono_heap", path="assert:heap", source="times of snapshots and their objects: a walk over the log"
+)
+def test_live_objects_of_a_time(log: MonoWalk, profile: Profile) -> None:
+    """Reports, assertions and exports are about the snapshots of the selected time."""
+    times = [event.time for event in log.of(0x06)]
+    for number, (time, objects) in enumerate(zip(times, log.snapshots(), strict=True)):
+        of_one = profile._selected(Selection(time, time + 1))
+        until = profile._selected(Selection(None, time + 1))
+        assert facts_of(of_one)["heap.live_objects"]() == facts_of(until)["heap.live_objects"]() == len(objects)
+        report = heap_report(until)
+        assert report is not None
+        assert [one.snapshot.ts_ns for one in report.snapshots] == times[: number + 1]
+        assert [one.snapshot_id for one in selected_snapshots(of_one)] == [number]
+    nothing = profile._selected(Selection(None, times[0]))
+    assert heap_report(nothing) is None
+    with pytest.raises(perfuse.UsageError, match="in the selected time"):
+        nothing.heap()
 
 
 @pytest.mark.truth(

@@ -125,6 +125,8 @@ class _LiveHeap:
 def _live_heap(profile: Profile) -> _LiveHeap:
     every = snapshots(profile)
     if not every:
+        if snapshots(profile, of_all_times=True):
+            raise NotRecorded("no heap snapshot is in the selected time")
         raise NotRecorded("no heap snapshot was taken: the program ended before its first major collection")
     of_file = [one for one in every if one.source_id == every[-1].source_id]
     earlier = _by_type(profile.heap(of_file[0].snapshot_id).classes()) if len(of_file) > 1 else None

@@ -27,6 +27,7 @@ from perfuse.value_class import field_names, replace
 if TYPE_CHECKING:
     from perfuse.flame_graph import FlameGraph
     from perfuse.query import Database
+    from perfuse.selection import Selection
 
 
 class HeapProfile(Protocol):
@@ -42,15 +43,36 @@ class HeapProfile(Protocol):
         """The common tables by name, each an Arrow stream."""
         ...
 
+    @property
+    def selection(self) -> "Selection":
+        """The time whose snapshots are selected."""
+        ...
+
     def heap(self, snapshot: int | None = None) -> "Heap":
         """The heap snapshot with a key."""
         ...
 
 
-def snapshots(profile: HeapProfile) -> list[Snapshot]:
-    """The heap snapshots of a profile, in time order."""
+def snapshots(profile: HeapProfile, *, of_all_times: bool = False) -> list[Snapshot]:
+    """The heap snapshots of a profile, in time order.
+
+    Args:
+        profile: The profile.
+        of_all_times: Whether to include those that are not in the selected time.
+    """
     rows = Columns(profile.tables["heap_snapshots"]).tuples("snapshot_id", "ts_ns", "end_ns", "source_id")
-    return sorted((Snapshot(*row) for row in rows), key=lambda one: (one.ts_ns, one.snapshot_id))
+    every = sorted((Snapshot(*row) for row in rows), key=lambda one: (one.ts_ns, one.snapshot_id))
+    time_ns = None if of_all_times else profile.selection.time_ns
+    return every if time_ns is None else [one for one in every if time_ns[0] <= one.ts_ns < time_ns[1]]
+
+
+def no_snapshot(profile: HeapProfile) -> tuple[str, str | None]:
+    """Why a profile has no heap snapshot in the selected time, and what to do."""
+    number = len(snapshots(profile, of_all_times=True))
+    if not number:
+        return "no heap snapshot was recorded", None
+    hint = f"the log has {number:,}; `perfuse report --section heap` without --between lists them"
+    return "no heap snapshot is in the selected time", hint
 
 
 class Heap:

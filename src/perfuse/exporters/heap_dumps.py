@@ -1,7 +1,6 @@
 """Heap snapshots for exporters: which are written, and the names in them."""
 
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Protocol
 
@@ -29,10 +28,8 @@ def selected_snapshots(profile: HeapSource) -> "list[Snapshot]":
 
     if not profile.has("heap_snapshots"):
         return []
-    where = replace(profile.selection, thread=None).where() or "true"
-    keys = {key for (key,) in profile.sql(f"SELECT snapshot_id FROM heap_snapshots WHERE {where}").fetchall()}
     with_objects = profile.heap_sizes()
-    return [one for one in snapshots(profile) if one.snapshot_id in keys and one.snapshot_id in with_objects]
+    return [one for one in snapshots(profile) if one.snapshot_id in with_objects]
 
 
 def chosen_heap(profile: HeapSource, snapshot: int | None) -> "Heap":
@@ -59,9 +56,11 @@ def required_snapshots(profile: HeapSource) -> "list[Snapshot]":
     """The selected snapshots; raises `ExportError` where there are none."""
     found = selected_snapshots(profile)
     if not found:
-        if profile.has("heap_snapshots") and (number := len(profile.heap_sizes())):
-            hint = f"the log has {number:,}; `perfuse report --section heap` without --between lists them"
-            raise ExportError("no heap snapshot is in the selected time", hint=hint)
+        if profile.has("heap_snapshots") and profile.heap_sizes():
+            from perfuse.analysis.heap import no_snapshot
+
+            message, hint = no_snapshot(profile)
+            raise ExportError(message, hint=hint)
         hint = "Mono records them with --profile=log:heapshot; flame graphs and pprof show allocations"
         raise ExportError("there is no heap snapshot to write", hint=hint)
     return found

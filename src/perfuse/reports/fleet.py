@@ -150,7 +150,9 @@ def call_lines(rows: Sequence[CallPercentiles], label: str, limit: int | None, s
         return "-" if value is None else duration_text(value) if unit == "ns" else f"{value:,} {unit}"
 
     columns = [
-        Ranked(Column("function", role=Role.NAME, shrinks=24), [function_text(one.function) for one in shown], comfort=30),
+        Ranked(
+            Column("function", role=Role.NAME, shrinks=24), [function_text(one.function) for one in shown], comfort=30
+        ),
         Ranked(Column(label), [one.value or "-" for one in shown]),
         Ranked(Column("in", right=True), [count_text(one.num_recordings) for one in shown], 3),
         Ranked(Column("calls", right=True), [count_text(one.calls) for one in shown], 2),
@@ -220,7 +222,11 @@ def check_lines(
     shown = beyond[: limit or None]
     figures = [one.change.figures[found.options.statistic] for one in shown]
     columns = [
-        Ranked(Column("function", role=Role.NAME, shrinks=24), [function_text(one.change.named.name) for one in shown], comfort=36),
+        Ranked(
+            Column("function", role=Role.NAME, shrinks=24),
+            [function_text(one.change.named.name) for one in shown],
+            comfort=36,
+        ),
         Ranked(Column("change", right=True), ["new" if one.ratio is None else f"{one.ratio:+.0%}" for one in figures]),
         Ranked(
             Column("95% interval"),
