@@ -146,7 +146,7 @@ def fuse(
         fusion,
         joins=[_join(one, clock) for one, _, clock in joined] if samplings else [],
         found=diagnostics,
-        title=" + ".join(title for title in titles if title) or ", ".join(one.path for one in recordings),
+        title=" + ".join(dict.fromkeys(filter(None, titles))) or ", ".join(one.path for one in recordings),
         owned=[one for one in joined_recordings if not any(one is given for given in inputs)],
     )
 
