@@ -16,11 +16,13 @@ from perfuse.analysis.facts import NotRecorded, facts_of
 from perfuse.exporters.heap_dumps import selected_snapshots
 from perfuse.profile import Profile
 from perfuse.reports.runtime.heap import heap_report
+from perfuse.reports.runtime.report import runtime_report
+from perfuse.reports.runtime.sections import RuntimeRequest
 from perfuse.selection import Selection
 
 from .command import command_line, json_of
 from .kinds import KINDS, Kind
-from .mono_walk import ASSEMBLY, CONTEXT, DOMAIN, IMAGE, STARTING, THREAD, Lifetime, MonoWalk, header, walk
+from .mono_walk import ASSEMBLY, CONTEXT, DOMAIN, IMAGE, KIND_NAMES, STARTING, THREAD, Lifetime, MonoWalk, header, walk
 from .outside import mono_facts, perf_data
 
 
@@ -49,6 +51,18 @@ def test_header(kind: Kind) -> None:
 @pytest.mark.truth(recording=["mono_*"], path="report:records", source="events by kind: a walk over the log's buffers")
 def test_records(kind: Kind, log: MonoWalk) -> None:
     assert section(kind, "records") == log.counts()
+
+
+@pytest.mark.truth(
+    recording=["mono_*"], path="report:records", source="events by kind and time: a walk over the log's buffers"
+)
+def test_records_of_a_time(log: MonoWalk, profile: Profile) -> None:
+    times = sorted(event.time for event in log.events)
+    first, end = times[len(times) // 3], times[2 * len(times) // 3]
+    part = profile._selected(Selection(first, end))
+    report = runtime_report(part, RuntimeRequest(sections=("records",)))
+    expected = Counter(KIND_NAMES[event.byte] for event in log.events if first <= event.time < end)
+    assert report.sections["records"] == expected
 
 
 @pytest.mark.truth(

@@ -9,17 +9,24 @@ from perfuse.reports.grid import Cell, Column, grid, section
 from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext
 from perfuse.reports.text import Style
 from perfuse.reports.units import count_text, counted
+from perfuse.selection import Selection
 
 RecordCounts = dict[str, int]
 """Records by kind, the most frequent first."""
 
 
 def collect(context: SectionContext) -> RecordCounts:
-    """Counts of records over all files."""
+    """Counts of records over all files, in the selected time; records are of no thread."""
     counts: RecordCounts = {}
-    for recording in context.profile.recordings:
-        for kind, count in recording.summary.records.items():
-            counts[kind] = counts.get(kind, 0) + count
+    profile = context.profile
+    if profile.selection.time_ns is not None:
+        where = Selection(profile.selection.start_ns, profile.selection.end_ns).where()
+        query = f"SELECT kind::VARCHAR, count(*) FROM records WHERE {where} GROUP BY 1"
+        counts = dict(profile.sql(query).fetchall())
+    else:
+        for recording in profile.recordings:
+            for kind, count in recording.summary.records.items():
+                counts[kind] = counts.get(kind, 0) + count
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
