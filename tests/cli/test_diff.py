@@ -235,6 +235,7 @@ def test_heaps_and_allocations_by_type(perfuse: Perfuse) -> None:
     for weight, unit in (("bytes", "bytes"), ("count", "allocations"), ("retained", "bytes")):
         document = json.loads(perfuse("diff", *both, "--by", "type", "--weight", weight, "--json").out)
         assert document["unit"] == unit
+        assert all(("count" in one) == (weight != "retained") for one in document["functions"])
         assert "System.Byte[]" in {one["name"] for one in document["functions"]}
     # Types of all allocations have all of their bytes.
     report = json.loads(perfuse("report", "sessions.mlpd.gz", "--section", "allocations", "--json", "--limit", "0").out)

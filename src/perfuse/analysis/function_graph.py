@@ -16,6 +16,8 @@ Statistic = Literal["count", "self", "sum", "total", "min", "median", "p90", "p9
 STATISTICS: tuple[str, ...] = get_args(Statistic)
 SAMPLE_STATISTICS: tuple[str, ...] = ("count", "self", "total")
 """The statistics that samples have: they have no durations of single calls."""
+RETAINED_STATISTICS: tuple[str, ...] = ("self", "total")
+"""Those of retained sizes, whose samples are paths of types."""
 
 Grouping = Literal["function", "module", "tier", "type"]
 """What frames are grouped by; `type` is that of allocated objects, or of those on the heap."""

@@ -11,6 +11,7 @@ import click
 
 from perfuse.analysis.function_graph import (
     GROUPINGS,
+    RETAINED_STATISTICS,
     SAMPLE_STATISTICS,
     STATISTICS,
     FunctionGraph,
@@ -317,6 +318,9 @@ def _graph(profile: Profile, compared: _Compared, *, nodes: bool = False) -> Fun
         if not left:
             return empty_graph(source.title, whole)
     graph = function_graph(source, event, edges=compared.edges, by=by, nodes=nodes_too, bins=compared.bins)
+    if is_heap:
+        # Its samples are paths, whose number says nothing of that of objects.
+        graph = replace(graph, statistics=RETAINED_STATISTICS)
     if by == "type" and not graph.functions and (graph.num_counted or graph.whole):
         raise UsageError(
             f"{graph.event or 'what was recorded'} has no types",
