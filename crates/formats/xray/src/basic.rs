@@ -26,18 +26,24 @@ pub enum BasicItem {
     Unwritten,
 }
 
+/// Whether a record is zeros, but for what a repair makes zero: reserved bytes, and the process of versions before 3.
+#[inline]
+fn is_unwritten(record: &BasicRecord) -> bool {
+    matches!(record, BasicRecord { record_type: 0, cpu: 0, kind: 0, function_id: 0, tsc: 0, tid: 0, .. })
+}
+
 impl BasicItem {
     /// Reads a record.
     #[must_use]
     #[inline]
     pub fn read(bytes: &[u8], offset: u64, endian: Endian) -> Option<Self> {
-        if bytes == [0; BASIC_BYTES] {
-            return Some(Self::Unwritten);
-        }
         let mut cursor = Cursor::new(bytes, offset, endian);
         let record_type = Cursor::new(bytes, offset, endian).u16("record_type").ok()?;
         Some(match record_type {
-            0 => Self::Function(BasicRecord::read(&mut cursor).ok()?),
+            0 => {
+                let record = BasicRecord::read(&mut cursor).ok()?;
+                if is_unwritten(&record) { Self::Unwritten } else { Self::Function(record) }
+            }
             1 => Self::Argument(BasicArgument::read(&mut cursor).ok()?),
             other => Self::Unknown(other),
         })

@@ -179,6 +179,7 @@ fn basic_records_one_by_one() {
         (basic_argument(1, 7, 5), "XR063"),
         (vec![0; 31], "XR060"),
         (vec![0; 4096], "XR066"),
+        ([[0; 24], [7; 24]].concat()[..32].to_vec(), "XR066"), // with reserved bytes, which a repair makes zero
     ] {
         let log = case(record);
         assert_eq!(serious(&checked(&log)), [code]);
