@@ -314,8 +314,8 @@ RULES: dict[str, Explanation] = {
     "XR066": Explanation(
         title="records were never written",
         meaning=(
-            "They are zeros, which file systems store for what was not written yet at a crash. Function ids begin "
-            "with 1."
+            "They are zeros, but for reserved bytes: file systems store zeros for what was not written yet at a "
+            "crash. Function ids begin with 1."
         ),
         action="They are not calls; those that were there are lost. `perfuse repair` omits them.",
     ),
