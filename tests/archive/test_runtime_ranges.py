@@ -35,7 +35,7 @@ LONG = ("mono/v17/calls.mlpd", 20_000)
 """A log with events of every kind, whose stacks are 50 MB of text."""
 
 TABLES = ("call_events", "allocations", "lock_events", "exceptions", "instants", "object_moves", "counter_samples")
-ASKED_ELSEWHERE = ("heap", "objects")
+ASKED_ELSEWHERE = ("heap", "objects", "records")
 """Sections with a test of their own, or that need options."""
 
 
@@ -155,6 +155,16 @@ def test_single_calls_and_heap_snapshots_of_a_range(opened: Opened) -> None:
             assert expected == found
         for table in ("heap_classes", "heap_sites"):
             assert rows_of(saved, table) == rows_of(recorded, table)
+
+
+def test_records_of_a_range(opened: Opened) -> None:
+    """Of the copy: the saved tables have events, not the records that were made into them."""
+    path, rows = LOGS["allocations"]
+    recorded, saved_path = opened.of((CORPUS / path,), rows)
+    with pf.fuse(saved_path.with_suffix(".whole")) as saved:
+        for times in _times(recorded, rows, 3):
+            expected, found = (report(part_of(of, *times), {"--section": ("records",)}) for of in (recorded, saved))
+            assert repr(expected) == repr(found)
 
 
 def test_threads(opened: Opened, tmp_path: Path) -> None:
