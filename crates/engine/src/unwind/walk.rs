@@ -92,6 +92,8 @@ pub trait StepSource {
     fn memory(&self, address: u64, size: u8) -> Option<u64>;
 }
 
+/// Smallest address at which Linux maps code: what an entry point finds as its return address is the number of arguments.
+const FIRST_MAPPED: u64 = 0x1000;
 /// Most frames of a stack, perf's own default.
 pub const MAX_FRAMES: usize = 1024;
 
@@ -192,10 +194,10 @@ impl FrameState<'_> {
             self.in_place(step, sp, code)
         }?;
         let pc = machine.without_signature(ra);
-        // The upper half holds the kernel's addresses and the markers of call chains.
+        // The upper half holds the kernel's addresses and the markers of call chains; nothing is mapped at the lowest addresses.
         match pc {
             0 => return Err(Stop::Outermost),
-            _ if pc >> 63 == 1 => return Err(Stop::BadReturnAddress),
+            ..FIRST_MAPPED | 0x8000_0000_0000_0000.. => return Err(Stop::BadReturnAddress),
             _ if by_frame_pointer && !code.is_code(pc.wrapping_sub(1)) => {
                 return Err(Stop::NoRule);
             }

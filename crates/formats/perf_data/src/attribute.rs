@@ -35,7 +35,7 @@ impl EventAttribute {
         let len = bytes.len().min(whole.len());
         whole.get_mut(..len)?.copy_from_slice(bytes.get(..len)?);
         let fields = EventAttr::read(&mut Cursor::new(&whole, 0, endian)).ok()?;
-        let name = event_name(fields.type_, fields.config);
+        let name = event_name(&fields);
         Some(Self { fields, bytes: bytes.to_vec(), ids, name, layout: EventRecordLayout::new(&fields) })
     }
 
@@ -262,6 +262,15 @@ impl Attributes {
     pub fn rename(&mut self, id: u64, name: &str) {
         if let Some(attribute) = self.by_id.get(&id).and_then(|&index| self.list.get_mut(index)) {
             name.clone_into(&mut attribute.name);
+        }
+    }
+
+    /// Names the events of a tracepoint with an id.
+    pub fn name_tracepoint(&mut self, id: u64, name: &str) {
+        for attribute in &mut self.list {
+            if attribute.fields.type_ == abi::PERF_TYPE_TRACEPOINT && attribute.fields.config == id {
+                name.clone_into(&mut attribute.name);
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use perfuse_wire::{Diagnostics, Rule};
 
-use super::consts::{MAGIC_BIG, MAGIC_LITTLE, RecordType};
+use super::consts::{RecordType, byte_order};
 use super::perf_data::PerfData;
 use super::perf_file::PerfFile;
 use super::record::RecordsEnd;
@@ -82,8 +82,11 @@ fn check_trailing(file: &PerfFile, sink: &mut Diagnostics) {
     // Without the size of the records, or with sections that are missing, the end is unknown.
     let is_known = file.findings.iter().all(|finding| finding.rule != &SECTION_OUTSIDE);
     if is_known && !trailing.is_empty() {
-        let is_recording = [MAGIC_LITTLE, MAGIC_BIG].iter().any(|magic| trailing.starts_with(*magic));
-        let what = if is_recording { "another recording begins there" } else { "no section contains them" };
+        let what = if byte_order(trailing).is_some() {
+            "another recording begins there"
+        } else {
+            "no section contains them"
+        };
         sink.push(&TRAILING, end, None, "size", || {
             format!("{} bytes follow the last section; {what}", trailing.len()).into()
         });

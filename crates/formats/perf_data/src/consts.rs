@@ -3,13 +3,34 @@
 use std::borrow::Cow;
 
 use linux_perf_event_reader::constants as abi;
+use perfuse_wire::{Cursor, Endian};
+
+use super::layout::EventAttr;
 
 /// First eight bytes of a little-endian file.
 pub const MAGIC_LITTLE: &[u8; 8] = b"PERFILE2";
 /// First eight bytes of a big-endian file.
 pub const MAGIC_BIG: &[u8; 8] = b"2ELIFREP";
+/// First eight bytes of a file of perf before Linux 3.4, in either byte order; the header is otherwise the same.
+pub const MAGIC_VERSION_1: &[u8; 8] = b"PERFFILE";
+/// The number that the magic of a written file is, in its byte order.
+pub const MAGIC_NUMBER: u64 = u64::from_le_bytes(*MAGIC_LITTLE);
 /// `perf_file_header.size` of a pipe-mode stream, whose header has only two fields.
 pub const PIPE_HEADER_BYTES: u64 = 16;
+
+/// Byte order of a file that begins with these bytes; `None` for other files.
+#[must_use]
+pub fn byte_order(head: &[u8]) -> Option<Endian> {
+    match head.first_chunk::<8>()? {
+        MAGIC_LITTLE => Some(Endian::Little),
+        MAGIC_BIG => Some(Endian::Big),
+        MAGIC_VERSION_1 => {
+            let size = |endian| Cursor::new(head.get(8..)?, 8, endian).u64("size").ok();
+            Some(if size(Endian::Little) <= size(Endian::Big) { Endian::Little } else { Endian::Big })
+        }
+        _ => None,
+    }
+}
 
 /// Smallest type of records that perf writes; the kernel writes those below.
 pub const USER_TYPE_START: u32 = abi::PERF_RECORD_USER_TYPE_START;
@@ -152,9 +173,37 @@ impl RecordType {
     }
 }
 
-/// perf's name for an event that has no name in the file.
+/// perf's name for an event that has no name in the file, such as `cycles:u`.
 #[must_use]
-pub fn event_name(type_: u32, config: u64) -> String {
+pub fn event_name(attr: &EventAttr) -> String {
+    let name = bare_event_name(attr);
+    if attr.type_ == abi::PERF_TYPE_TRACEPOINT { name } else { name + &modifiers(attr.flags) }
+}
+
+/// Modifiers of an event: the modes that are counted where not all are, and the precision of addresses.
+fn modifiers(flags: u64) -> String {
+    let modes = [
+        (abi::ATTR_FLAG_BIT_EXCLUDE_KERNEL, 'k'),
+        (abi::ATTR_FLAG_BIT_EXCLUDE_USER, 'u'),
+        (abi::ATTR_FLAG_BIT_EXCLUDE_HV, 'h'),
+    ];
+    let mut text = String::new();
+    if modes.iter().any(|(bit, _)| flags & bit != 0) {
+        text.extend(modes.iter().filter(|(bit, _)| flags & bit == 0).map(|(_, letter)| letter));
+    }
+    let precision = flags & abi::ATTR_FLAG_BITMASK_PRECISE_IP;
+    let precision = precision.wrapping_shr(abi::ATTR_FLAG_BITMASK_PRECISE_IP.trailing_zeros());
+    text.extend((0..precision).map(|_| 'p'));
+    // Without guests is what perf records without a modifier.
+    if flags & abi::ATTR_FLAG_BIT_EXCLUDE_HOST != 0 {
+        text.push('G');
+    }
+    if text.is_empty() { text } else { format!(":{text}") }
+}
+
+/// The name without modifiers.
+fn bare_event_name(attr: &EventAttr) -> String {
+    let EventAttr { type_, config, .. } = *attr;
     const HARDWARE: [&str; 10] = [
         "cycles",
         "instructions",
@@ -184,6 +233,9 @@ pub fn event_name(type_: u32, config: u64) -> String {
     let find_name = |names: &[&'static str], number: u64| {
         usize::try_from(number).ok().and_then(|index| names.get(index).copied())
     };
+    if let (abi::PERF_TYPE_HW_CACHE, Some(name)) = (type_, cache_event_name(config)) {
+        return name;
+    }
     let name = match type_ {
         // The upper half selects a PMU on hybrid machines.
         abi::PERF_TYPE_HARDWARE => find_name(&HARDWARE, config & 0xffff_ffff),
@@ -194,7 +246,27 @@ pub fn event_name(type_: u32, config: u64) -> String {
         (Some(name), _) => name.to_owned(),
         (None, abi::PERF_TYPE_TRACEPOINT) => format!("tracepoint {config}"),
         (None, abi::PERF_TYPE_RAW) => format!("raw {config:#x}"),
+        (None, abi::PERF_TYPE_BREAKPOINT) => {
+            let accesses =
+                [(1, 'r'), (2, 'w'), (4, 'x')].into_iter().filter(|(bit, _)| attr.bp_type & bit != 0);
+            format!("mem:{:#x}:{}", attr.config1, accesses.map(|(_, letter)| letter).collect::<String>())
+        }
         (None, _) => format!("type {type_} config {config:#x}"),
+    }
+}
+
+/// Name of an event of a cache: its cache, operation and result are bytes of the configuration.
+fn cache_event_name(config: u64) -> Option<String> {
+    const CACHES: [&str; 7] = ["L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch", "node"];
+    const OPERATIONS: [(&str, &str); 3] =
+        [("load", "loads"), ("store", "stores"), ("prefetch", "prefetches")];
+    let [cache, operation, result, ..] = config.to_le_bytes();
+    let cache = CACHES.get(usize::from(cache))?;
+    let (one, all) = OPERATIONS.get(usize::from(operation))?;
+    match result {
+        0 => Some(format!("{cache}-{all}")),
+        1 => Some(format!("{cache}-{one}-misses")),
+        _ => None,
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use perfuse_recording::{Source, Spill, UnpackLimit};
 use perfuse_wire::Endian;
 
-use super::consts::{MAGIC_BIG, MAGIC_LITTLE, PIPE_HEADER_BYTES};
+use super::consts::{PIPE_HEADER_BYTES, byte_order};
 use super::layout::{FileHeader, Section};
 use super::record::{RecordsEnd, read_record};
 
@@ -72,11 +72,7 @@ struct DirectoryHeader {
 impl DirectoryHeader {
     /// `None` where the header is not complete, or is that of a pipe.
     fn read(main: &[u8]) -> Option<Self> {
-        let endian = match main.first_chunk::<8>()? {
-            MAGIC_LITTLE => Endian::Little,
-            MAGIC_BIG => Endian::Big,
-            _ => return None,
-        };
+        let endian = byte_order(main)?;
         let header = FileHeader::read(&mut perfuse_wire::Cursor::new(main, 0, endian)).ok()?;
         if header.size == PIPE_HEADER_BYTES {
             return None;

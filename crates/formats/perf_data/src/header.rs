@@ -9,17 +9,20 @@ use perfuse_recording::Source;
 use perfuse_wire::{Cursor, Endian, ErrorKind, ParseError, Rule};
 
 use super::attribute::{Attributes, EventAttribute};
-use super::consts::{MAGIC_BIG, MAGIC_LITTLE, PIPE_HEADER_BYTES, RecordType};
+use super::consts::{PIPE_HEADER_BYTES, RecordType, byte_order};
 use super::feature_values;
 use super::features::{Features, header_string, section_bytes, text};
-use super::layout::{EventHeader, EventUpdate, FileHeader, HeaderFeature, Section};
+use super::layout::{EventHeader, EventType, EventUpdate, FileHeader, HeaderFeature, Section};
 use super::record::read_record;
 use super::rules;
+use super::tracing_data::read_formats;
 
 /// Size of the first published `perf_event_attr`, which a size of 0 stands for.
 const ATTR_SIZE_VER0: u64 = 64;
 /// Offset of `perf_event_attr.size`.
 const ATTR_SIZE_OFFSET: usize = 4;
+/// Size of an entry of the table of event types: an id and 64 bytes of name.
+const EVENT_TYPE_BYTES: usize = 72;
 /// Value of `perf_record_event_update.type` for a name.
 const EVENT_UPDATE_NAME: u64 = 2;
 
@@ -65,14 +68,10 @@ impl Preamble {
     /// # Errors
     /// When the bytes are not a perf.data file, or end inside its header.
     pub fn read(source: Arc<Source>) -> Result<Self, ParseError> {
-        let endian = match source.first_chunk::<8>() {
-            Some(MAGIC_LITTLE) => Endian::Little,
-            Some(MAGIC_BIG) => Endian::Big,
-            found => {
-                let found = found.and_then(|magic| magic.first_chunk::<4>()).copied().unwrap_or_default();
-                let kind = ErrorKind::BadMagic { found: u32::from_be_bytes(found) };
-                return Err(ParseError::new(kind, 0, "magic"));
-            }
+        let Some(endian) = byte_order(&source) else {
+            let found = source.first_chunk::<4>().copied().unwrap_or_default();
+            let kind = ErrorKind::BadMagic { found: u32::from_be_bytes(found) };
+            return Err(ParseError::new(kind, 0, "magic"));
         };
         let mut cursor = Cursor::new(&source, 0, endian);
         let magic = cursor.u64("magic")?;
@@ -119,6 +118,9 @@ fn read_sections(file: &mut Preamble) {
         read_attributes(file);
         if file.header.data_size != 0 && end <= len {
             read_feature_table(file, end);
+        }
+        if !file.features.has(Feature::EVENT_DESC) {
+            read_tracepoint_names(file);
         }
     }
     read_event_desc(file);
@@ -255,6 +257,12 @@ fn read_stream_start(file: &mut Preamble) {
                     file.features.insert(Feature(u32::from(bit)), section);
                 }
             }
+            RecordType::HEADER_EVENT_TYPE => {
+                if let Ok(EventType { event_id }) = EventType::read(&mut cursor) {
+                    file.attributes.name_tracepoint(event_id, &text(cursor.rest()));
+                }
+            }
+            RecordType::HEADER_TRACING_DATA => name_tracepoints(&mut file.attributes, record.payload),
             RecordType::EVENT_UPDATE => {
                 if let Ok(EventUpdate { type_: EVENT_UPDATE_NAME, id }) = EventUpdate::read(&mut cursor) {
                     file.attributes.rename(id, &text(cursor.rest()));
@@ -263,6 +271,29 @@ fn read_stream_start(file: &mut Preamble) {
             _ => {}
         }
         offset = offset.saturating_add(record.size.max(EventHeader::SIZE));
+    }
+}
+
+/// Names tracepoints by the table of event types of perf before Linux 3.11, and by their formats.
+fn read_tracepoint_names(file: &mut Preamble) {
+    let source = file.source.clone();
+    let FileHeader { event_types_offset, event_types_size, .. } = file.header;
+    let section = Section { offset: event_types_offset, size: event_types_size };
+    extend_sections(file, section.offset.saturating_add(section.size));
+    for entry in section_bytes(&source, section).chunks_exact(EVENT_TYPE_BYTES) {
+        let mut cursor = Cursor::new(entry, event_types_offset, file.endian);
+        let Ok(EventType { event_id }) = EventType::read(&mut cursor) else { return };
+        file.attributes.name_tracepoint(event_id, &text(cursor.rest()));
+    }
+    if let Some(cursor) = file.features.cursor(Feature::TRACING_DATA, &source, file.endian) {
+        name_tracepoints(&mut file.attributes, cursor.rest());
+    }
+}
+
+/// Names tracepoints by their formats.
+fn name_tracepoints(attributes: &mut Attributes, tracing_data: &[u8]) {
+    for format in read_formats(tracing_data).unwrap_or_default() {
+        attributes.name_tracepoint(format.id, &format!("{}:{}", format.system, format.name));
     }
 }
 

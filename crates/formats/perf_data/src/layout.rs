@@ -12,7 +12,7 @@ use perfuse_wire::{Layout, layout};
 layout! {
     /// Header of a file; that of a pipe-mode stream has only the first two fields.
     FileHeader = "perf_file_header", section "perf.data-file-format: header" {
-        /// `PERFILE2`, in the byte order of the recorded machine.
+        /// `PERFILE2`, in the byte order of the recorded machine; `PERFFILE` before Linux 3.4.
         magic: u64,
         /// Size of this header: 104, or 16 in pipe mode.
         size: u64,
@@ -26,7 +26,7 @@ layout! {
         data_offset: u64,
         /// Size of the records; 0 during the recording, and in files of a recorder that was killed.
         data_size: u64,
-        /// Offset of the event types, which perf no longer writes.
+        /// Offset of the table of event types, which perf does not write since Linux 3.11.
         event_types_offset: u64,
         /// Size of the event types.
         event_types_size: u64,
@@ -122,6 +122,7 @@ pub static LAYOUTS: &[&Layout] = &[
     &TextPoke::LAYOUT,
     &AuxOutputHwId::LAYOUT,
     &CallchainDeferred::LAYOUT,
+    &EventType::LAYOUT,
     &TracingData::LAYOUT,
     &BuildIdEvent::LAYOUT,
     &IdIndex::LAYOUT,

@@ -43,6 +43,7 @@ mod survey;
 mod tasks;
 mod timed_passes;
 mod tracepoints;
+mod tracing_data;
 mod unpacked;
 mod user_registers;
 mod view;
@@ -67,7 +68,7 @@ use perfuse_recording::{
     RecordingDirectory, Repaired, Role, SamplingFacts, Sniff, Source, Summary, TableRequest, WallClockTime,
 };
 
-use consts::clock_name;
+use consts::{MAGIC_VERSION_1, clock_name};
 use layout::FileHeader;
 
 pub use layout::{ClockData, TimeConv};
@@ -93,9 +94,7 @@ pub static FORMAT: Format = Format {
     files: &["perf.data", "*.perf.data"],
     directory: Some(RecordingDirectory { main_file: directory::MAIN_FILE, read: directory::read }),
     capabilities: Capabilities { writer: true, repair: true },
-    sniff: |head| {
-        Sniff::by_magic(head.starts_with(consts::MAGIC_LITTLE) || head.starts_with(consts::MAGIC_BIG))
-    },
+    sniff: |head| Sniff::by_magic(consts::byte_order(head).is_some()),
     open,
     refused: None,
     rules: rules::RULES,
@@ -136,7 +135,7 @@ impl Recording for PerfData {
         counts.sort_unstable();
         let arch = self.file().features.arch(&self.file().source, self.file().endian);
         Summary {
-            version: Some("2".to_owned()),
+            version: Some(if self.file().source.starts_with(MAGIC_VERSION_1) { "1" } else { "2" }.to_owned()),
             endian: self.file().endian,
             pointer_bytes: arch.map(|(_, bytes)| bytes),
             arch: arch.map(|(name, _)| name),

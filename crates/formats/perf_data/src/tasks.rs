@@ -23,6 +23,8 @@ const MAX_INHERITED: u64 = 2_000_000;
 /// then, and sets the registers last.
 const EXEC_NS: u64 = 1_000_000;
 
+/// The kernel's name for the threads with id 0, one for each processor.
+const IDLE_THREAD: &str = "swapper";
 /// Largest size in bytes of a name that a child inherits; names of the kernel have at most 16.
 const MAX_INHERITED_NAME_BYTES: usize = 64;
 
@@ -114,6 +116,10 @@ impl Tasks {
             num_inherited: 0,
             guest_kernels: Vec::new(),
         };
+        if survey.sampled.contains_key(&0) || survey.counts.contains_key(&RecordType::SWITCH_CPU_WIDE) {
+            // No record names the thread that a processor runs when it is idle.
+            builder.set_name(0, 0, 0, Arc::from(IDLE_THREAD));
+        }
         for &record in &survey.task_records {
             builder.add_record(record);
         }

@@ -94,6 +94,7 @@ fn body_fields<'a>(
         RecordType::AUX_OUTPUT_HW_ID => &AuxOutputHwId::LAYOUT,
         RecordType::CALLCHAIN_DEFERRED => return callchain_deferred(cursor, fields),
         RecordType::HEADER_ATTR => return attr_fields(cursor, fields),
+        RecordType::HEADER_EVENT_TYPE => &EventType::LAYOUT,
         RecordType::HEADER_TRACING_DATA => &TracingData::LAYOUT,
         RecordType::HEADER_BUILD_ID => return build_id_fields(record, cursor, fields),
         RecordType::ID_INDEX => return id_index(cursor, fields),

@@ -11,7 +11,7 @@ use perfuse_wire::{Endian, ErrorKind, Put};
 use rustc_hash::FxHashMap;
 
 use super::attribute::EventAttribute;
-use super::consts::{RecordType, misc};
+use super::consts::{MAGIC_NUMBER, RecordType, misc};
 use super::features::section_bytes;
 use super::layout::{BuildIdEvent, EventHeader, FileHeader, Mmap, Mmap2Protection, Section};
 use super::order::TimeOrder;
@@ -149,7 +149,7 @@ fn write<W: Write + Seek>(
     let data_size = writer.offset.saturating_sub(data_offset);
     let bits = writer.write_features(file, &table)?;
     let header = FileHeader {
-        magic: file.header.magic,
+        magic: MAGIC_NUMBER,
         size: FileHeader::SIZE,
         attr_size: attrs.entry_bytes,
         attrs_offset: attrs.section.offset,

@@ -9,6 +9,15 @@ layout! {
         size: u32,
     }
 
+    /// Name of an event. The entries of the table of event types in a header are such bodies too.
+    EventType = "PERF_RECORD_HEADER_EVENT_TYPE", section "event.h: perf_record_header_event_type" {
+        /// `config` of the event's attribute.
+        event_id: u64,
+    } then {
+        /// Name.
+        name: CString,
+    }
+
     /// Build id of a file. The entries of the HEADER_BUILD_ID section are such records too.
     BuildIdEvent = "PERF_RECORD_HEADER_BUILD_ID", section "perf.data-file-format: HEADER_BUILD_ID" {
         /// Process; -1 for all.

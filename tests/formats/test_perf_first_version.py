@@ -1,0 +1,101 @@
+"""Files of perf before Linux 3.4: another magic, the first sizes of `perf_event_attr`, a table of event names."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import perf_chains
+import perfuse as pf
+from perf_crafting import (
+    CALLCHAIN,
+    CPU,
+    ID,
+    IP,
+    MMAP,
+    PERIOD,
+    TID,
+    TIME,
+    Attribute,
+    PerfFile,
+    Record,
+    sample,
+)
+from truth.producers import need
+
+FIELDS = IP | TID | TIME | CALLCHAIN | ID | CPU | PERIOD
+MAGIC = b"PERFFILE"
+SWITCH_ID = 51
+
+
+def _first_version(event: tuple[int, int], names: dict[int, str]) -> bytes:
+    """A file as `perf record -g` of Linux 2.6.39 wrote it: attributes of 72 bytes, no features."""
+    attribute = Attribute.of(event, FIELDS, ids=[7])
+    kernel = Record(MMAP, 1, struct.pack("<IIQQQ", 2**32 - 1, 0, 0xFFFFFFFF81000000, 2**24, 0) + b"[kernel]\0")
+    program = Record(MMAP, 2, struct.pack("<IIQQQ", 5, 5, 0x400000, 0x1000, 0) + b"/bin/absent\0\0\0\0\0")
+    maps = [
+        replace(one, body=one.body + bytes(-len(one.body) % 8) + attribute.sample_id()) for one in (kernel, program)
+    ]
+    chains = [[0xFFFFFFFF81000100, 0x400200 + 16 * n] for n in range(20)]
+    samples = [
+        sample(
+            attribute,
+            ip=chain[0],
+            pid=5,
+            tid=5 + n % 2,
+            time=10**9 + 1000 * n,
+            chain=[2**64 - 128, chain[0], 2**64 - 512, chain[1]],
+        )
+        for n, chain in enumerate(chains)
+    ]
+    data = bytearray(PerfFile([attribute.with_size(72)], [*maps, *samples]).encoded())
+    table = b"".join(struct.pack("<Q64s", number, name.encode()) for number, name in names.items())
+    struct.pack_into("<8s", data, 0, MAGIC)
+    struct.pack_into("<QQ", data, 56, len(data), len(table))
+    return bytes(data) + table
+
+
+def test_chains_are_those_of_perf(tmp_path: Path) -> None:
+    need("perf")
+    path = tmp_path / "perf.data"
+    path.write_bytes(_first_version((0, 0), {}))
+    command = ["perf", "script", "-f", "-i", path, "-F", "comm,time,ip,sym,dso", "--no-inline", "--ns"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    expected = perf_chains.read(printed)
+    with pf.fuse(path) as profile:
+        assert perf_chains.of(profile) == expected
+        assert profile.sql("SELECT version FROM sources").fetchall() == [("1",)]
+        assert profile.sql("SELECT DISTINCT event FROM samples").fetchall() == [("cycles",)]
+    assert len(expected) == 20
+    assert [one.code for one in pf.open(path).check() if one.severity != "info"] == []
+
+
+def test_tracepoints_have_the_names_of_the_table(tmp_path: Path) -> None:
+    path = tmp_path / "perf.data"
+    path.write_bytes(_first_version((2, SWITCH_ID), {50: "sched:sched_wakeup", SWITCH_ID: "sched:sched_switch"}))
+    with pf.fuse(path) as profile:
+        assert profile.sql("SELECT DISTINCT event FROM samples").fetchall() == [("sched:sched_switch",)]
+
+
+def test_a_repaired_file_is_of_the_second_version(tmp_path: Path) -> None:
+    need("perf", "perfuse")
+    first, second = tmp_path / "first.data", tmp_path / "second.data"
+    first.write_bytes(_first_version((0, 0), {})[:-20])
+    subprocess.run(["perfuse", "repair", first, "-o", second], check=False, capture_output=True)
+    command = ["perf", "script", "-f", "-i", second, "-F", "comm,time,ip", "--ns"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert second.read_bytes().startswith(b"PERFILE2")
+    assert len(perf_chains.read(printed)) == 19
+
+
+@pytest.mark.parametrize("big", [False, True])
+def test_byte_order_follows_from_the_size_of_the_header(tmp_path: Path, big: bool) -> None:
+    path = tmp_path / "perf.data"
+    order = ">" if big else "<"
+    path.write_bytes(MAGIC + struct.pack(f"{order}12Q", 104, 88, 104, 0, 104, 0, *[0] * 6))
+    with pf.open(path) as recording:
+        assert recording.summary.endian == ("big" if big else "little")
