@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fleet.generated import Written
+from perfuse.errors import UnreadableInput
 from perfuse.fleet import Fleet
 from perfuse.fleet.comparing import graphs_of
 from perfuse.fleet.questions import call_percentiles, heap_growth, select_event
@@ -120,3 +121,26 @@ def test_functions_known_by_numbers_have_no_name(xray_corpus: Path, tmp_path: Pa
     assert fleet.add([log]).num_added == 1
     event = select_event(fleet, ALL, None)
     assert event.unnamed_weight == event.weight > 0
+
+
+def test_a_program_names_the_functions_of_logs(xray_corpus: Path, jitdump_corpus: Path, tmp_path: Path) -> None:
+    """The names and numbers of calls are those of llvm-xray with the same program; others are read as before."""
+    fleet = Fleet(tmp_path / "dataset")
+    other = jitdump_corpus / "produced" / "node24.perf.data"
+    log, program = xray_corpus / "fdr" / "threads4-v5.xray", xray_corpus / "bin" / "threads22"
+    assert fleet.add([log, other], maps=[program]).num_added == 2
+    with (xray_corpus / "expected" / "threads4-v5.account.csv").open() as file:
+        expected = {row["function"].split("(")[0]: int(row["count"]) for row in csv.DictReader(file)}
+    # Its demangler writes `void f<A<B>>`, another one `f<A<B> >`.
+    plain = {name: number for name, number in expected.items() if "<" not in name}
+    rows = fleet.rows("SELECT name, sum(calls)::BIGINT FROM call_stats JOIN functions USING (function_hash) GROUP BY 1")
+    assert len(rows) == len(expected)
+    assert {name.split("(")[0]: calls for name, calls in rows if "<" not in name} == plain
+
+
+def test_a_file_without_a_map_stops_before_recordings_are_read(xray_corpus: Path, tmp_path: Path) -> None:
+    fleet = Fleet(tmp_path / "dataset")
+    (log,) = xray_corpus.glob("fdr/threads4-v5.xray")
+    with pytest.raises(UnreadableInput, match="no XRay instrumentation map"):
+        fleet.add([log], maps=["/proc/self/exe"])
+    assert not (tmp_path / "dataset").exists()

@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 from perfuse.analysis.normalization import METHODS
 from perfuse.cli.console import Console
-from perfuse.cli.options import JSON, limit, output
+from perfuse.cli.options import JSON, MAPS, limit, output
 from perfuse.cli.result import FORMATS
 from perfuse.cli.verbs import Verb, verb
 
@@ -31,6 +31,7 @@ OPTIONS_OF: Mapping[str, tuple[str, ...]] = {
         "retry_failed",
         "keep_packs",
         "symbol_dirs",
+        "maps",
         "no_debug_info",
         "no_compact",
         "as_json",
@@ -130,6 +131,7 @@ class FleetVerb(Verb):
 @click.option(
     "--symbols", "symbol_dirs", multiple=True, metavar="DIR", help="Directory with binaries and debug files; repeats."
 )
+@MAPS
 @click.option("--no-debug-info", is_flag=True, help="Do not read inlined calls of native code: faster.")
 @click.option("--no-compact", is_flag=True, help="Do not merge small files of the dataset afterwards.")
 @click.option(

@@ -32,6 +32,7 @@ TEXT_LIMIT = 10
 
 def add(console: Console, dataset: str, inputs: Sequence[str], **options: Any) -> int:
     """Reads recordings into the dataset; exit 1 if some could not be read."""
+    from perfuse.cli.opening import object_files
     from perfuse.fleet.engines import engine_named
     from perfuse.fleet.inputs import inputs_of
     from perfuse.fleet.maintenance import compact
@@ -63,6 +64,7 @@ def add(console: Console, dataset: str, inputs: Sequence[str], **options: Any) -
                 labels=labels,
                 engine=engine,
                 symbol_dirs=options["symbol_dirs"],
+                maps=object_files(options["maps"]),
                 debug_info=not options["no_debug_info"],
                 memory=memory,
                 retry_failed=options["retry_failed"],

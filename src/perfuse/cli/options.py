@@ -118,14 +118,7 @@ def profile_options(function: Callable[..., Any], *, selects: bool = True) -> Ca
             metavar="HZ",
             help="Clock rate of call traces: auto (estimated from the trace), header, or ticks per second. [auto]",
         ),
-        click.option(
-            "--map",
-            "maps",
-            type=ObjectFile(),
-            multiple=True,
-            metavar="[N=]FILE",
-            help="Program whose XRay map names functions, then its libraries; N= gives a library's number; repeats.",
-        ),
+        MAPS,
         click.option(
             "--no-debug-info", is_flag=True, help="Do not read lines and inlined calls of native code: faster."
         ),
@@ -263,6 +256,16 @@ class ObjectFile(click.ParamType[Any]):
                 f"{number} is not the number of an object: XRay numbers objects from 0 to {LAST_OBJECT}", param, ctx
             )
         return int(number), path
+
+
+MAPS = click.option(
+    "--map",
+    "maps",
+    type=ObjectFile(),
+    multiple=True,
+    metavar="[N=]FILE",
+    help="Program whose XRay map names functions, then its libraries; N= gives a library's number; repeats.",
+)
 
 
 class Seconds(click.ParamType[Any]):

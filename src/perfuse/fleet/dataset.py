@@ -18,6 +18,7 @@ from perfuse.table import sql_text
 if TYPE_CHECKING:
     from perfuse.fleet.adding import AddResult, Progress
     from perfuse.fleet.engines import Engine
+    from perfuse.fusing.programs import Maps
     from perfuse.query import DuckDBRelation, FileDatabase, Parameters, Statement
 
 Partition = tuple[str, str | None]
@@ -56,6 +57,7 @@ class Fleet:
         labels_from: str | None = None,
         engine: Engine | None = None,
         symbol_dirs: Sequence[str] = (),
+        maps: Maps = (),
         debug_info: bool = True,
         memory: int | None = None,
         retry_failed: bool = False,
@@ -74,6 +76,7 @@ class Fleet:
             labels_from: A regular expression with named groups: labels from the paths.
             engine: Where they are read: `Inline()`, `Pool(n)` or `Dask(address)`.
             symbol_dirs: Directories with binaries and debug files.
+            maps: Programs and libraries that name the functions of XRay logs, as in `perfuse.fuse`.
             debug_info: Whether lines and inlined calls of native code are read, which names more functions.
             memory: Limit of a worker's memory in bytes.
             retry_failed: Whether recordings in quarantine are read again.
@@ -82,16 +85,20 @@ class Fleet:
 
         Raises:
             UsageError: A path names nothing, or no selection could name a label.
+            UnreadableInput: A file of `maps` has no instrumentation map.
             DatasetError: The dataset cannot be written.
         """
         from perfuse.fleet.adding import add
         from perfuse.fleet.work import WorkOptions
+        from perfuse.fusing.programs import require_maps
 
+        require_maps(maps)
         options = WorkOptions(
             self.store.uri if self.store.is_remote else str(self.store.folder.absolute()),
             self.store.options,
             dict(labels or {}),
             tuple(symbol_dirs),
+            maps,
             debug_info,
             memory,
             retry_failed,

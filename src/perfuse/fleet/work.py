@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perfuse.errors import check_text
 from perfuse.fleet.identities import attempt_id, file_sha256, recording_id
@@ -23,6 +23,9 @@ from perfuse.fleet.inputs import FleetInput, is_url
 from perfuse.fleet.layout import DICTIONARIES, OF_RECORDINGS, TABLES
 from perfuse.fleet.packs import NotKept, keep_pack
 from perfuse.fleet.store import Store
+
+if TYPE_CHECKING:
+    from perfuse.fusing.programs import Maps
 
 _RECORDING_COLUMNS = TABLES["recordings"].names
 _CLOCKS_DIFFER_NS = 3_600_000_000_000
@@ -38,6 +41,7 @@ class WorkOptions:
         store_options: Options of its object store.
         labels: Labels of all recordings; those of a path are in its `FleetInput` and lose against these.
         symbol_dirs: Directories with binaries and debug files.
+        maps: Programs and libraries that name the functions of XRay logs.
         debug_info: Whether lines and inlined calls of native code are read.
         memory: Limit of a worker's memory in bytes; None for none.
         retry_failed: Whether recordings that failed are read again.
@@ -49,6 +53,7 @@ class WorkOptions:
     store_options: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     symbol_dirs: tuple[str, ...] = ()
+    maps: Maps = ()
     debug_info: bool = True
     memory: int | None = None
     retry_failed: bool = False
@@ -221,7 +226,9 @@ def _process(options: WorkOptions, store: Store, known: Known, one: FleetInput, 
                 return Outcome(one, key, True, None)
             facts |= _facts_of_files(stated, files)
             profile = stack.enter_context(
-                perfuse.fuse(*files, symbol_dirs=options.symbol_dirs, debug_info=options.debug_info)
+                perfuse.fuse(
+                    *files, symbol_dirs=options.symbol_dirs, maps=options.maps, debug_info=options.debug_info
+                )
             )
             from perfuse.fleet.extracting import extract
 

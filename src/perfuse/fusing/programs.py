@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 
+from perfuse import _core
 from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.errors import UsageError
 from perfuse.fusing.following import Follow
@@ -24,6 +25,16 @@ program and its libraries in any order, to number them in that order."""
 
 _LOG = re.compile(r"xray-log\.(?P<program>.+)\.\w{6}(\.gz|\.zst|\.xz)?$")
 LAST_OBJECT = 255
+
+
+def require_maps(maps: Maps) -> None:
+    """Opens the files that name functions, before any recording is read.
+
+    Raises:
+        UnreadableInput: One cannot be read, or has no instrumentation map.
+    """
+    for path in maps.values() if isinstance(maps, Mapping) else maps:
+        _core.InstrumentationMap.open(path, [], False)
 
 
 def find_maps(
