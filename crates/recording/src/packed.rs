@@ -40,6 +40,13 @@ pub(crate) fn stated_size(bytes: &[u8]) -> Option<u64> {
     }
 }
 
+/// Unpacks a whole input whose stated size is `size`, without copies in between. `None` where that is not its size, or it is damaged.
+pub(crate) fn unpack_at_once(bytes: &[u8], size: usize) -> Option<Vec<u8>> {
+    // One byte more, so that an input of several frames is not cut at the end of the first.
+    let unpacked = zstd::bulk::decompress(bytes, size.saturating_add(1)).ok()?;
+    (unpacked.len() == size).then_some(unpacked)
+}
+
 /// Unpacks a compressed stream, and counts the bytes that it takes.
 pub(crate) struct Unpacker<'a> {
     unpacked: Box<dyn Read + 'a>,

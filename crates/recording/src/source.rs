@@ -7,10 +7,12 @@ use std::path::Path;
 
 use perfuse_mapped::{CUT, MappedFile, TooLarge, UnpackLimit, free_bytes, open_regular};
 
-use crate::packed::{Compression, MAGIC_BYTES, Unpacker, stated_size};
+use crate::packed::{Compression, MAGIC_BYTES, Unpacker, stated_size, unpack_at_once};
 
 /// Unpacked data above this size goes to an unlinked temporary file instead of memory.
 const SPILL_BYTES: usize = 64 << 20;
+/// Largest input that is unpacked at once into memory, where it states its size.
+const UNPACKED_AT_ONCE: u64 = 256 << 20;
 /// Space that unpacking leaves free for others.
 const SPARE_BYTES: u64 = 64 << 20;
 
@@ -166,6 +168,11 @@ fn unpack_bytes(
         let limit_bytes = limit.of_packed(bytes.len() as u64);
         if stated > limit_bytes {
             return Err(TooLarge { limit_bytes, is_packed: true }.into());
+        }
+        if stated <= UNPACKED_AT_ONCE
+            && let Some(unpacked) = usize::try_from(stated).ok().and_then(|size| unpack_at_once(bytes, size))
+        {
+            return Ok(Source { unpack_limit: limit, ..Spill::of(unpacked).finish(path)? });
         }
         if stated >= SPILL_BYTES as u64 {
             require_space(&temporary_file()?, stated)?;

@@ -226,9 +226,7 @@ def _process(options: WorkOptions, store: Store, known: Known, one: FleetInput, 
                 return Outcome(one, key, True, None)
             facts |= _facts_of_files(stated, files)
             profile = stack.enter_context(
-                perfuse.fuse(
-                    *files, symbol_dirs=options.symbol_dirs, maps=options.maps, debug_info=options.debug_info
-                )
+                perfuse.fuse(*files, symbol_dirs=options.symbol_dirs, maps=options.maps, debug_info=options.debug_info)
             )
             from perfuse.fleet.extracting import extract
 
