@@ -137,3 +137,27 @@ impl<R: Read> Read for XzUnpacker<R> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{stated_size, unpack_at_once};
+
+    fn packed(content: &[u8]) -> Vec<u8> {
+        zstd::bulk::compress(content, 3).expect("packed")
+    }
+
+    #[test]
+    fn an_input_that_states_its_size_is_unpacked_at_once() {
+        let whole = packed(b"content of a file");
+        assert_eq!(stated_size(&whole), Some(17));
+        assert_eq!(unpack_at_once(&whole, 17).as_deref(), Some(&b"content of a file"[..]));
+    }
+
+    #[test]
+    fn several_frames_and_damaged_ones_are_not() {
+        let (one, two) = (packed(b"content of a file"), packed(b"and of another one"));
+        assert_eq!(unpack_at_once(&[one.clone(), two].concat(), 17), None);
+        assert_eq!(unpack_at_once(&one[..one.len() - 3], 17), None);
+        assert_eq!(unpack_at_once(&packed(b""), 17), None);
+    }
+}
