@@ -31,4 +31,4 @@ pub use recording::{
     Repaired, Scale, Summary, TableRequest, WallClockTime, call_stream, one_batch, position_of,
 };
 pub use sampling::{AddressSpaceStart, CodeMarker, SamplingFacts};
-pub use source::{Source, Spill};
+pub use source::{Source, Spill, in_memory_bytes};

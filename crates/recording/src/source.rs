@@ -11,8 +11,9 @@ use crate::packed::{Compression, MAGIC_BYTES, Unpacker, stated_size, unpack_at_o
 
 /// Unpacked data above this size goes to an unlinked temporary file instead of memory.
 const SPILL_BYTES: usize = 64 << 20;
-/// Largest input that is unpacked at once into memory, where it states its size.
-const UNPACKED_AT_ONCE: u64 = 256 << 20;
+/// Largest input that is unpacked into memory where its size is known before, and as a share of the process's limit.
+const MAX_MEMORY_BYTES: u64 = 512 << 20;
+const MEMORY_SHARE: u64 = 16;
 /// Space that unpacking leaves free for others.
 const SPARE_BYTES: u64 = 64 << 20;
 
@@ -169,7 +170,7 @@ fn unpack_bytes(
         if stated > limit_bytes {
             return Err(TooLarge { limit_bytes, is_packed: true }.into());
         }
-        if stated <= UNPACKED_AT_ONCE
+        if stated <= in_memory_bytes()
             && let Some(unpacked) = usize::try_from(stated).ok().and_then(|size| unpack_at_once(bytes, size))
         {
             return Ok(Source { unpack_limit: limit, ..Spill::of(unpacked).finish(path)? });
@@ -212,6 +213,13 @@ fn copy<R: Read>(
             return Err(limit.into());
         }
     }
+}
+
+/// How large an input of a known size may be to be unpacked into memory. A temporary file has a copy of each page in the file
+/// system's memory, which takes longer to make than to unpack it.
+#[must_use]
+pub fn in_memory_bytes() -> u64 {
+    MAX_MEMORY_BYTES.min(perfuse_stopping::memory::limit().saturating_div(MEMORY_SHARE))
 }
 
 /// Fails where a temporary file cannot get that many bytes.

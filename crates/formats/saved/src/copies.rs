@@ -9,7 +9,7 @@ use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, BinaryArray, RecordBatch};
 use perfuse_recording::{
     BatchStream, CallStream, Clock, Format, Placement, Position, Rate, Recording, Repaired, SamplingFacts,
-    Source, Summary, TableRequest, WallClockTime,
+    Source, Summary, TableRequest, WallClockTime, in_memory_bytes,
 };
 use perfuse_tables::{AllocationSum, CodeUnwinding, FrameRecovery, Offsets, SnapshotSum, UserStack};
 use perfuse_wire::{Diagnostics, RecordView};
@@ -23,9 +23,6 @@ const LARGE_LEVEL: i32 = 9;
 const FRAME_BYTES: usize = 4 << 20;
 /// Largest frame that is unpacked as a whole.
 const MAX_FRAME_BYTES: u64 = 16 << 20;
-/// Largest copy that is unpacked into memory, and as a share of the process's limit.
-const MAX_MEMORY_BYTES: u64 = 512 << 20;
-const MEMORY_SHARE: u64 = 16;
 /// Number of bytes that are unpacked at once otherwise.
 const CHUNK_BYTES: usize = 1 << 20;
 
@@ -107,12 +104,6 @@ pub fn read_copy(packed: &[u8], size: u64, path: &str, most: u64) -> io::Result<
         return Err(invalid(format!("the recording has not {size} bytes")));
     }
     spill.finish(path)
-}
-
-/// How large a copy may be to be unpacked into memory. A temporary file has a copy of each page in the file system's memory,
-/// which takes longer to make than to unpack it.
-fn in_memory_bytes() -> u64 {
-    MAX_MEMORY_BYTES.min(perfuse_stopping::memory::limit().saturating_div(MEMORY_SHARE))
 }
 
 /// Unpacks frames in parallel, each to its place.
