@@ -61,7 +61,7 @@ def write(
         if progress:
             progress("Samples", first / (last + 1))
         rows = profile.sql(f"""
-            SELECT if(command = '?', ':' || tid, command), coalesce(pid, -1),
+            SELECT if(command = '?', ':' || coalesce(tid, thread_id), command), coalesce(pid, -1),
                 coalesce(tid, thread_id), cpu, ts_ns, weight, event::VARCHAR, stack_id
             FROM ({NAMED_SAMPLES}) JOIN threads USING (thread_id) JOIN processes USING (process_id)
             WHERE NOT {IS_SUM} AND sample_id >= {first} AND sample_id < {first + _SAMPLES_AT_ONCE}
