@@ -215,11 +215,14 @@ def test_damaged_machine_code_is_an_error(jitdump_corpus: Path, tmp_path: Path) 
         )
     with ZipFile(path) as archive:
         facts = json.loads(unpacked(archive.read(FACTS), 1 << 30))
-    modules = [{**one, "addresses": [[0, 10**9, None]]} for one in facts["modules"]]
+    modules, others = (
+        [{**one, of: [[0, 10**9, None]]} for one in facts["modules"]] for of in ("instructions", "targets")
+    )
     targets = [[process, address, [[0, 10**9, 0, 0]]] for process, address, _ in facts["targets"]]
     changes: list[tuple[str, dict[str, bytes]]] = [
         (native, {BYTES: b"not xz"}),
         (native, {FACTS: packed(json.dumps({**facts, "modules": modules}).encode())}),
+        (native, {FACTS: packed(json.dumps({**facts, "modules": others}).encode())}),
         (jit, {FACTS: packed(json.dumps({**facts, "targets": targets}).encode())}),
         (jit, {FACTS: packed(json.dumps({**facts, "targets": 7}).encode())}),
         (jit, {FACTS: b"not xz"}),

@@ -10,8 +10,10 @@ SourceChoice = Literal["none", "used", "all"]
 LineChoice = Literal["sampled", "all"]
 """Of which code the table of lines is saved for other tools."""
 
-SymbolFrames = list[tuple[list[tuple[str, str | None, int | None, int | None]], int | None]]
-"""For each address the function and the calls inlined there, and the address of its symbol."""
+Frames = list[tuple[str, str | None, int | None, int | None]]
+"""A function and the calls inlined at an address, the outermost first: name, path, line and column of each."""
+SymbolFrames = list[tuple[Frames, int | None]]
+"""For each address its frames, and the address of its symbol."""
 
 
 class NotSavedError(ValueError):

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from perfuse import _core
 from perfuse.analysis.instructions import decode
 from perfuse.analysis.sampled import events
-from perfuse.archive.contents import CodeChoice, NotSavedError, SourceChoice, SymbolFrames
+from perfuse.archive.contents import CodeChoice, Frames, NativeCode, NotSavedError, SourceChoice, SymbolFrames
 from perfuse.archive.source import WholeProfile
 from perfuse.archive.xz import packed, unpacked
 from perfuse.elf_machine import machine_of_code
@@ -83,7 +84,8 @@ class _Recorder:
         module = self._profile.native_module(path, build_id)
         functions: list[list[int]] = []
         errors: list[list[int]] = []
-        addresses: set[int] = set()
+        instructions: set[int] = set()
+        targets: set[int] = set()
         end = -1
         for position in positions:
             if position < end:
@@ -96,14 +98,13 @@ class _Recorder:
             functions.append([start, len(self._code), len(code), machine])
             self._code += code
             end = start + len(code)
-            sampled = [one - start for one in starts if start <= one < end]
-            for one in (*decode(code, start, machine), *decode(code, start, machine, starts=sampled)):
-                addresses.add(start + one.offset)
-                addresses |= {to for to in (one.target_address, one.constant) if to and not start <= to < end}
-        asked = sorted(addresses)
-        rows = []
-        for address, (found, symbol) in zip(asked, module.frames(asked), strict=True):
-            rows.append([address, self._frames.number(tuple(map(self._frame, found))), symbol])
+            decoded = decode(code, start, machine)
+            if sampled := [one - start for one in starts if start <= one < end]:
+                decoded += decode(code, start, machine, starts=sampled)
+            for one in decoded:
+                instructions.add(start + one.offset)
+                targets |= {to for to in (one.target_address, one.constant) if to and not start <= to < end}
+        known = self._known(module, instructions)
         return {
             "path": path,
             "build_id": build_id,
@@ -111,8 +112,22 @@ class _Recorder:
             "debug_file": module.debug_file,
             "functions": functions,
             "errors": errors,
-            "addresses": rows,
+            "instructions": [*known[:1], *(row for before, row in pairwise(known) if row[1:] != before[1:])],
+            "targets": self._known(module, targets),
         }
+
+    def _known(self, module: NativeCode, addresses: set[int]) -> list[list[Any]]:
+        """`[address, number of its frames, start of its symbol]` of each address, in their order."""
+        asked = sorted(addresses)
+        rows: list[list[Any]] = []
+        last: tuple[Frames, int | None] | None = None
+        for address, answer in zip(asked, module.frames(asked), strict=True):
+            found, symbol = answer
+            # Most instructions are of the same line as the one before.
+            number = rows[-1][1] if answer == last else self._frames.number(tuple(map(self._frame, found)))
+            rows.append([address, number, symbol])
+            last = answer
+        return rows
 
     def _frame(self, frame: tuple[str, str | None, int | None, int | None]) -> tuple[Any, ...]:
         name, path, line, column = frame
@@ -212,7 +227,10 @@ class ResolvedModule:
     debug_file: str | None
     _functions: list[tuple[int, bytes, int]]
     _errors: Mapping[int, str]
-    _frames: Mapping[int, tuple[list[tuple[str, str | None, int | None, int | None]], int | None]]
+    _instructions: list[tuple[int, Frames, int | None]]
+    """First addresses of instructions in functions that are in the same line, with their frames and symbol."""
+    _targets: Mapping[int, tuple[Frames, int | None]]
+    """Frames and symbols of single addresses: those that functions refer to."""
 
     def function_code(self, address: int, /) -> tuple[int, bytes, int]:
         """First address, code and ELF machine of the function that contains an address of the file.
@@ -222,16 +240,30 @@ class ResolvedModule:
         """
         if address in self._errors:
             raise ValueError(self._errors[address])
+        function = self._function(address)
+        if function is None:
+            raise NotSavedError
+        return function
+
+    def _function(self, address: int) -> tuple[int, bytes, int] | None:
         at = bisect_right(self._functions, address, key=lambda one: one[0]) - 1
-        if at >= 0:
-            start, code, machine = self._functions[at]
-            if address < start + len(code):
-                return start, code, machine
-        raise NotSavedError
+        if at < 0:
+            return None
+        start, code, _ = self._functions[at]
+        return self._functions[at] if address < start + len(code) else None
 
     def frames(self, addresses: Sequence[int], /) -> SymbolFrames:
         """For each address the function and the calls inlined there, the outermost first; none where not saved."""
-        return [self._frames.get(address, ([], None)) for address in addresses]
+        return [self._known(address) for address in addresses]
+
+    def _known(self, address: int) -> tuple[Frames, int | None]:
+        if address in self._targets:
+            return self._targets[address]
+        at = bisect_right(self._instructions, address, key=lambda one: one[0]) - 1
+        if at < 0 or self._function(address) is None:
+            return [], None
+        _, frames, symbol = self._instructions[at]
+        return frames, symbol
 
 
 class ResolvedCode:
@@ -283,7 +315,7 @@ class ResolvedCode:
     def _read_module(self, module: Mapping[str, Any]) -> ResolvedModule:
         texts, frames = self._facts["texts"], self._facts["frames"]
 
-        def named(number: int) -> list[tuple[str, str | None, int | None, int | None]]:
+        def named(number: int) -> Frames:
             return [(texts[name], texts[path], line, column) for name, path, line, column in frames[number]]
 
         functions = [
@@ -294,7 +326,12 @@ class ResolvedCode:
             module["debug_file"],
             sorted(functions),
             {position: texts[message] for position, message in module["errors"]},
-            {address: (named(number), symbol) for address, number, symbol in module["addresses"]},
+            sorted((address, named(number), symbol) for address, number, symbol in module.get("instructions", [])),
+            # Before version 1.6, instructions are among the single addresses.
+            {
+                address: (named(number), symbol)
+                for address, number, symbol in module["targets" if "targets" in module else "addresses"]
+            },
         )
 
     def module(self, path: str, build_id: str | None) -> ResolvedModule:
@@ -307,7 +344,7 @@ class ResolvedCode:
         if key not in self._modules:
             with self._readable():
                 known = self._module_facts.get(key)
-                empty = ResolvedModule(None, None, [], {}, {})
+                empty = ResolvedModule(None, None, [], {}, [], {})
                 self._modules[key] = empty if known is None else self._read_module(known)
         return self._modules[key]
 
