@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -231,3 +232,30 @@ def test_damaged_machine_code_is_an_error(jitdump_corpus: Path, tmp_path: Path) 
         out.write_bytes(rewritten(path.read_bytes(), members))
         with pf.fuse(out) as saved, pytest.raises(pf.UnreadableInput, match="the saved machine code cannot be read"):
             annotated(saved, function, False)
+
+
+def test_machine_code_of_files_before_version_1_6(jitdump_corpus: Path, tmp_path: Path) -> None:
+    """These have a row for each instruction; functions are annotated as in files with a row for each change."""
+    produced = jitdump_corpus / "produced"
+    path, out = tmp_path / "saved.perfuse", tmp_path / "before.perfuse"
+    with pf.fuse(produced / "openjdk17-jvmti.perf.data", produced / "openjdk17-jvmti.dump") as profile:
+        profile.save(path, code="sampled")
+    with ZipFile(path) as archive:
+        facts = json.loads(unpacked(archive.read(FACTS), 1 << 30))
+    for module in facts["modules"]:
+        changes = module.pop("instructions")
+        starts = [row[0] for row in changes]
+        of_functions = [
+            [address, *changes[bisect_right(starts, address) - 1][1:]]
+            for start, _, size, _ in module["functions"]
+            for address in range(start, start + size)
+        ]
+        module["addresses"] = [*of_functions, *module.pop("targets")]
+    out.write_bytes(rewritten(path.read_bytes(), {FACTS: packed(json.dumps(facts).encode())}))
+    query = """SELECT DISTINCT function_id FROM samples JOIN stacks USING (stack_id) JOIN frames USING (frame_id)
+        WHERE kind = 'native' AND inline_depth = 0 AND function_id IS NOT NULL ORDER BY 1 LIMIT 40"""
+    with pf.fuse(path) as saved, pf.fuse(out) as before:
+        functions = [f"f{key}" for (key,) in saved.sql(query).fetchall()]
+        assert len(functions) == 40
+        for function in functions:
+            assert annotated(saved, function, False) == annotated(before, function, False)
