@@ -122,7 +122,7 @@ def test_functions_on_no_stack_are_refused_as_of_recordings(pair: Pair) -> None:
     for pattern in (name, f"f{key}", f"/^{name[:3]}$/"):
         assert pair.is_same(lambda whole, p=pattern: report(whole.only(p), {}), (SOME, COPIES), (ALL, COPIES))
         assert pair.is_same(lambda whole, p=pattern: report(whole, {"--callers": p}), (SOME, COPIES))
-    for (handle,) in pair.recorded.sql("SELECT DISTINCT function_id FROM frames ORDER BY 1 LIMIT 40").fetchall():
+    for (handle,) in pair.recorded.sql("SELECT DISTINCT function_id FROM frames ORDER BY 1 LIMIT 10").fetchall():
         assert handle is None or pair.is_same(lambda whole, h=handle: report(whole.only(f"f{h}"), {}), (SOME, COPIES))
 
 
@@ -253,9 +253,9 @@ def test_machine_code_of_files_before_version_1_6(jitdump_corpus: Path, tmp_path
         module["addresses"] = [*of_functions, *module.pop("targets")]
     out.write_bytes(rewritten(path.read_bytes(), {FACTS: packed(json.dumps(facts).encode())}))
     query = """SELECT DISTINCT function_id FROM samples JOIN stacks USING (stack_id) JOIN frames USING (frame_id)
-        WHERE kind = 'native' AND inline_depth = 0 AND function_id IS NOT NULL ORDER BY 1 LIMIT 40"""
+        WHERE kind = 'native' AND inline_depth = 0 AND function_id IS NOT NULL ORDER BY 1 LIMIT 10"""
     with pf.fuse(path) as saved, pf.fuse(out) as before:
         functions = [f"f{key}" for (key,) in saved.sql(query).fetchall()]
-        assert len(functions) == 40
+        assert len(functions) == 10
         for function in functions:
             assert annotated(saved, function, False) == annotated(before, function, False)
