@@ -30,12 +30,15 @@ from truth.producers import need
 FIELDS = IP | TID | TIME | CALLCHAIN | ID | CPU | PERIOD
 MAGIC = b"PERFFILE"
 SWITCH_ID = 51
+BUILD_ID = 2
 
 
-def _first_version(event: tuple[int, int], names: dict[int, str]) -> bytes:
-    """A file as `perf record -g` of Linux 2.6.39 wrote it: attributes of 72 bytes, no features."""
+def _first_version(event: tuple[int, int], names: dict[int, str], build_ids: bytes | None = None) -> bytes:
+    """A file as `perf record -g` of Linux 2.6.39 wrote it: attributes of 72 bytes, no features but build ids."""
     attribute = Attribute.of(event, FIELDS, ids=[7])
-    kernel = Record(MMAP, 1, struct.pack("<IIQQQ", 2**32 - 1, 0, 0xFFFFFFFF81000000, 2**24, 0) + b"[kernel]\0")
+    kernel = Record(
+        MMAP, 1, struct.pack("<IIQQQ", 2**32 - 1, 0, 0xFFFFFFFF81000000, 2**24, 0) + b"[kernel.kallsyms]_text\0"
+    )
     program = Record(MMAP, 2, struct.pack("<IIQQQ", 5, 5, 0x400000, 0x1000, 0) + b"/bin/absent\0\0\0\0\0")
     maps = [
         replace(one, body=one.body + bytes(-len(one.body) % 8) + attribute.sample_id()) for one in (kernel, program)
@@ -52,7 +55,8 @@ def _first_version(event: tuple[int, int], names: dict[int, str]) -> bytes:
         )
         for n, chain in enumerate(chains)
     ]
-    data = bytearray(PerfFile([attribute.with_size(72)], [*maps, *samples]).encoded())
+    features = {} if build_ids is None else {BUILD_ID: build_ids}
+    data = bytearray(PerfFile([attribute.with_size(72)], [*maps, *samples], features).encoded())
     table = b"".join(struct.pack("<Q64s", number, name.encode()) for number, name in names.items())
     struct.pack_into("<8s", data, 0, MAGIC)
     struct.pack_into("<QQ", data, 56, len(data), len(table))
@@ -79,6 +83,25 @@ def test_tracepoints_have_the_names_of_the_table(tmp_path: Path) -> None:
     path.write_bytes(_first_version((2, SWITCH_ID), {50: "sched:sched_wakeup", SWITCH_ID: "sched:sched_switch"}))
     with pf.fuse(path) as profile:
         assert profile.sql("SELECT DISTINCT event FROM samples").fetchall() == [("sched:sched_switch",)]
+
+
+@pytest.mark.parametrize("pid", [b"", struct.pack("<i", -1)], ids=["2.6.33", "2.6.35"])
+def test_build_ids_are_those_of_perf(tmp_path: Path, pid: bytes) -> None:
+    """Entries of Linux 2.6.33 have no process; perf recognizes them by the name of the first, the kernel."""
+    need("perf")
+    table = b""
+    for number, (mode, name) in enumerate([(1, b"[kernel.kallsyms]"), (2, b"/bin/absent")], 1):
+        body = pid + bytes([number] * 20).ljust(24, b"\0") + name.ljust((len(name) | 63) + 1, b"\0")
+        table += struct.pack("<IHH", 0, mode, 8 + len(body)) + body
+    path = tmp_path / "perf.data"
+    path.write_bytes(_first_version((0, 0), {}, table))
+    command = ["perf", "buildid-list", "-f", "-i", path]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    expected = {name: key for key, name in (line.split() for line in printed.splitlines())}
+    assert expected == {"[kernel.kallsyms]": "01" * 20, "/bin/absent": "02" * 20}
+    with pf.fuse(path) as profile:
+        rows = profile.sql("SELECT build_id, path FROM mappings ORDER BY start_address").fetchall()
+    assert rows == [("02" * 20, "/bin/absent"), ("01" * 20, "[kernel.kallsyms]_text")]
 
 
 def test_a_repaired_file_is_of_the_second_version(tmp_path: Path) -> None:

@@ -14,6 +14,9 @@ const BUILD_ID_FIELD_BYTES: u64 = 24;
 /// Largest size of a build id in bytes.
 const BUILD_ID_BYTES: usize = 20;
 
+/// Name of the first entry, the kernel, where entries have no process, as perf of Linux 2.6.33 wrote them: as perf finds it.
+const KERNEL_WITHOUT_PID: &[u8] = b"nel.kallsyms]";
+
 /// The ELF machine of the recorded programs, in files of perf 7.
 const E_MACHINE: Feature = Feature(33);
 
@@ -140,6 +143,10 @@ impl BuildIdEntry {
     /// When the body ends inside a field.
     pub fn read(cursor: &mut Cursor<'_>, flags: u16) -> Result<Self, ParseError> {
         BuildIdEvent::read(cursor)?;
+        Self::read_without_pid(cursor, flags)
+    }
+
+    fn read_without_pid(cursor: &mut Cursor<'_>, flags: u16) -> Result<Self, ParseError> {
         let field = cursor.bytes(BUILD_ID_FIELD_BYTES, "build_id")?;
         let stored = field.get(..BUILD_ID_BYTES).unwrap_or_default();
         let len = match field.get(BUILD_ID_BYTES) {
@@ -158,11 +165,20 @@ impl BuildIdEntry {
 }
 
 /// The entries of a HEADER_BUILD_ID section, up to the first that cannot be read.
-pub fn build_id_table(mut cursor: Cursor<'_>) -> impl Iterator<Item = BuildIdEntry> {
+pub fn build_id_table(cursor: Cursor<'_>) -> impl Iterator<Item = BuildIdEntry> {
+    let is_before_pids =
+        entries(cursor, BuildIdEntry::read).next().is_some_and(|first| first.path == KERNEL_WITHOUT_PID);
+    entries(cursor, if is_before_pids { BuildIdEntry::read_without_pid } else { BuildIdEntry::read })
+}
+
+fn entries<'a>(
+    mut cursor: Cursor<'a>,
+    read: impl Fn(&mut Cursor<'_>, u16) -> Result<BuildIdEntry, ParseError> + 'a,
+) -> impl Iterator<Item = BuildIdEntry> + 'a {
     std::iter::from_fn(move || {
         let header = EventHeader::read(&mut cursor).ok()?;
         let body = u64::from(header.size).checked_sub(EventHeader::SIZE)?;
-        BuildIdEntry::read(&mut cursor.split(body, "build_id_event").ok()?, header.misc).ok()
+        read(&mut cursor.split(body, "build_id_event").ok()?, header.misc).ok()
     })
 }
 
