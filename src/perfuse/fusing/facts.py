@@ -88,8 +88,11 @@ def _noted(recording: Recording) -> str | None:
 
 
 _WITH_VALUE = re.compile(
-    r"-[a-zA-Z]*[ecFojmCptugkD]|--(event|count|freq|output|pid|tid|call-graph|clockid|mmap-pages|cpu)"
+    r"-[a-zA-Z]*[ecFojmCptkDrGu]|--(event|filter|count|freq|output|pid|tid|uid|cgroup|call-graph|clockid|mmap-pages|cpu"
+    r"|delay|realtime|branch-filter|vmlinux|control|max-size|proc-map-timeout|num-thread-synthesize|switch-max-files"
+    r"|app|duration)"
 )
+"""Options of `perf record` and `simpleperf record` whose value is the next word."""
 
 
 def _program(arguments: list[str]) -> str | None:
@@ -108,7 +111,8 @@ def _recorded(arguments: list[str]) -> list[str]:
     if "--" in rest:
         return rest[rest.index("--") + 1 :]
     while rest and rest[0].startswith("-"):
-        takes_value = _WITH_VALUE.fullmatch(rest[0]) and rest[0] not in ("-g", "-u")
+        # The frequency of simpleperf; perf of Linux 2.6 had an option -f without a value.
+        takes_value = _WITH_VALUE.fullmatch(rest[0]) or (rest[0] == "-f" and "simpleperf" in arguments[0])
         rest = rest[2:] if takes_value else rest[1:]
     return rest
 
