@@ -99,3 +99,14 @@ def test_a_thread_that_a_processor_switches_to_is_named(tmp_path: Path) -> None:
     path = PerfFile([attribute], [sample(attribute, pid=4, tid=4, time=9), switch]).write(tmp_path / "perf.data")
     with pf.fuse(path) as profile:
         assert profile.sql("SELECT name FROM threads WHERE tid = 0").fetchall() == [("swapper",)]
+
+
+def test_simpleperf_notes_names(tmp_path: Path) -> None:
+    """Feature 129 has names and values, of which one is a line of name, type and configuration for each event."""
+    attributes = [Attribute.of(event, FIELDS, ids=[n]) for n, event in enumerate([(HARDWARE, 0), (TRACEPOINT, 91)], 1)]
+    records = [sample(one, pid=1, tid=1, time=n) for n, one in enumerate(attributes, 1)]
+    facts = b"trace_offcpu\0true\0event_type_info\0cpu-cycles:u,0,0\nsched:sched_switch,2,91\nwrong,x,91\0"
+    path = PerfFile(attributes, records, {129: facts}).write(tmp_path / "perf.data")
+    with pf.fuse(path) as profile:
+        rows = profile.sql("SELECT event FROM samples ORDER BY ts_ns").fetchall()
+    assert rows == [("cpu-cycles:u",), ("sched:sched_switch",)]

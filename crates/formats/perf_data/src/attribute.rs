@@ -267,8 +267,13 @@ impl Attributes {
 
     /// Names the events of a tracepoint with an id.
     pub fn name_tracepoint(&mut self, id: u64, name: &str) {
+        self.name_kind(abi::PERF_TYPE_TRACEPOINT, id, name);
+    }
+
+    /// Names the events of a type and configuration.
+    pub fn name_kind(&mut self, type_: u32, config: u64, name: &str) {
         for attribute in &mut self.list {
-            if attribute.fields.type_ == abi::PERF_TYPE_TRACEPOINT && attribute.fields.config == id {
+            if attribute.fields.type_ == type_ && attribute.fields.config == config {
                 name.clone_into(&mut attribute.name);
             }
         }

@@ -201,16 +201,17 @@ fn decode(bit: u32, mut cursor: Cursor<'_>) -> Result<String, ParseError> {
         }
         "CLN_SIZE" => format!("cache lines of {} bytes", cursor.u32("cln_size")?),
         "SIMPLEPERF_META_INFO" => {
-            let words: Vec<_> = cursor.rest().split(|&byte| byte == 0).map(String::from_utf8_lossy).collect();
-            let pairs = words.as_chunks::<2>().0.iter().filter(|[name, _]| !name.is_empty());
-            pairs
-                .take(MAX_ENTRIES)
-                .map(|[name, value]| format!("{name} = {value}"))
-                .collect::<Vec<_>>()
-                .join(", ")
+            let pairs = meta_info(cursor.rest()).take(MAX_ENTRIES);
+            pairs.map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ")
         }
         _ => format!("{num_bytes} bytes"),
     })
+}
+
+/// Names and values in the facts that simpleperf notes.
+pub fn meta_info(section: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
+    let mut words = section.split(|&byte| byte == 0).map(String::from_utf8_lossy);
+    std::iter::from_fn(move || Some((words.next()?, words.next()?))).filter(|(name, _)| !name.is_empty())
 }
 
 fn counted(number: u64, noun: &str) -> String {

@@ -121,6 +121,7 @@ fn read_sections(file: &mut Preamble) {
         }
         if !file.features.has(Feature::EVENT_DESC) {
             read_tracepoint_names(file);
+            read_simpleperf_names(file);
         }
     }
     read_event_desc(file);
@@ -287,6 +288,25 @@ fn read_tracepoint_names(file: &mut Preamble) {
     }
     if let Some(cursor) = file.features.cursor(Feature::TRACING_DATA, &source, file.endian) {
         name_tracepoints(&mut file.attributes, cursor.rest());
+    }
+}
+
+/// Names events as simpleperf notes them: a line `sched:sched_switch,2,91` for each, with its type and configuration.
+fn read_simpleperf_names(file: &mut Preamble) {
+    let source = file.source.clone();
+    let section = file.features.cursor(Feature::SIMPLEPERF_META_INFO, &source, file.endian);
+    let facts = section.map(|cursor| cursor.rest()).unwrap_or_default();
+    for (_, value) in feature_values::meta_info(facts).filter(|(name, _)| name == "event_type_info") {
+        for line in value.lines() {
+            let mut fields = line.rsplitn(3, ',');
+            let (config, type_, name) = (fields.next(), fields.next(), fields.next());
+            let (Some(Ok(config)), Some(Ok(type_)), Some(name)) =
+                (config.map(str::parse), type_.map(str::parse), name)
+            else {
+                continue;
+            };
+            file.attributes.name_kind(type_, config, name);
+        }
     }
 }
 
