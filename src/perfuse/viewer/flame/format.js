@@ -3,6 +3,7 @@
 const TIME = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
 const SIZE = [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]];
 const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+const compact = new Intl.NumberFormat("en-US", { notation: "compact", maximumSignificantDigits: 4 });
 
 /** A weight with its unit: `1.25 s`, `12,000 events`, `1.9 MiB`. */
 export function weightText(weight, unit) {
@@ -11,6 +12,17 @@ export function weightText(weight, unit) {
   const [size, name] = TIME.find(([size]) => weight >= size) ?? TIME[3];
   const value = weight / size;
   return `${value >= 100 ? grouped.format(value) : Number(value.toPrecision(3))} ${name}`;
+}
+
+/** A weight in a narrow column whose heading is `amountLabel`: counts without their unit, large ones as `161.2M`. */
+export function amountText(weight, unit) {
+  if (unit === "ns" || unit === "bytes") return weightText(weight, unit);
+  return (weight < 1e8 ? grouped : compact).format(weight);
+}
+
+/** The heading of a column of weights: `Time`, `Bytes`, or what is counted. */
+export function amountLabel(unit) {
+  return unit === "ns" ? "Time" : unit[0].toUpperCase() + unit.slice(1);
 }
 
 function bytesText(size) {

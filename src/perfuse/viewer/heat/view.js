@@ -2,7 +2,7 @@
 
 import { rgb } from "../timeline/colours.js";
 import { lengthText, momentText, rangeText, tickStep } from "../data/times.js";
-import { visible, weightText } from "../flame/format.js";
+import { amountText, visible, weightText } from "../flame/format.js";
 import { Palette } from "../flame/palette.js";
 import { choice, h } from "../widgets/dom.js";
 import { Grid } from "../widgets/grid.js";
@@ -41,7 +41,7 @@ export class HeatView {
       label: "Hottest cells", empty: "Nothing was recorded.",
       columns: [
         { key: "time", label: "Hottest cells", text: ({ column, row }) => momentText(this.timeOf(column, row), this.cellLength), value: ({ column, row }) => this.timeOf(column, row), hint: ({ row }) => this.rowLabel(row) },
-        { key: "value", label: "Amount", number: true, sort: true, width: "7rem", text: ({ value }) => weightText(value, this.heat.unit), value: ({ value }) => value, share: ({ value }) => value / this.most },
+        { key: "value", label: "Amount", number: true, sort: true, width: "7rem", text: ({ value }) => amountText(value, this.heat.unit), value: ({ value }) => value, share: ({ value }) => value / this.most },
       ],
       onOpen: (cell) => this.selectCells(cell, cell, false),
     });
@@ -243,10 +243,12 @@ export class HeatView {
     context.textAlign = "left";
     const step = tickStep((heat.column_ns / cellWidth) * 90);
     const end = numColumns * heat.column_ns;
+    const right = this.left + numColumns * cellWidth;
     for (let time = 0; time < end; time += step) {
       const x = this.left + (time / heat.column_ns) * cellWidth;
       context.fillRect(Math.round(x), TOP + numRows * cellHeight, 1, 5);
-      context.fillText(momentText(time, step), x + 3, TOP + numRows * cellHeight + 14);
+      const label = momentText(time, step);
+      if (x + 3 + context.measureText(label).width <= right) context.fillText(label, x + 3, TOP + numRows * cellHeight + 14);
     }
   }
 

@@ -2,7 +2,7 @@
 
 import { originOfTier } from "../data/tiers.js";
 import { lengthText } from "../data/times.js";
-import { shareText, visible, weightText } from "../flame/format.js";
+import { amountLabel, amountText, shareText, visible, weightText } from "../flame/format.js";
 import { Palette } from "../flame/palette.js";
 import { facts, h } from "../widgets/dom.js";
 import { Grid } from "../widgets/grid.js";
@@ -87,7 +87,7 @@ export class OverviewView {
       label: "Threads", onOpen: ({ thread }) => this.app.change({ tab: this.app.overview.has.timeline ? "timeline" : "flame", threads: [thread] }),
       columns: [
         { key: "weight", label: "Share", number: true, width: "5.6rem", sort: true, share: ({ weight }) => weight / whole, value: ({ weight }) => weight, text: ({ weight }) => (weight ? shareText(weight, whole) : "–") },
-        { key: "amount", label: "Amount", number: true, width: "7rem", value: ({ weight }) => weight, text: ({ weight }) => (weight ? weightText(weight, unit) : "") },
+        { key: "amount", label: amountLabel(unit), number: true, width: "7rem", value: ({ weight }) => weight, text: ({ weight }) => (weight ? amountText(weight, unit) : "") },
         { key: "name", label: "Thread", text: ({ label, name, tid }) => visible(label ?? `${name} ${tid}`) },
       ],
     });
