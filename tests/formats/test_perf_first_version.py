@@ -104,6 +104,20 @@ def test_build_ids_are_those_of_perf(tmp_path: Path, pid: bytes) -> None:
     assert rows == [("02" * 20, "/bin/absent"), ("01" * 20, "[kernel.kallsyms]_text")]
 
 
+def test_a_repaired_file_has_the_table(tmp_path: Path) -> None:
+    """The last record states to be longer than it is; those before it are written again."""
+    first, second = tmp_path / "first.data", tmp_path / "second.data"
+    data = bytearray(_first_version((2, SWITCH_ID), {SWITCH_ID: "sched:sched_switch"}))
+    (start, size) = struct.unpack_from("<QQ", data, 40)
+    last = start + size - 96
+    assert struct.unpack_from("<IHH", data, last)[::2] == (9, 96)
+    struct.pack_into("<H", data, last + 6, 104)
+    first.write_bytes(data)
+    subprocess.run(["perfuse", "repair", first, "-o", second], check=False, capture_output=True)
+    with pf.fuse(second) as profile:
+        assert profile.sql("SELECT event, count(*) FROM samples GROUP BY 1").fetchall() == [("sched:sched_switch", 19)]
+
+
 def test_a_repaired_file_is_of_the_second_version(tmp_path: Path) -> None:
     need("perf", "perfuse")
     first, second = tmp_path / "first.data", tmp_path / "second.data"

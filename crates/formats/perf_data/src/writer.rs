@@ -144,6 +144,10 @@ fn write<W: Write + Seek>(
     // The header is written last, when all sizes are known.
     writer.put(&vec![0; usize::try_from(FileHeader::SIZE).unwrap_or(0)])?;
     let attrs = writer.write_attributes(file)?;
+    let FileHeader { event_types_offset: offset, event_types_size: size, .. } = file.header;
+    let event_types = section_bytes(&file.source, Section { offset, size });
+    let event_types_offset = if event_types.is_empty() { 0 } else { writer.offset };
+    writer.put(event_types)?;
     let data_offset = writer.offset;
     let result = writer.write_records(file, mmaps, &added)?;
     let data_size = writer.offset.saturating_sub(data_offset);
@@ -156,8 +160,8 @@ fn write<W: Write + Seek>(
         attrs_size: attrs.section.size,
         data_offset,
         data_size,
-        event_types_offset: 0,
-        event_types_size: 0,
+        event_types_offset,
+        event_types_size: event_types.len() as u64,
         features_0: bits[0],
         features_1: bits[1],
         features_2: bits[2],
