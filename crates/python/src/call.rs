@@ -1,6 +1,9 @@
 //! Calls of the core that Python waits for: signals are handled meanwhile, and memory is compared with its limit.
 
+use std::collections::VecDeque;
+use std::iter::Fuse;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use perfuse_stopping::memory::{self, MemoryWatch};
 use perfuse_stopping::{Call, StopReason};
@@ -66,30 +69,50 @@ fn is_first_thread() -> bool {
 /// Why the last stream ended early, until [`take_stop`] returns it.
 static LAST_STOP: Mutex<Option<PyErr>> = Mutex::new(None);
 
+/// Items that take less than this are made several at a time: handing one from thread to thread takes as long.
+const SHORT: Duration = Duration::from_millis(1);
+/// Most items that are made at a time.
+const MOST_AT_A_TIME: usize = 8;
+
 /// The items of a stream, which an Arrow library pulls in any thread: an error where it is stopped.
-pub struct StoppableStream<I> {
-    items: I,
+pub struct StoppableStream<I: Iterator> {
+    items: Fuse<I>,
+    /// Items that are made.
+    ready: VecDeque<I::Item>,
     call: Call,
     memory: MemoryWatch,
 }
 
-impl<I> StoppableStream<I> {
+impl<I: Iterator> StoppableStream<I> {
     /// Nothing runs before the first item is taken.
     pub fn new(items: I) -> Self {
-        Self { items, call: Call::new(), memory: MemoryWatch::new() }
+        Self { items: items.fuse(), ready: VecDeque::new(), call: Call::new(), memory: MemoryWatch::new() }
     }
 }
 
 impl<T: Send, I: Iterator<Item = T> + Send> StoppableStream<I> {
     /// The next item, or why there is none.
     pub fn next(&mut self) -> Result<Option<T>, StopReason> {
-        let Self { items, call, memory } = self;
+        if self.ready.is_empty() {
+            self.make()?;
+        }
+        Ok(self.ready.pop_front())
+    }
+
+    /// Makes the next items.
+    fn make(&mut self) -> Result<(), StopReason> {
+        let Self { items, ready, call, memory } = self;
         let call = call.within_current();
-        let (result, raised) = if is_first_thread() {
-            watched(&call, || items.next())
-        } else {
-            (call.run(|| items.next()), None)
+        let make = || {
+            let started = Instant::now();
+            for item in items.by_ref() {
+                ready.push_back(item);
+                if ready.len() == MOST_AT_A_TIME || started.elapsed() >= SHORT {
+                    break;
+                }
+            }
         };
+        let (result, raised) = if is_first_thread() { watched(&call, make) } else { (call.run(make), None) };
         if result.is_ok() && memory.is_over() {
             call.stop(StopReason::OutOfMemory);
         }

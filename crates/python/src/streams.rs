@@ -9,7 +9,7 @@ use crate::call::StoppableStream;
 use crate::errors::payload_text;
 
 /// The items of an iterator; a panic becomes an error, since it must not unwind into the Arrow library that pulls them.
-pub struct CatchPanics<I>(pub StoppableStream<I>);
+pub struct CatchPanics<I: Iterator>(pub StoppableStream<I>);
 
 impl<T: Send, I: Iterator<Item = Result<T, ArrowError>> + Send> Iterator for CatchPanics<I> {
     type Item = Result<T, ArrowError>;

@@ -4,6 +4,7 @@
 //! process; a forked one makes its own when it first needs it. Parallel iterators run inside [`install`].
 
 mod call_threads;
+mod job_results;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process;
@@ -14,6 +15,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use call_threads::run_beside;
+pub use job_results::JobResults;
 use perfuse_stopping::{Call, StopReason, background_call, stop_background};
 pub use perfuse_stopping::{checkpoint, in_call, part};
 use rayon::{ThreadPool, ThreadPoolBuilder};

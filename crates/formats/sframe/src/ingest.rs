@@ -7,13 +7,12 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
-use perfuse_workers::{in_call, install};
+use perfuse_workers::{JobResults, in_call, install};
 use rayon::prelude::*;
 
 use perfuse_tables::{PcType, UnwindOrigin, unwind_functions};
 
 use super::SFrame;
-use super::prefetch::JobResults;
 use super::reader::UnitView;
 use columns::{DecodedRow, LookupColumns, UnwindRowColumns};
 use fast_path::FastRows;

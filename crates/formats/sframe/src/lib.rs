@@ -28,7 +28,6 @@ mod file;
 mod ingest;
 pub mod layout;
 #[cfg(feature = "tables")]
-mod prefetch;
 #[cfg(feature = "tables")]
 pub mod readelf;
 pub mod reader;

@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use perfuse_tables::{Identities, call_sums, functions, instants};
-use perfuse_workers::{in_call, install};
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use perfuse_workers::{JobResults, num_threads};
 
 use super::basic;
 use super::block::{RECORDS_PER_SLICE, TscState};
@@ -66,16 +65,18 @@ const BATCH_BYTES: usize = RECORDS_PER_SLICE * FUNCTION_BYTES;
 /// Ranges closer to each other than this are read as one.
 const MERGE_DISTANCE_BYTES: usize = 4096;
 
-/// Number of batches that are decoded in parallel.
-const PARALLEL_BATCHES: usize = 8;
+/// Number of batches whose part of the file is mapped, and returned after they were decoded, at once.
+const BATCHES_MAPPED: usize = 4;
 
 /// Number of batches per segment.
 const BATCHES_PER_SEGMENT: usize = 64;
 
-/// Table `call_events`: slices of the log are decoded in parallel and returned in order.
+/// Table `call_events`: slices of the log are decoded in parallel, ahead of the consumer, and returned in order.
 fn call_events(log: &XRay, placement: &Placement) -> BatchStream {
     let (decoder, jobs) = jobs(log, placement);
-    Box::new(CallEventBatches { decoder, jobs: jobs.into(), ready: VecDeque::new() })
+    let per_thread = jobs.len().checked_div(num_threads()).unwrap_or_default();
+    let groups = jobs.chunks(per_thread.clamp(1, BATCHES_MAPPED)).map(<[_]>::to_vec).collect();
+    Box::new(JobResults::new(groups, move |jobs: Vec<BatchJob>| decoder.batches(&jobs)).flatten())
 }
 
 /// Table `call_events` in segments, each decoded by its consumer.
@@ -161,31 +162,6 @@ fn basic_jobs(survey: &basic::BasicSurvey) -> Vec<BatchJob> {
     starts.map(|start| BatchJob::Basic(start..start.saturating_add(RECORDS_PER_SLICE).min(num))).collect()
 }
 
-struct CallEventBatches {
-    decoder: Arc<CallEventDecoder>,
-    jobs: VecDeque<BatchJob>,
-    ready: VecDeque<RecordBatch>,
-}
-
-impl Iterator for CallEventBatches {
-    type Item = RecordBatch;
-
-    fn next(&mut self) -> Option<RecordBatch> {
-        if self.ready.is_empty() {
-            let take = PARALLEL_BATCHES.min(self.jobs.len());
-            let jobs: Vec<BatchJob> = self.jobs.drain(..take).collect();
-            let decoder = &self.decoder;
-            let (source, read_batches) = (decoder.log.source(), decoder.read_batches(jobs.iter()));
-            read_batches.iter().for_each(|bytes| source.prepare(bytes.clone()));
-            let batches: Vec<RecordBatch> =
-                install(|| jobs.par_iter().map(in_call(|job| decoder.batch(job))).collect());
-            read_batches.into_iter().for_each(|bytes| source.release(bytes));
-            self.ready.extend(batches);
-        }
-        self.ready.pop_front()
-    }
-}
-
 /// Decodes one batch at a time, in the thread of its consumer, so that it stays in that processor's cache.
 struct CallEventSegment {
     decoder: Arc<CallEventDecoder>,
@@ -202,8 +178,8 @@ impl Iterator for CallEventSegment {
         let source = self.decoder.log.source();
         if self.num_prepared == 0 {
             self.prepared.drain(..).for_each(|bytes| source.release(bytes));
-            self.num_prepared = PARALLEL_BATCHES.min(self.jobs.len());
-            self.prepared = self.decoder.read_batches(self.jobs.iter().take(PARALLEL_BATCHES));
+            self.num_prepared = BATCHES_MAPPED.min(self.jobs.len());
+            self.prepared = self.decoder.read_batches(self.jobs.iter().take(BATCHES_MAPPED));
             self.prepared.iter().for_each(|bytes| source.prepare(bytes.clone()));
         }
         self.num_prepared = self.num_prepared.saturating_sub(1);
@@ -241,6 +217,15 @@ impl CallEventDecoder {
             }
         }
         read_batches
+    }
+
+    /// Decodes batches that are next to each other.
+    fn batches(&self, jobs: &[BatchJob]) -> Vec<RecordBatch> {
+        let (source, ranges) = (self.log.source(), self.read_batches(jobs.iter()));
+        ranges.iter().for_each(|bytes| source.prepare(bytes.clone()));
+        let batches = jobs.iter().map(|job| self.batch(job)).collect();
+        ranges.into_iter().for_each(|bytes| source.release(bytes));
+        batches
     }
 
     /// Decodes a batch.

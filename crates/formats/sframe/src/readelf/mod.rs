@@ -7,12 +7,12 @@ mod cells;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use perfuse_wire::Endian;
+use perfuse_workers::JobResults;
 
 use super::SFrame;
 use super::consts::{
     Abi, FLAGS, SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED, SFRAME_FDE_TYPE_DEFAULT,
 };
-use super::prefetch::JobResults;
 use super::reader::{UnitView, limit_readable_rows};
 use super::records::Fde;
 use super::recovery::{Base, Expression, InvalidRow, Recover, Recovery, RowContext};

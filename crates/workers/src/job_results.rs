@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
+use super::{num_threads, spawn};
+
 /// Number of results computed in advance per processor.
 const RESULTS_PER_THREAD: usize = 2;
 
@@ -21,22 +23,20 @@ pub struct JobResults<J, T> {
 }
 
 impl<J: Send + 'static, T: Send + 'static> JobResults<J, T> {
-    /// Starts the first jobs.
+    /// Nothing runs before the first result is taken.
     pub fn new(jobs: VecDeque<J>, run: impl Fn(J) -> T + Send + Sync + 'static) -> Self {
-        let mut results = Self { run: Arc::new(run), jobs, pending: VecDeque::new() };
-        results.fill();
-        results
+        Self { run: Arc::new(run), jobs, pending: VecDeque::new() }
     }
 
     /// Starts jobs until as many as allowed are pending.
     fn fill(&mut self) {
-        let max_pending = perfuse_workers::num_threads().saturating_mul(RESULTS_PER_THREAD);
+        let max_pending = num_threads().saturating_mul(RESULTS_PER_THREAD);
         while self.pending.len() < max_pending
             && let Some(job) = self.jobs.pop_front()
         {
             let (sender, result) = channel();
             let run = Arc::clone(&self.run);
-            perfuse_workers::spawn(move || {
+            spawn(move || {
                 let result = panic::catch_unwind(AssertUnwindSafe(|| run(job)));
                 // Fails where the iterator was dropped, and the result is not needed.
                 let _ = sender.send(result);
@@ -50,6 +50,7 @@ impl<J: Send + 'static, T: Send + 'static> Iterator for JobResults<J, T> {
     type Item = T;
 
     fn next(&mut self) -> Option<T> {
+        self.fill();
         let result = self.pending.pop_front()?;
         self.fill();
         // A thread of the pool works on other jobs while it waits.
@@ -71,6 +72,7 @@ impl<J: Send + 'static, T: Send + 'static> Iterator for JobResults<J, T> {
 mod tests {
     use rayon::prelude::*;
 
+    use super::super::install;
     use super::JobResults;
 
     #[test]
@@ -79,9 +81,7 @@ mod tests {
         let expected: Vec<u64> = (0..100).map(|number| number * number).collect();
         assert_eq!(squares().collect::<Vec<_>>(), expected);
         // Inside the pool, with as many iterators as threads, and more.
-        let all: Vec<_> = perfuse_workers::install(|| {
-            (0..8).into_par_iter().map(|_| squares().collect::<Vec<_>>()).collect()
-        });
+        let all: Vec<_> = install(|| (0..8).into_par_iter().map(|_| squares().collect::<Vec<_>>()).collect());
         assert!(all.iter().all(|found| *found == expected));
     }
 
