@@ -1,9 +1,9 @@
 """Findings in the joined tables: programs that were not verified, incomplete stacks, dumps that no sample needs."""
 
 import os
+import stat
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 from perfuse.diagnostics import Diagnostic, diagnostic
@@ -123,9 +123,10 @@ def unseen_dumps(profile: JoinedProfile) -> list[Diagnostic]:
 def _state(path: str) -> os.stat_result | None:
     """Size and time of a file; None for what is not one."""
     try:
-        return Path(path).stat() if Path(path).is_file() else None
+        state = os.stat(path)
     except OSError:
         return None
+    return state if stat.S_ISREG(state.st_mode) else None
 
 
 def _time(seconds: float) -> str:

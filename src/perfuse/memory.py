@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from perfuse import _core
 from perfuse.errors import UsageError
@@ -64,7 +63,8 @@ def limited_memory(size: int | str) -> Iterator[None]:
 def resident_bytes() -> int:
     """Memory that this process has in use; an estimate where the system does not state it."""
     try:
-        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+            status = file.read()
     except OSError:
         status = ""
     found = re.search(r"^VmRSS:\s*(\d+) kB", status, re.MULTILINE)

@@ -11,7 +11,7 @@ from perfuse.value_class import value_class
 Subject = Literal["name", "module", "path", "tier"]
 """What a pattern is compared with."""
 
-_HANDLE = re.compile(r"([fst])(\d{1,10})")
+_HANDLE = r"([fst])(\d{1,10})"
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
@@ -61,7 +61,7 @@ def is_glob(pattern: str) -> bool:
 
 def handle_key(text: str, kind: Literal["f", "s", "t"]) -> int | None:
     """The key that a handle of a kind stands for: `f12` is the function 12; None for other texts."""
-    match = _HANDLE.fullmatch(text)
+    match = re.fullmatch(_HANDLE, text)
     return int(match[2]) if match and match[1] == kind else None
 
 

@@ -237,7 +237,7 @@ class Recording:
         if self._file_size is None:
             return False
         try:
-            has_grown = os.stat(self.path).st_size > self._file_size  # noqa: PTH116 - pathlib is slow to load
+            has_grown = os.stat(self.path).st_size > self._file_size
         except OSError:
             return False
         from perfuse.open_files import is_open_for_writing
@@ -434,7 +434,7 @@ def _is_empty_file(path: str) -> bool:
 def _status(path: str) -> os.stat_result | None:
     """The status of a file before it is opened; None for anything else, such as a pipe."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - pathlib is slow to load
+        found = os.stat(path)
     except OSError:
         return None
     return found if S_ISREG(found.st_mode) else None

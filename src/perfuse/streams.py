@@ -36,7 +36,7 @@ class ReadStream:
 def kind_of_stream(path: str) -> str | None:
     """`pipe`, `device` or `socket`; None for a file, a directory and for what is absent."""
     try:
-        mode = os.stat(path).st_mode  # noqa: PTH116 - pathlib is slow to load
+        mode = os.stat(path).st_mode
     except OSError:
         return None
     if S_ISREG(mode):
@@ -62,7 +62,7 @@ def opened_stream(path: str, kind: str) -> Iterator[IO[bytes]]:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise UnreadableInput(f"cannot read {path}: {error.strerror or error}", path=path) from error
-    with open(descriptor, "rb") as stream:  # noqa: PTH123 - a descriptor, not a path
+    with open(descriptor, "rb") as stream:
         # A pipe of a shell, /dev/fd/63, has a writer from the start.
         if _has_a_name(descriptor):
             waiting = select.poll()

@@ -10,7 +10,7 @@ from typing import IO, cast
 
 from perfuse.errors import UsageError
 
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROL = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 """Control characters but for tab and line feed, and what changes the direction of text."""
 
 
@@ -47,4 +47,4 @@ class _Terminal(io.RawIOBase):
 
 def escaped(text: str) -> str:
     """The text with control characters and changes of direction escaped; tabs and line feeds stay."""
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape", "surrogatepass").decode(), text)
+    return re.sub(_CONTROL, lambda found: found[0].encode("unicode_escape", "surrogatepass").decode(), text)

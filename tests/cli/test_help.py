@@ -1,10 +1,12 @@
 """Help: the same structure for every verb, short start-up time, and every example runs."""
 
+import gzip
 import resource
 import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from command_line import Done, Perfuse
@@ -18,6 +20,7 @@ FLEET = "fleet"
 """A verb whose examples need a dataset; tests/fleet runs them."""
 SERVE = ("view", "mcp")
 """Verbs whose examples end when the user wants; tests/cli/test_view.py and tests/service/test_mcp.py run them."""
+EXAMPLE_FILES = Path(__file__).parents[2] / "examples" / "postcards"
 EXAMPLES = [
     example for name in VERBS if name not in (ASKS_A_PROGRAM, FLEET, *SERVE) for example in command_named(name).examples
 ]
@@ -96,3 +99,17 @@ def test_starting_imports_little(statement: str) -> None:
     if statement == "import perfuse":
         code = f"import sys; {statement}; print('click' in sys.modules)"
         assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"
+
+
+def test_a_report_imports_little(tmp_path: Path) -> None:
+    recording = tmp_path / "perf.data"
+    recording.write_bytes(gzip.decompress((EXAMPLE_FILES / "perf.data.gz").read_bytes()))
+    heavy = "click", "duckdb", "json", "pathlib", "perfuse.exporters", "perfuse.fusing.programs"
+    code = f"""\
+import atexit, sys
+from perfuse.cli import main
+atexit.register(lambda: print([m for m in {heavy!r} if m in sys.modules], file=sys.stderr))
+sys.argv = ["perfuse", "report", {str(recording)!r}]
+main()"""
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.stderr.splitlines()[-1] == "[]"

@@ -3,11 +3,10 @@
 use std::collections::VecDeque;
 use std::iter::Fuse;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use perfuse_stopping::memory::{self, MemoryWatch};
 use perfuse_stopping::{Call, StopReason};
-use perfuse_workers::run_watched;
+use perfuse_workers::{next_short, run_watched};
 use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
 
@@ -69,11 +68,6 @@ fn is_first_thread() -> bool {
 /// Why the last stream ended early, until [`take_stop`] returns it.
 static LAST_STOP: Mutex<Option<PyErr>> = Mutex::new(None);
 
-/// Items that take less than this are made several at a time: handing one from thread to thread takes as long.
-const SHORT: Duration = Duration::from_millis(1);
-/// Most items that are made at a time.
-const MOST_AT_A_TIME: usize = 8;
-
 /// The items of a stream, which an Arrow library pulls in any thread: an error where it is stopped.
 pub struct StoppableStream<I: Iterator> {
     items: Fuse<I>,
@@ -103,15 +97,7 @@ impl<T: Send, I: Iterator<Item = T> + Send> StoppableStream<I> {
     fn make(&mut self) -> Result<(), StopReason> {
         let Self { items, ready, call, memory } = self;
         let call = call.within_current();
-        let make = || {
-            let started = Instant::now();
-            for item in items.by_ref() {
-                ready.push_back(item);
-                if ready.len() == MOST_AT_A_TIME || started.elapsed() >= SHORT {
-                    break;
-                }
-            }
-        };
+        let make = || ready.extend(next_short(items));
         let (result, raised) = if is_first_thread() { watched(&call, make) } else { (call.run(make), None) };
         if result.is_ok() && memory.is_over() {
             call.stop(StopReason::OutOfMemory);

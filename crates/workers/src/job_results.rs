@@ -38,6 +38,8 @@ impl<J: Send + 'static, T: Send + 'static> JobResults<J, T> {
             let run = Arc::clone(&self.run);
             spawn(move || {
                 let result = panic::catch_unwind(AssertUnwindSafe(|| run(job)));
+                // What the jobs share, such as an open file, is the consumer's alone once it has the last result.
+                drop(run);
                 // Fails where the iterator was dropped, and the result is not needed.
                 let _ = sender.send(result);
             });

@@ -12,7 +12,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use call_threads::run_beside;
 pub use job_results::JobResults;
@@ -89,6 +89,25 @@ pub fn run_watched<R: Send>(
         // No thread could be started.
         None => work.map_or(Err(StopReason::Interrupted), |work| call.run(work)),
     }
+}
+
+/// Items that take less than this are made several at a time: handing one from thread to thread takes as long.
+const SHORT: Duration = Duration::from_millis(1);
+
+/// Most items that are made at a time.
+const MOST_AT_A_TIME: usize = 8;
+
+/// The next item, and those after it that take little time.
+pub fn next_short<T>(items: &mut impl Iterator<Item = T>) -> Vec<T> {
+    let started = Instant::now();
+    let mut made = Vec::with_capacity(1);
+    for item in items {
+        made.push(item);
+        if made.len() == MOST_AT_A_TIME || started.elapsed() >= SHORT {
+            break;
+        }
+    }
+    made
 }
 
 /// Runs work whose parallel iterators use the pool of this process.

@@ -80,6 +80,6 @@ def _prefetch_files(args: Sequence[str]) -> None:
     if args and args[0] in READING_VERBS and not any(arg.startswith("--max-unpacked") for arg in args):
         for before, arg in pairwise(args):
             # The argument after an option may be its value: a program with a map, or the file to write.
-            if not before.startswith("-") and os.path.isfile(arg):  # noqa: PTH113 - pathlib is not loaded yet
+            if not before.startswith("-") and os.path.isfile(arg):
                 with contextlib.suppress(UnicodeEncodeError):
                     _core.read_early(arg)

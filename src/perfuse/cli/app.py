@@ -49,7 +49,7 @@ class App(click.Group):
             near = difflib.get_close_matches(name, VERBS, n=2, cutoff=0.5)
             if near:
                 error.hint = f"did you mean {' or '.join(near)}?"  # type: ignore[attr-defined]
-            elif os.path.exists(name):  # noqa: PTH110 - pathlib is not needed to start
+            elif os.path.exists(name):
                 error.hint = f"a command starts with a verb: `perfuse info {name}`"  # type: ignore[attr-defined]
             raise error
         return super().resolve_command(ctx, args)

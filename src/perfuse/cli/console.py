@@ -14,7 +14,7 @@ from perfuse.terminal_output import escaped
 
 PROGRESS_AFTER_S = 1.0
 PROGRESS_EVERY_S = 0.1
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_COLOUR = r"\x1b\[[0-9;]*m"
 
 
 class Console:
@@ -39,8 +39,8 @@ class Console:
         """A line in which nothing but colours controls a terminal: a second guard, after that of each text."""
         if not self.style.colour:
             return escaped(line)
-        between = iter(_COLOUR.findall(line))
-        return "".join(escaped(text) + next(between, "") for text in _COLOUR.split(line))
+        between = iter(re.findall(_COLOUR, line))
+        return "".join(escaped(text) + next(between, "") for text in re.split(_COLOUR, line))
 
     def write(self, text: str) -> None:
         """Writes text that ends with the end of a line to standard output."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from perfuse.cli.console import Console
 
 NO_FILTER = StackFilter()
-_HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]{1,16}")
+_HEXADECIMAL = r"0x[0-9a-fA-F]{1,16}"
 READING_STAGE = "joining"
 """The stage that `perfuse.fuse` reports when the core starts to read the files."""
 ALL_SECONDS = 1e9
@@ -76,7 +76,7 @@ def fused_profile(files: Sequence[str], how: ProfileOptions, progress: Callable[
     if how.between is not None:
         profile = _between(profile, *how.between)
     if how.thread is not None:
-        number = how.thread.isdecimal() or _HEXADECIMAL.fullmatch(how.thread)
+        number = how.thread.isdecimal() or re.fullmatch(_HEXADECIMAL, how.thread)
         profile = profile.thread(int(how.thread, 0) if number else how.thread)
     return profile.filtered(how.stack_filter) if how.stack_filter else profile
 

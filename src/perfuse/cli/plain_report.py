@@ -60,8 +60,8 @@ def print_report(console: Console, report: Report, as_json: bool) -> int:
 def import_report_modules(files: Sequence[str]) -> None:
     """Imports the modules of the report that large files will get, while the core reads them."""
     for path in files:
-        if os.path.isfile(path) and os.path.getsize(path) >= PREFETCH_BYTES:  # noqa: PTH113, PTH202 - without pathlib
-            kind = kind_of_file_name(os.path.basename(path))  # noqa: PTH119
+        if os.path.isfile(path) and os.path.getsize(path) >= PREFETCH_BYTES:
+            kind = kind_of_file_name(os.path.basename(path))
             if kind is not None:
                 _import_modules(kind)
 

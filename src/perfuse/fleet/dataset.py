@@ -18,7 +18,7 @@ from perfuse.table import sql_text
 if TYPE_CHECKING:
     from perfuse.fleet.adding import AddResult, Progress
     from perfuse.fleet.engines import Engine
-    from perfuse.fusing.programs import Maps
+    from perfuse.fusing.following import Maps
     from perfuse.query import DuckDBRelation, FileDatabase, Parameters, Statement
 
 Partition = tuple[str, str | None]

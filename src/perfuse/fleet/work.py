@@ -25,7 +25,7 @@ from perfuse.fleet.packs import NotKept, keep_pack
 from perfuse.fleet.store import Store
 
 if TYPE_CHECKING:
-    from perfuse.fusing.programs import Maps
+    from perfuse.fusing.following import Maps
 
 _RECORDING_COLUMNS = TABLES["recordings"].names
 _CLOCKS_DIFFER_NS = 3_600_000_000_000

@@ -1,8 +1,10 @@
 """The files that inputs name: a directory contributes the files that formats declare, and each file counts once."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from perfuse import _core
 from perfuse.declared_formats import format_named, formats, patterns_of
@@ -10,6 +12,9 @@ from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.errors import UsageError
 from perfuse.fusing.note import NAME, note_beside
 from perfuse.recording import Input, Recording, open
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HEAD_BYTES = 64
 """Bytes by which the format of a file is recognized."""
@@ -30,7 +35,7 @@ class Inputs:
         self.diagnostics: list[Diagnostic] = []
 
 
-def open_inputs(inputs: Iterable["Input | Recording"], *, strict: bool) -> Inputs:
+def open_inputs(inputs: Iterable[Input | Recording], *, strict: bool) -> Inputs:
     """Opens what inputs name, each file once, however often it is named.
 
     Args:
@@ -50,6 +55,8 @@ def open_inputs(inputs: Iterable["Input | Recording"], *, strict: bool) -> Input
     # Named files first: a dump that is named and also lies in a directory counts as named.
     for source in sorted(given, key=_is_plain_directory):
         if _is_plain_directory(source):
+            from pathlib import Path
+
             _open_directory(Path(source), found, seen, strict=strict)  # type: ignore[arg-type]
         elif _is_new(source, found, seen):
             found.recordings.append(source if isinstance(source, Recording) else open(source, strict=strict))
@@ -133,24 +140,23 @@ def format_of_file(path: Path) -> str | None:
     return named or next((name for name, how in _core.sniff(head) if how == "certain"), None)
 
 
-def _is_plain_directory(source: "Input | Recording") -> bool:
+def _is_plain_directory(source: Input | Recording) -> bool:
     """Whether an input is a directory of files, rather than a recording."""
     if not isinstance(source, str | os.PathLike):
         return False
-    path = Path(source)
-    return path.is_dir() and _core.directory_format(path) is None
+    return os.path.isdir(source) and _core.directory_format(source) is None
 
 
-def _is_note(source: "Input | Recording") -> bool:
+def _is_note(source: Input | Recording) -> bool:
     """Whether an input is what `perfuse record` notes beside the files that it writes."""
     return (
         isinstance(source, str | os.PathLike)
-        and Path(source).name == NAME
+        and os.path.basename(os.fspath(source)) == NAME
         and note_beside(os.fspath(source)) is not None
     )
 
 
-def _is_new(source: "Input | Recording", found: Inputs, seen: set[tuple[int, int]]) -> bool:
+def _is_new(source: Input | Recording, found: Inputs, seen: set[tuple[int, int]]) -> bool:
     """Whether an input is not a file that was opened before, which is noted."""
     path = source.path if isinstance(source, Recording) else source
     if isinstance(source, Recording) and any(source is one for one in found.recordings):
@@ -159,7 +165,7 @@ def _is_new(source: "Input | Recording", found: Inputs, seen: set[tuple[int, int
     if not isinstance(path, str | os.PathLike) or path == "-":
         return True
     try:
-        status = Path(path).stat()
+        status = os.stat(path)
     except OSError:
         # Standard input, bytes, and what `open` will refuse.
         return True

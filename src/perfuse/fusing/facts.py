@@ -87,7 +87,7 @@ def _noted(recording: Recording) -> str | None:
     return _program(list(note.command)) or note.title
 
 
-_WITH_VALUE = re.compile(
+_WITH_VALUE = (
     r"-[a-zA-Z]*[ecFojmCptkDrGu]|--(event|filter|count|freq|output|pid|tid|uid|cgroup|call-graph|clockid|mmap-pages|cpu"
     r"|delay|realtime|branch-filter|vmlinux|control|max-size|proc-map-timeout|num-thread-synthesize|switch-max-files"
     r"|app|duration)"
@@ -112,7 +112,7 @@ def _recorded(arguments: list[str]) -> list[str]:
         return rest[rest.index("--") + 1 :]
     while rest and rest[0].startswith("-"):
         # The frequency of simpleperf; perf of Linux 2.6 had an option -f without a value.
-        takes_value = _WITH_VALUE.fullmatch(rest[0]) or (rest[0] == "-f" and "simpleperf" in arguments[0])
+        takes_value = re.fullmatch(_WITH_VALUE, rest[0]) or (rest[0] == "-f" and "simpleperf" in arguments[0])
         rest = rest[2:] if takes_value else rest[1:]
     return rest
 

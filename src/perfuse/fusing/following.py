@@ -1,6 +1,6 @@
-"""Which files on this machine the content of a recording leads to: `--follow`, `follow=`."""
+"""Which files of this machine are opened because of what a recording states: `--follow`, and `--map`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Literal, get_args
 
@@ -9,6 +9,10 @@ from perfuse.errors import UsageError, require_known
 Follow = Literal["all", "named", "none"]
 """`all`: files at the paths that a recording states. `named`: those in directories that the caller names, and by build
 id in this machine's directories for debug files. `none`: no file but the inputs."""
+
+Maps = Mapping[int, str | PathLike[str]] | Sequence[str | PathLike[str]]
+"""Files by object number: the program is object 0, its libraries follow in the order of their constructors. Or the
+program and its libraries in any order, to number them in that order."""
 
 FOLLOW: tuple[Follow, ...] = get_args(Follow)
 

@@ -1,8 +1,8 @@
 """Joins several recordings on one clock."""
 
+import os
 from collections.abc import Sequence
 from os import PathLike, fspath
-from pathlib import Path
 from typing import Literal
 
 from perfuse import _core
@@ -12,7 +12,7 @@ from perfuse.errors import UsageError
 from perfuse.fusing.alignment import align, align_log, needs_first_uses
 from perfuse.fusing.discovery import open_inputs
 from perfuse.fusing.facts import SamplingFacts
-from perfuse.fusing.following import Follow, require_follow
+from perfuse.fusing.following import Follow, Maps, require_follow
 from perfuse.fusing.matching import (
     Match,
     is_of_a_later_run,
@@ -22,7 +22,6 @@ from perfuse.fusing.matching import (
     recorded_pid,
 )
 from perfuse.fusing.note import note_beside
-from perfuse.fusing.programs import Maps, find_maps
 from perfuse.memory import limit_memory
 from perfuse.profile import Join, Profile, Progress
 from perfuse.recording import Input, Recording
@@ -33,7 +32,7 @@ Rate = int | Literal["auto", "header"]
 
 
 def fuse(
-    *inputs: "Input | Recording",
+    *inputs: Input | Recording,
     symbol_dirs: Sequence[str | PathLike[str]] = (),
     debug_info: bool = True,
     strict: bool = False,
@@ -108,7 +107,7 @@ def fuse(
         matches = _match_dumps(samplings, dumps, found.nearby_dumps, diagnostics, strict=strict, follow=follow)
     logs = _match_logs(samplings, others)
     traces = [one for one in others if one.role == "call_trace"]
-    objects, map_diagnostics = find_maps(traces, maps or {}, symbol_dirs, follow)
+    objects, map_diagnostics = _find_maps(traces, maps or {}, symbol_dirs, follow)
     diagnostics += map_diagnostics
     report_progress("joining", 0.5)
     dump_clocks = [_align_dump(one, facts) for one, facts in matches]
@@ -151,9 +150,22 @@ def fuse(
     )
 
 
+def _find_maps(
+    traces: Sequence[Recording], given: Maps, directories: Sequence[str | PathLike[str]], follow: Follow
+) -> tuple[list[tuple[int, str]], list[Diagnostic]]:
+    """The files that name the functions of traces, and diagnostics about how they were found."""
+    if not traces and not given:
+        return [], []
+    from perfuse.fusing.programs import find_maps
+
+    return find_maps(traces, given, directories, follow)
+
+
 def _kernel_copies(sampled: Sequence[Recording]) -> list[str]:
     """Where `perf record --kcore` stored the symbols of the recorded kernel, and those of guests."""
-    return [str(path) for one in sampled for path in sorted(Path(one.path).glob("kcore_dir*")) if path.is_dir()]
+    directories = [one.path for one in sampled if os.path.isdir(one.path)]
+    copies = [entry.path for one in directories for entry in os.scandir(one) if entry.name.startswith("kcore_dir")]
+    return sorted(path for path in copies if os.path.isdir(path))
 
 
 def _downloaded(

@@ -1,8 +1,8 @@
 """Which process wrote a dump or log: by the file that the process mapped, by its header, or as the only candidate."""
 
+import os
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.errors import PerfuseError
@@ -141,7 +141,7 @@ def first_ticks(dump: Recording) -> int:
 def _noted_pid(dump: Recording) -> int | None:
     """The process that `perfuse record` noted for a dump: two containers may have written dumps of the same name."""
     note = note_beside(dump.path)
-    return None if note is None else note.pids.get(Path(dump.path).name)
+    return None if note is None else note.pids.get(os.path.basename(dump.path))
 
 
 def open_announced_dumps(
@@ -163,8 +163,8 @@ def open_announced_dumps(
             message = f"process {marker.pid} wrote {marker.path}, which --follow {follow} does not open"
             found.append(diagnostic("FU002", facts.path, message, marker.record_offset))
             continue
-        beside = [Path(facts.path).parent / Path(marker.path).name, Path(marker.path)]
-        path = next((p for p in beside if p.is_file()), None)
+        beside = [os.path.join(os.path.dirname(facts.path), os.path.basename(marker.path)), marker.path]
+        path = next((one for one in beside if os.path.isfile(one)), None)
         if path is None:
             message = f"process {marker.pid} wrote {marker.path}, which is not there"
             found.append(diagnostic("FU002", facts.path, message, marker.record_offset))
@@ -175,7 +175,7 @@ def open_announced_dumps(
             found.append(diagnostic("FU002", facts.path, f"{path}: {error}", marker.record_offset))
             continue
         header_pid = recorded_pid(dump)
-        if dump.role != "code_dump" or header_pid not in {marker.pid, *_numbers(Path(marker.path).name)}:
+        if dump.role != "code_dump" or header_pid not in {marker.pid, *_numbers(os.path.basename(marker.path))}:
             message = f"{path} has the header of process {header_pid}, not of {marker.pid}"
             found.append(diagnostic("FU005", facts.path, message, marker.record_offset))
             continue
@@ -189,7 +189,7 @@ def open_announced_dumps(
 
 def _stem(path: str) -> str:
     """File name without the suffix of a compressed file."""
-    return re.sub(r"\.(gz|zst|xz)$", "", Path(path).name)
+    return re.sub(r"\.(gz|zst|xz)$", "", os.path.basename(path))
 
 
 def _numbers(name: str) -> set[int]:

@@ -6,10 +6,10 @@ dump: two containers may both have written `jit-1.dump`. CPython names functions
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from perfuse import _core
@@ -39,12 +39,12 @@ class Note:
 
 def note_beside(path: str) -> Note | None:
     """The note in a recording's directory; None where there is none, or it is not readable."""
-    note = Path(path).parent / NAME
+    note = os.path.join(os.path.dirname(path), NAME)
     try:
-        status = note.lstat()
+        status = os.lstat(note)
         if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
             return None
-        return _read(str(note), status.st_mtime_ns)
+        return _read(note, status.st_mtime_ns)
     except (OSError, ValueError, RecursionError):
         return None
 
@@ -53,7 +53,8 @@ def note_beside(path: str) -> Note | None:
 def _read(path: str, _mtime_ns: int) -> Note | None:
     import json
 
-    document: Any = json.loads(Path(path).read_text(encoding="utf-8"))
+    with open(path, encoding="utf-8") as file:
+        document: Any = json.load(file)
     if not isinstance(document, dict) or document.get("version") != VERSION:
         return None
     command = document.get("command")

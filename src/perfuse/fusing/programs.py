@@ -8,7 +8,7 @@ from pathlib import Path
 from perfuse import _core
 from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.errors import UsageError
-from perfuse.fusing.following import Follow
+from perfuse.fusing.following import Follow, Maps
 from perfuse.fusing.object_numbers import (
     FUNCTION_BITS,
     Fit,
@@ -18,10 +18,6 @@ from perfuse.fusing.object_numbers import (
 )
 from perfuse.recording import Recording
 from perfuse.table import Columns
-
-Maps = Mapping[int, str | PathLike[str]] | Sequence[str | PathLike[str]]
-"""Files by object number: the program is object 0, its libraries follow in the order of their constructors. Or the
-program and its libraries in any order, to number them in that order."""
 
 _LOG = re.compile(r"xray-log\.(?P<program>.+)\.\w{6}(\.gz|\.zst|\.xz)?$")
 LAST_OBJECT = 255

@@ -10,7 +10,7 @@ from typing import Any
 
 from perfuse.reports.units import hex_text
 
-_CONTROL = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_CONTROL = "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 """Control characters that JSON allows in texts, and what changes the direction of text."""
 
 
@@ -23,7 +23,7 @@ def json_text(value: Any, *, indent: int | None = 2) -> str:
 
     text = json.dumps(jsonable(value), indent=indent, ensure_ascii=False, default=str)
     # The same text for a reader of JSON. A terminal would obey them.
-    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return re.sub(_CONTROL, lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def jsonable(value: Any) -> Any:  # noqa: PLR0911 - a line a type

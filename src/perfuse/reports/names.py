@@ -8,8 +8,7 @@ from typing import Protocol
 
 from perfuse import _core
 
-_KERNEL = re.compile(r"\[kernel[].]")
-_WRAPPER = re.compile(r"\(wrapper ([\w-]+)\) (.+)", re.DOTALL)
+_WRAPPER = r"\(wrapper ([\w-]+)\) (.+)"
 _CLOSING = {"<": ">", "(": ")", "[": "]", "{": "}"}
 
 
@@ -23,7 +22,7 @@ def function_text(name: str) -> str:
     >>> function_text("(wrapper managed-to-native) System.AppDomain:InternalUnload (int)")
     'System.AppDomain:InternalUnload (int) [managed-to-native]'
     """
-    if wrapped := _WRAPPER.match(name):
+    if name.startswith("(wrapper ") and (wrapped := re.fullmatch(_WRAPPER, name, re.DOTALL)):
         return f"{wrapped[2]} [{wrapped[1]}]"
     # The brackets of `operator<` and the like do not close: such names are shown whole.
     if "(" not in name or "operator" in name or "::" not in name:
@@ -58,7 +57,7 @@ def module_text(module: str) -> str:
 
 def module_name(module: str) -> str:
     """A module's whole name; `[kernel]` for `[kernel.kallsyms]_text` and the kernel's other names."""
-    return "[kernel]" if _KERNEL.match(module) else module
+    return "[kernel]" if module.startswith(("[kernel]", "[kernel.")) else module
 
 
 class NamedFunction(Protocol):

@@ -1,12 +1,11 @@
 //! Parallel scans of the buffers that contain certain kinds of events, with results in file order.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use perfuse_recording::BatchStream;
-use perfuse_workers::{in_call, install, num_threads};
+use perfuse_workers::{JobResults, in_call, install};
 use rayon::prelude::*;
 
 use crate::consts::{EventByte, KindSet};
@@ -151,16 +150,20 @@ pub fn collect_events_of<T: Send>(
     let collect_group = |group: Vec<usize>| {
         let mut found = Vec::new();
         for_each_event_of(log, &group, kinds, stacks, |at, event| pick(at, event, &mut found));
-        let buffer =
-            |number: Option<&usize>| number.and_then(|&number| log.survey().buffers.list.get(number));
-        log.source.release(file_range(buffer(group.first()), buffer(group.last())));
+        release(log, &group);
         found
     };
     let parts: Vec<_> = install(|| groups.into_par_iter().map(in_call(collect_group)).collect());
     parts.into_iter().flatten().collect()
 }
 
-/// A table whose batches `make` builds from groups of buffers, on demand.
+/// Returns the pages of buffers to the system.
+fn release(log: &LogData, group: &[usize]) {
+    let buffer = |number: Option<&usize>| log.survey().buffers.list.get(*number?);
+    log.source.release(file_range(buffer(group.first()), buffer(group.last())));
+}
+
+/// A table whose batches `make` builds from groups of buffers, in parallel, ahead of the consumer.
 pub fn scan_batches(
     log: &Arc<LogData>,
     kinds: KindSet,
@@ -176,36 +179,10 @@ pub fn scan_selected_batches(
     selection: &BufferSelection,
     make: impl Fn(&LogData, &[usize]) -> RecordBatch + Send + Sync + 'static,
 ) -> BatchStream {
-    let pending = buffer_groups(log, kinds, selection).into_iter().collect();
-    Box::new(ScanBatches { log: Arc::clone(log), pending, ready: VecDeque::new(), make, released: 0 })
-}
-
-/// Builds the batches of a table in parallel, as many at a time as there are threads.
-struct ScanBatches<F> {
-    log: Arc<LogData>,
-    pending: VecDeque<Vec<usize>>,
-    /// Batches that are ready.
-    ready: VecDeque<RecordBatch>,
-    make: F,
-    /// Offset up to which the file's pages were released.
-    released: usize,
-}
-
-impl<F: Fn(&LogData, &[usize]) -> RecordBatch + Send + Sync> Iterator for ScanBatches<F> {
-    type Item = RecordBatch;
-
-    fn next(&mut self) -> Option<RecordBatch> {
-        if self.ready.is_empty() {
-            let num = self.pending.len().min(num_threads());
-            let groups: Vec<_> = self.pending.drain(..num).collect();
-            let make = |group: &Vec<usize>| (self.make)(&self.log, group);
-            self.ready = install(|| groups.par_iter().map(in_call(make)).collect());
-            let last = groups.last().and_then(|group| group.last());
-            if let Some(buffer) = last.and_then(|last| self.log.survey().buffers.list.get(*last)) {
-                self.log.source.release(self.released..buffer.end() as usize);
-                self.released = buffer.end() as usize;
-            }
-        }
-        self.ready.pop_front()
-    }
+    let log = Arc::clone(log);
+    Box::new(JobResults::new(buffer_groups(&log, kinds, selection).into(), move |group: Vec<usize>| {
+        let batch = make(&log, &group);
+        release(&log, &group);
+        batch
+    }))
 }
