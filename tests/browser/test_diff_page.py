@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ NEW = {"main;parse": 3000, "main;shade": 1500, "main;emit": 600, "main;added": 3
 def page(open_page: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
     """Shows the difference of the two, five runs a side with a noise of some samples."""
 
-    def show(num_runs: int = 5, name: str = "diff.html") -> Any:
+    def show(*options: str, num_runs: int = 5, name: str = "diff.html") -> Any:
         sides = []
         for side, weights in (("a", BASE), ("b", NEW)):
             for number in range(num_runs):
@@ -30,7 +31,7 @@ def page(open_page: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
                 sides.append(str(path))
         sides.insert(num_runs, "--")
         out = tmp_path / name
-        assert run(["diff", *sides, "-o", str(out)]) == 0
+        assert run(["diff", *options, *sides, "-o", str(out)]) == 0
         return open_page(out.as_uri(), size=(1200, 800))
 
     return show
@@ -107,6 +108,44 @@ def test_views_and_table(page: Callable[..., Any]) -> None:
     assert shown.locator("#matched").inner_text() == "20.0% > 27.7%"
     shown.keyboard.press("Escape")
     assert shown.locator("#matched").inner_text() == ""
+
+
+def means_of_shade(tmp_path: Path, *, of_whole: bool) -> tuple[float, float]:
+    """The mean over the runs of each side, of samples or of shares of the run."""
+    means = []
+    for side in "ab":
+        values = []
+        for path in sorted(tmp_path.glob(f"{side}*.folded")):
+            stacks = dict(line.rsplit(" ", 1) for line in path.read_text(encoding="utf-8").splitlines())
+            values.append(int(stacks["main;shade"]) / (sum(map(int, stacks.values())) if of_whole else 1))
+        means.append(fmean(values))
+    return means[0], means[1]
+
+
+def test_means_of_few_samples_are_not_whole(open_page: Callable[..., Any], tmp_path: Path) -> None:
+    sides = []
+    for side, counts in (("a", (1, 0, 1)), ("b", (12, 11, 12))):
+        for number, count in enumerate(counts):
+            path = tmp_path / f"{side}{number}.folded"
+            path.write_text(f"main;parse 3000\nmain;rare {count}\n", encoding="utf-8")
+            sides.append(str(path))
+    out = tmp_path / "diff.html"
+    assert run(["diff", *sides[:3], "--", *sides[3:], "-o", str(out)]) == 0
+    shown = open_page(out.as_uri())
+    # (12 + 11 + 12) / 3 is 11.67, and (1 + 0 + 1) / 3 is 0.67.
+    assert shown.locator("#functions tbody tr").all_inner_texts() == [
+        "+11.00 (\N{MULTIPLICATION SIGN}17.5)\tunclear\trare"
+    ]
+    assert "0.67 samples > 11.67 samples" in boxes(shown)["rare"][1]
+
+
+def test_shares_of_runs(page: Callable[..., Any], tmp_path: Path) -> None:
+    shown = page("--normalize", "share")
+    base, new = means_of_shade(tmp_path, of_whole=True)
+    rows = shown.locator("#functions tbody tr").all_inner_texts()
+    change = f"+{100 * (new - base):.2f} points (+{100 * (new / base - 1):.1f}%)"
+    assert f"{change}\tchanged\tshade" in rows
+    assert f"{100 * base:.1f}% > {100 * new:.1f}%" in boxes(shown)["shade"][1]
 
 
 def test_zoom(page: Callable[..., Any]) -> None:

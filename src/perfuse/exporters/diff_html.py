@@ -67,7 +67,7 @@ def _description(report: DiffReport, stacks: StackDifference) -> dict[str, Any]:
     bounds = [_bounds(stacks, one) for one in nodes]
     return {
         "title": title(report),
-        "unit": functions.unit,
+        "unit": report.unit_of("total"),
         "summary": [[name, text if isinstance(text, str) else text[0]] for name, text in header_fields(report)],
         "hasIntervals": any(bound is not None for pair in bounds for bound in pair),
         "intervalText": _interval_text(stacks),
@@ -120,4 +120,6 @@ def _function(one: FunctionChange) -> dict[str, Any]:
 
 
 def _number(value: float | None) -> float:
-    return round(value or 0, 3) if value != int(value or 0) else int(value or 0)
+    """A number of six digits; means over runs, shares and numbers per unit of work are not whole."""
+    number = value or 0
+    return int(number) if number == int(number) else float(f"{number:.6g}")

@@ -27,21 +27,31 @@ function percent(value) {
   return value >= 9 ? `×${(value + 1).toFixed(1)}` : `${signed(value, (100 * Math.abs(value)).toFixed(1))}%`;
 }
 
+/** A number of one side with its unit: `1.42 s`, `12.3%`, `10.67 samples`. */
 function amount(value, side) {
-  return view.number === "share" ? shareText(value, tree.whole[side]) : weightText(value, tree.unit);
+  if (view.number === "share") return shareText(value, tree.whole[side]);
+  return isCount() ? `${plainText(value)} ${tree.unit}` : plainText(value);
 }
 
 function difference(base, after) {
-  if (view.number === "share") {
-    const points = 100 * (after / (tree.whole.new || 1) - base / (tree.whole.base || 1));
+  if (view.number === "share" || tree.unit === "share") {
+    const [before, now] = view.number === "share" ? [base / (tree.whole.base || 1), after / (tree.whole.new || 1)] : [base, after];
+    const points = 100 * (now - before);
     return `${signed(points, Math.abs(points).toFixed(2))} points`;
   }
   return signed(after - base, plainText(Math.abs(after - base)));
 }
 
-/** A weight; counts without their unit, which the summary has. */
-function plainText(weight) {
-  return ["ns", "bytes"].includes(tree.unit) ? weightText(weight, tree.unit) : weightText(weight, "").trim();
+/** Whether numbers are counts, whose unit the summary has. */
+function isCount() {
+  return !["ns", "bytes", "share"].includes(tree.unit);
+}
+
+/** A number; counts without their unit. Means of a few samples a run are not whole. */
+function plainText(value) {
+  if (tree.unit === "share") return shareText(value, 1);
+  if (!isCount()) return weightText(value, tree.unit);
+  return value < 100 && !Number.isInteger(value) ? value.toFixed(2) : weightText(value, "").trim();
 }
 
 function changeText(base, after) {
