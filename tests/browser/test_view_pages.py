@@ -93,6 +93,13 @@ def test_findings_are_those_of_check(view):
     assert heading == f"Findings ({section.locator('details').count()})"
 
 
+def test_records_have_the_names_of_their_specifications(view):
+    text = view(POSTCARDS).show("files").inner_text()
+    # `perf report -D` counts 1,713 of these; the dump has as many code loads as unwinding records.
+    assert "PERF_RECORD_SAMPLE: 1,713" in text
+    assert "JIT_CODE_LOAD: 2,584" in text
+
+
 @pytest.mark.parametrize("files", [POSTCARDS, SERVER], ids=["samples", "calls"])
 def test_the_first_query_of_the_page_has_rows(view, files):
     viewed = view(files)

@@ -27,10 +27,14 @@ export class FilesView {
   file({ path, format, version, producer, arch, size_bytes: size, records, clock, joined }) {
     const text = (name, value) => (typeof value === "number" && !PLAIN.test(name) ? value.toLocaleString("en-US") : visible(String(value)));
     const shown = ([name, value]) => value !== null && value !== undefined && !HIDDEN.has(name);
-    const named = (value) => (value && typeof value === "object" ? Object.entries(value).filter(shown).map(([name, each]) => `${name.replaceAll("_", " ")}: ${text(name, each)}`) : []);
-    const lines = (value) => (named(value).length ? h("ul.plain", {}, named(value).map((text) => h("li", {}, text))) : null);
+    const words = (name) => name.replaceAll("_", " ");
+    const specified = (name) => name;
+    const lines = (value, label = words) => {
+      const members = value && typeof value === "object" ? Object.entries(value).filter(shown) : [];
+      return members.length ? h("ul.plain", {}, members.map(([name, each]) => h("li", {}, `${label(name)}: ${text(name, each)}`))) : null;
+    };
     return h("section.card", { "aria-label": path }, h("h2", {}, visible(path.slice(path.lastIndexOf("/") + 1))),
-      facts([["path", visible(path)], ["format", [format, version].filter((part) => part !== null && part !== undefined).join(" ")], ["written by", producer && visible(producer)], ["architecture", arch], ["size", size === null || size === undefined ? "" : weightText(size, "bytes")], ["clock", lines(clock) ?? (clock && typeof clock === "string" ? clock : "")], ["joined", lines(joined)], ["records", lines(records)]]));
+      facts([["path", visible(path)], ["format", [format, version].filter((part) => part !== null && part !== undefined).join(" ")], ["written by", producer && visible(producer)], ["architecture", arch], ["size", size === null || size === undefined ? "" : weightText(size, "bytes")], ["clock", lines(clock) ?? (clock && typeof clock === "string" ? clock : "")], ["joined", lines(joined)], ["records", lines(records, specified)]]));
   }
 
   finding({ code, severity, path, message, offset, count, title, meaning, action }) {
