@@ -72,6 +72,26 @@ def test_a_line_leads_to_its_hottest_instruction_and_two_compilations_are_side_b
     assert page.locator("#command").inner_text().endswith("--syntax intel shade")
 
 
+def test_notes_are_in_the_line_of_their_instruction(view):
+    viewed = view(POSTCARDS)
+    viewed.show("annotate", function="render", lines="machine")
+    notes = viewed.page.locator('[aria-label="Machine code"] .one .note')
+    distances = notes.evaluate_all(
+        """notes => notes.map((note) => {
+            const top = (node) => {
+                const text = document.createRange();
+                text.selectNodeContents(node);
+                return text.getBoundingClientRect().top;
+            };
+            return Math.abs(top(note) - top(note.parentElement.querySelector(".offset")));
+        })"""
+    )
+    assert distances
+    assert max(distances) < 1
+    head = viewed.page.locator('[aria-label="Machine code"] .head .offset')
+    assert head.evaluate("cell => cell.scrollWidth <= cell.clientWidth")
+
+
 def test_a_function_without_code_says_so(view):
     viewed = view(POSTCARDS)
     viewed.show("annotate", function="nowhere")

@@ -316,7 +316,7 @@ def callee_text(one: Instruction) -> str:
     if not one.callees:
         return ""
     names = [
-        f"{function_text(callee.name) if callee.name else '?'} {count_text(callee.num_samples)}"
+        f"{function_text(callee.name) if callee.name else '[unknown]'} {count_text(callee.num_samples)}"
         for callee in one.callees[:3]
     ]
     more = f", {len(one.callees) - 3} more" if len(one.callees) > 3 else ""
