@@ -110,6 +110,23 @@ def test_names_come_first_on_a_narrow_screen(view):
     assert table.locator("tbody tr[role=row] td").first.evaluate(left) >= 0
 
 
+def test_names_have_the_room_that_numbers_leave(view):
+    viewed = view(POSTCARDS, size=(700, 900))
+    for tab, table in (("tree", "Call tree"), ("code", "Functions that were compiled")):
+        viewed.show(tab)
+        heads = viewed.page.locator(f'table[aria-label="{table}"]:visible thead th')
+        widths = heads.evaluate_all("cells => cells.map((cell) => cell.getBoundingClientRect().width)")
+        assert widths[0] >= max(widths[1:]), (tab, widths)
+
+
+def test_heads_of_columns_are_whole(view):
+    for files, tabs in ((POSTCARDS, ("functions", "code")), (SERVER, ("functions",))):
+        viewed = view(files, size=(1400, 900))
+        for tab in tabs:
+            heads = viewed.show(tab).locator("thead th > button, thead th:not(:has(button))")
+            assert heads.evaluate_all("all => all.filter((one) => one.scrollWidth > one.clientWidth).length") == 0, tab
+
+
 def test_tables_are_sorted_with_the_keyboard(view):
     viewed = view(POSTCARDS)
     viewed.show("functions")

@@ -32,11 +32,10 @@ export class CodeView {
     this.pane = new PaneCanvas(this.chartHost, (context, width, height) => this.charts.draw(context, width, height), { label: "JIT code over time" });
     this.palette.onChange(() => this.pane.request());
     this.charts.bind(this.chartHost, this.pane);
-    const count = (key, label) => ({ key, label, number: true, sort: "server", width: "9rem", text: (row) => row.compilations.length.toLocaleString("en-US"), value: (row) => row.compilations.length });
     this.grid = new PagedGrid(table, {
       label: "Functions that were compiled", sort: "compilations", empty: "No function matches.",
       columns: [
-        count("compilations", "Compilations"),
+        { key: "compilations", label: "Compilations", number: true, sort: "server", width: "10rem", text: (row) => row.compilations.length.toLocaleString("en-US"), value: (row) => row.compilations.length },
         { key: "again", label: "Again", title: "Compilations in a tier in which the function had been compiled before: after a deoptimisation, for a loop that was running, or because the code had been thrown away", number: true, sort: "server", width: "5rem", text: ({ num_again: num }) => (num ? num.toLocaleString("en-US") : "–"), value: ({ num_again: num }) => num },
         { key: "size", label: "Code", number: true, sort: "server", width: "6rem", text: ({ bytes }) => weightText(bytes, "bytes"), value: ({ bytes }) => bytes },
         { key: "time", label: "First", number: true, sort: "server", width: "7rem", text: ({ compilations }) => (compilations[0]?.create_ns === null || !compilations.length ? "" : momentText(compilations[0].create_ns, 1e4)), value: ({ compilations }) => compilations[0]?.create_ns },

@@ -26,7 +26,7 @@ export class Headers {
     const twisty = row.open === null ? "" : row.open ? "▾" : "▸";
     const busy = row.track && !row.lane && row.track.busy_ns ? lengthText(row.track.busy_ns) : "";
     const max = row.counter ? Number(row.counter.max).toLocaleString("en-US") : "";
-    const text = [h("span.twisty", { "aria-hidden": "true" }, twisty), h("b", {}, shortLabel(row.label)), h("small", {}, [row.detail, busy, max].filter(Boolean).join(" · "))];
+    const text = [h("span.twisty", { "aria-hidden": "true" }, twisty), h("b", {}, shortLabel(row.label)), h("small", {}, row.lane ? h("span.thread", {}, row.detail) : [row.detail, busy, max].filter(Boolean).join(" · "))];
     const title = [row.label, row.detail].filter(Boolean).join(" · ");
     const header = row.open === null ? h(`div.header.${row.kind}`, { title }, text) : h(`button.header.${row.kind}`, { title, "aria-expanded": String(row.open), onclick: () => this.view.toggle(row) }, text);
     if (row.lane) header.classList.add("lane");

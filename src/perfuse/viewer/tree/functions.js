@@ -77,7 +77,7 @@ export class FunctionsView {
       key, label, title, number: true, sort: "server", width: "10rem", share: (row) => row[key] / this.whole, value: (row) => row[key],
       text: (row) => (row[key] ? `${weightText(row[key], this.unit)}  ${shareText(row[key], this.whole)}` : "–"),
     });
-    const time = (key, label) => ({ key, label, number: true, sort: "server", width: "5.6rem", text: (row) => (row[key] === null || row[key] === undefined ? "" : lengthText(row[key])), value: (row) => row[key] });
+    const time = (key, label) => ({ key, label, number: true, sort: "server", width: "6.4rem", text: (row) => (row[key] === null || row[key] === undefined ? "" : lengthText(row[key])), value: (row) => row[key] });
     const count = (key, label) => ({ key, label, number: true, sort: "server", width: "6rem", text: (row) => Number(row[key] ?? 0).toLocaleString("en-US"), value: (row) => row[key] });
     const isSum = this.app.overview.events.find(({ name }) => name === this.event)?.is_sum;
     const ofTime = [count("num_calls", "Calls"), time("min_ns", "Shortest"), time("median_ns", "Median"), time("p90_ns", "90 %"), time("p99_ns", "99 %"), time("max_ns", "Longest")];

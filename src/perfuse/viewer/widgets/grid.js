@@ -40,6 +40,7 @@ export class Grid {
     const name = NARROW.matches ? columns.find(({ number, width }) => !number && !width) : undefined;
     this.drawn = name ? [name, ...columns.filter((column) => column !== name)] : columns;
     this.name = name;
+    if (name) this.table.style.setProperty("--least-width", `calc(${this.drawn.map(leastWidth).join(" + ")})`);
     this.head.replaceChildren(...this.drawn.map((column) => this.headOf(column)));
   }
 
@@ -176,6 +177,11 @@ export class Grid {
     const lines = [this.columns.map(({ label }) => label), ...this.rows.map((row) => this.columns.map((column) => plain(row, column)))];
     return `${lines.map((line) => line.map(quoted).join(",")).join("\n")}\n`;
   }
+}
+
+/** The width of a column, where the table is as narrow as it may be. */
+function leastWidth({ number, width }) {
+  return width ?? (number ? "6rem" : "11rem");
 }
 
 function plain(row, column) {
