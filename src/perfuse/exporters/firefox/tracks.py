@@ -1,7 +1,7 @@
 """`profile.threads`: a track of samples for each thread and event, with the thread's markers on its first track."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,14 +59,14 @@ def threads_json(
     num_events = len({event for _, event in tracks})
     left = dict(marked)
     written, tasks = [], []
-    for thread, pid, tid, *names_and_times in _threads(profile, events_of, start_ns):
+    for thread, track in _threads(profile, events_of, start_ns):
         for event in events_of[thread]:
-            members = _members(pid, tid, *names_and_times, event=event if num_events > 1 else None)
+            members = track.members(event if num_events > 1 else None)
             texts = {key: json.dumps(value, ensure_ascii=False) for key, value in members.items()}
             texts["samples"] = tracks[thread, event].as_json()
             texts["markers"] = markers_json(left.pop(thread, []), strings, start_ns)
             written.append(json_object(texts))
-            tasks.append((f"{pid}", pid == tid))
+            tasks.append((f"{track.pid}", track.is_main))
     return "[" + ",".join(written) + "]", tasks
 
 
@@ -129,44 +129,51 @@ def _in_time_order(value: str) -> str:
     return f"to_json(list({value} ORDER BY ts_ns, sample_id))::VARCHAR"
 
 
-def _threads(profile: Source, keys: Iterable[int], start_ns: int) -> list[Any]:
-    """Key, pid, tid, names and times of threads: by process, the main thread first."""
-    after_start = ", ".join(f"({column} - {start_ns}) / 1e6" for column in _TIMES)
-    return profile.sql(f"""
+@dataclass(frozen=True, slots=True)
+class _Thread:
+    """A thread with its process; times are milliseconds after the start of the profile."""
+
+    pid: int
+    tid: int
+    process: str | None
+    name: str | None
+    process_start: float | None
+    process_end: float | None
+    start: float | None
+    end: float | None
+
+    @property
+    def is_main(self) -> bool:
+        """Whether it is the main thread of its process."""
+        return self.pid == self.tid
+
+    def members(self, event: str | None) -> dict[str, Any]:
+        """The members of a track before its tables; `event` is part of its name where tracks are of several events."""
+        title = self.name or self.process or f"{self.tid}"
+        return {
+            "processType": "default",
+            "processStartupTime": max(self.process_start or 0, 0),
+            "processShutdownTime": self.process_end,
+            "registerTime": max(self.start or 0, 0),
+            "unregisterTime": self.end,
+            "pausedRanges": [],
+            "name": f"{title} ({event})" if event else title,
+            "isMainThread": self.is_main,
+            "processName": self.process or f"{self.pid}",
+            "pid": f"{self.pid}",
+            "tid": self.tid,
+        }
+
+
+def _threads(profile: Source, keys: Iterable[int], start_ns: int) -> Iterator[tuple[int, _Thread]]:
+    """Threads with their keys: by process, the main thread first."""
+    times = ("p.start_ns", "p.end_ns", "t.start_ns", "t.end_ns")
+    after_start = ", ".join(f"({column} - {start_ns}) / 1e6" for column in times)
+    rows = profile.sql(f"""
         SELECT thread_id, pid, coalesce(tid, thread_id), p.name::VARCHAR, t.name::VARCHAR, {after_start}
         FROM threads t JOIN processes p USING (process_id)
         WHERE thread_id IN ({", ".join(map(str, sorted(keys))) or "NULL"})
         ORDER BY pid, tid IS DISTINCT FROM pid, coalesce(tid, thread_id)
-    """).fetchall()
-
-
-_TIMES = ("p.start_ns", "p.end_ns", "t.start_ns", "t.end_ns")
-
-
-def _members(
-    pid: int,
-    tid: int,
-    process: str | None,
-    name: str | None,
-    process_start: float | None,
-    process_end: float | None,
-    start: float | None,
-    end: float | None,
-    *,
-    event: str | None,
-) -> dict[str, Any]:
-    """The members of a track before its tables; `event` is part of its name where tracks are of several events."""
-    title = name or process or f"{tid}"
-    return {
-        "processType": "default",
-        "processStartupTime": max(process_start or 0, 0),
-        "processShutdownTime": process_end,
-        "registerTime": max(start or 0, 0),
-        "unregisterTime": end,
-        "pausedRanges": [],
-        "name": f"{title} ({event})" if event else title,
-        "isMainThread": pid == tid,
-        "processName": process or f"{pid}",
-        "pid": f"{pid}",
-        "tid": tid,
-    }
+    """)
+    for key, *facts in rows.fetchall():
+        yield key, _Thread(*facts)
