@@ -69,6 +69,17 @@ class _Side:
     diagnostics: list[Diagnostic]
 
 
+@dataclass(frozen=True, slots=True)
+class _Output:
+    """How a report is written: as one of `FORMATS`, with at most `limit` rows or `budget` bytes, and as a page."""
+
+    form: str
+    sort: str
+    limit: int
+    budget: int | None
+    path: str | None
+
+
 @verb(
     "diff",
     cls=SidesVerb,
@@ -221,7 +232,8 @@ def command(
     selected = Selected(_selection_text(how), compared.selection.share, same.selection.share)
     report = replace(report, selected=selected if selected.text else None)
     diagnostics = [*before.diagnostics, *after.diagnostics]
-    return _finish(console, report, parsed, form, sort, limit, budget, output, diagnostics)
+    written = _Output(form, sort, limit, budget, output)
+    return _finish(console, report, parsed, written, diagnostics)
 
 
 _Maps = tuple[tuple[int | None, str], ...]
@@ -361,11 +373,7 @@ def _finish(
     console: Console,
     report: DiffReport,
     parsed: Sequence[ChangeAssertion],
-    form: str,
-    sort: str,
-    limit: int,
-    budget: int | None,
-    path: str | None,
+    output: _Output,
     diagnostics: Sequence[Diagnostic],
 ) -> int:
     """Writes the outputs; the exit code states whether an assertion is violated."""
@@ -373,8 +381,8 @@ def _finish(
     from perfuse.reports.diff import csv_lines, diff_lines
 
     results = judge_changes(parsed, report.functions)
-    report = replace(report, limit=limit or None, assertions=results).sorted_by(sort)
-    if budget is not None:
+    report = replace(report, limit=output.limit or None, assertions=results).sorted_by(output.sort)
+    if output.budget is not None:
         from perfuse.cli.budget import print_within
         from perfuse.reports.registry import Report
 
@@ -382,19 +390,19 @@ def _finish(
             shown = replace(report, limit=rows)
             return Report(shown.as_json, partial(diff_lines, shown), diagnostics)
 
-        print_within(console, budget, of_rows, form == "json")
-    elif form == "dot":
+        print_within(console, output.budget, of_rows, output.form == "json")
+    elif output.form == "dot":
         from perfuse.exporters.dot_diff import dot_diff_lines
 
         console.lines(dot_diff_lines(report.difference, order=report.difference.options.statistic))
-    elif form == "json":
+    elif output.form == "json":
         console.json(report.as_json())
-    elif form == "csv":
+    elif output.form == "csv":
         console.lines(csv_lines(report))
-    elif path != "-":
+    elif output.path != "-":
         console.lines(diff_lines(report, console.style))
-    if path is not None:
-        _write_page(console, report, path)
+    if output.path is not None:
+        _write_page(console, report, output.path)
     for one in report.assertions:
         if one.outcome == "undecided":
             needed = f"; about {one.runs_needed:,} runs a side would decide" if one.runs_needed else ""
