@@ -15,6 +15,7 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,17 @@ def tiles_of(start_ns: int, window_ns: int, tracks: str) -> str:
 
 def main() -> int:
     """Runs the benchmark and prints the results; returns 1 if a goal is not met."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    return run(__doc__ or "", _measured)
+
+
+def run(description: str, measured: Callable[[int, str, float], list[Goal]]) -> int:
+    """Starts `perfuse view` on the log, measures it and prints the goals; returns 1 if one is not met.
+
+    Args:
+        description: The text of `--help`.
+        measured: Measures the viewer: gets its pid, its address, and when it was started (`time.perf_counter`).
+    """
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--log", type=Path, metavar="FILE", help="use this recording of calls (no goals)")
     options = parser.parse_args()
     measure.compile_perfuse()
@@ -81,7 +92,8 @@ def main() -> int:
     command = [xray.PERFUSE, "view", "--no-browser", log]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
-            goals = _measured(process, started)
+            assert process.stdout is not None
+            goals = measured(process.pid, process.stdout.readline().strip(), started)
         finally:
             process.terminate()
     print()
@@ -90,9 +102,8 @@ def main() -> int:
     return 0 if options.log or all(goal.is_met for goal in goals) else 1
 
 
-def _measured(process: "subprocess.Popen[str]", started: float) -> list[Goal]:
-    assert process.stdout is not None
-    client = Client(process.stdout.readline().strip())
+def _measured(pid: int, address: str, started: float) -> list[Goal]:
+    client = Client(address)
     times = {"the URL": time.perf_counter() - started}
     client.wait("state")
     overview = client.get("overview")
@@ -116,7 +127,7 @@ def _measured(process: "subprocess.Popen[str]", started: float) -> list[Goal]:
         answer = client.ask(tiles_of(drawn.randrange(max(1, span - window)), max(window, WIDTH), tracks))
         windows.append(time.perf_counter() - begun)
         sizes.append(len(answer))
-    middle, most = _percentiles(windows)
+    middle, most = percentile(windows, 0.5), percentile(windows, 0.95)
     size = f"{max(sizes) / 1e6:.2f} MB at most"
     print(f"{'tiles of a window':32} {middle * 1e3:8.1f} ms median, {most * 1e3:.1f} ms p95, {size}")
 
@@ -125,18 +136,18 @@ def _measured(process: "subprocess.Popen[str]", started: float) -> list[Goal]:
         begun = time.perf_counter()
         client.ask(f"tree?from={span * number // (2 * PARTS)}&to={span * (number + PARTS) // (2 * PARTS)}")
         parts.append(time.perf_counter() - begun)
-    print(f"{'flame graph of half the time':32} {sorted(parts)[len(parts) // 2] * 1e3:8.1f} ms median")
-    print(f"{'memory of the server':32} {measure.peak_bytes(process.pid) / 1e6:8,.0f} MB")
+    print(f"{'flame graph of half the time':32} {percentile(parts, 0.5) * 1e3:8.1f} ms median")
+    print(f"{'memory of the server':32} {measure.peak_bytes(pid) / 1e6:8,.0f} MB")
     return [
         Goal(f"first picture {first:.2f} s after the command: at most 2 s", first <= 2),
         Goal(f"tiles of a window in {most * 1e3:.0f} ms (p95): at most 50 ms", most <= 0.050),
     ]
 
 
-def _percentiles(seconds: list[float]) -> tuple[float, float]:
-    """Median and 95th percentile."""
-    ordered = sorted(seconds)
-    return ordered[len(ordered) // 2], ordered[math.ceil(len(ordered) * 0.95) - 1]
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest of the values that at least this share (0 to 1) of them do not exceed."""
+    ordered = sorted(values)
+    return ordered[math.ceil(len(ordered) * share) - 1]
 
 
 if __name__ == "__main__":

@@ -4,21 +4,14 @@ Chromium without a GPU opens the page, zooms in 40 steps, pans over 60 and zooms
 passed between two callbacks of the page; a browser at rest calls back every 16.7 ms.
 """
 
-import argparse
-import math
-import os
-import platform
 import shutil
-import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-import measure
-import xray
+import view
 from measure import Goal
+from view import percentile
 
 WIDTH, HEIGHT = 1600, 900
 STEPS = {"zoom in": (40, True, (0, -120)), "pan": (60, False, (60, 0)), "zoom out": (40, True, (0, 140))}
@@ -40,31 +33,10 @@ TILE_TIMES = """() => performance.getEntriesByType("resource")
 
 def main() -> int:
     """Runs the benchmark and prints the results; returns 1 if a goal is not met."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--log", type=Path, metavar="FILE", help="use this recording of calls (no goals)")
-    options = parser.parse_args()
-    measure.compile_perfuse()
-    cache = Path(os.environ.get("PERFUSE_BENCH_DIR", "build/bench")).resolve() / "xray"
-    cache.mkdir(parents=True, exist_ok=True)
-    log = options.log or xray.unpacked(cache)
-    measure.warm(log)
-    print(f"{log.name}: {log.stat().st_size:,} bytes")
-    print(f"{platform.platform()}, {os.cpu_count()} processors\n")
-    started = time.perf_counter()
-    command = [xray.PERFUSE, "view", "--no-browser", log]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            goals = _measured(process.stdout.readline().strip(), started)
-        finally:
-            process.terminate()
-    print()
-    for goal in goals:
-        print(goal)
-    return 0 if options.log or all(goal.is_met for goal in goals) else 1
+    return view.run(__doc__ or "", _measured)
 
 
-def _measured(address: str, started: float) -> list[Goal]:
+def _measured(_pid: int, address: str, started: float) -> list[Goal]:
     from playwright.sync_api import sync_playwright
 
     before = time.perf_counter() - started
@@ -82,13 +54,13 @@ def _measured(address: str, started: float) -> list[Goal]:
         page.evaluate(RECORD_FRAMES)
         for what, (num, with_control, turn) in STEPS.items():
             frames = _frames(page, num, with_control, turn)
-            most = _percentile(frames, 0.95)
+            most = percentile(frames, 0.95)
             slowest = max(slowest, most)
-            summary = f"{_percentile(frames, 0.5):8.1f} ms median, {most:.1f} ms p95, {max(frames):.1f} ms at most"
+            summary = f"{percentile(frames, 0.5):8.1f} ms median, {most:.1f} ms p95, {max(frames):.1f} ms at most"
             print(f"{'frames, ' + what:32} {summary}")
         tiles = page.evaluate(TILE_TIMES)
-        answered = _percentile(tiles, 0.95)
-        print(f"{'tiles, from request to answer':32} {_percentile(tiles, 0.5):8.1f} ms median, {answered:.1f} ms p95")
+        answered = percentile(tiles, 0.95)
+        print(f"{'tiles, from request to answer':32} {percentile(tiles, 0.5):8.1f} ms median, {answered:.1f} ms p95")
         session = page.context.new_cdp_session(page)
         used = session.send("Runtime.getHeapUsage")
         memory = used["usedSize"] + used.get("backingStorageSize", 0)
@@ -114,11 +86,6 @@ def _frames(page: Any, num: int, with_control: bool, turn: tuple[int, int]) -> l
         page.keyboard.up("Control")
     frames: list[float] = page.evaluate("window.frames_ms")
     return frames
-
-
-def _percentile(values: Sequence[float], share: float) -> float:
-    ordered = sorted(values)
-    return ordered[math.ceil(len(ordered) * share) - 1]
 
 
 if __name__ == "__main__":
