@@ -12,7 +12,7 @@ import pytest
 from questions import answer_to, exported, report
 
 import perfuse as pf
-from archive.test_partial_reading import _damaged
+from packs_of_tests import damaged_copy
 from perfuse.archive import writing
 from perfuse.exporters import TARGETS
 from perfuse.selection import Selection
@@ -48,7 +48,7 @@ class Opened:
             recorded = self._stack.enter_context(pf.fuse(*paths, **options))
             with small_groups(rows):
                 recorded.save(out.with_suffix(".whole"))
-            self._known[paths] = recorded, _damaged(out.with_suffix(".whole"), out, "inputs/")
+            self._known[paths] = recorded, damaged_copy(out.with_suffix(".whole"), out, "inputs/")
         return self._known[paths]
 
 

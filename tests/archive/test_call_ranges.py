@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,7 @@ from questions import answer_to, graph, report
 
 import perfuse as pf
 from archive.saved_ranges import PAGES, Opened, differences, flame_of, other_pages, part_of, rows_of, single_calls
-from archive.test_partial_reading import _damaged
-from packs_of_tests import rewritten
+from packs_of_tests import damaged_copy, rewritten
 from perfuse.archive import border_events
 from perfuse.archive.xz import packed, unpacked
 from truth.kinds import CORPUS, KINDS
@@ -45,16 +43,7 @@ def _log(opened: Opened, name: str) -> tuple[pf.Profile, Path]:
     return opened.of((CORPUS / path,), rows)
 
 
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
-    with ExitStack() as stack:
-        yield Opened(tmp_path_factory.mktemp("calls"), stack)
-
-
-@pytest.fixture(autouse=True)
-def of_any_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Long ranges are read from the tables, too."""
-    monkeypatch.setattr(border_events, "MOST_ROWS", 2.0)
+pytestmark = pytest.mark.usefixtures("ranges_of_any_share")
 
 
 def _times(profile: pf.Profile, rows: int, number: int) -> list[tuple[int, int]]:
@@ -244,7 +233,7 @@ def test_other_border_events_end(threads: tuple[pf.Profile, Path], tmp_path: Pat
 def test_damage_is_found_where_it_is_read(threads: tuple[pf.Profile, Path], tmp_path: Path) -> None:
     """A changed byte in the middle of the table: of ranges far from it, answers are right."""
     recorded, saved = threads
-    damaged = _damaged(saved, tmp_path / "damaged.perfuse", "tables/call_events")
+    damaged = damaged_copy(saved, tmp_path / "damaged.perfuse", "tables/call_events")
     with pf.fuse(damaged) as profile:
         times = [ts for (ts,) in recorded.sql("SELECT ts_ns FROM call_events").fetchall()]
         early = (min(times), min(times) + 1000)

@@ -15,8 +15,7 @@ import pytest
 from questions import annotated, answer_to, exported, graph, report
 
 import perfuse as pf
-from archive.test_partial_reading import _damaged
-from packs_of_tests import rewritten
+from packs_of_tests import damaged_copy, rewritten
 from perfuse.archive import writing
 from perfuse.archive.resolved_code import BYTES, FACTS
 from perfuse.archive.xz import packed, unpacked
@@ -50,7 +49,7 @@ class Pair:
                 patch.setattr(writing, "MOST_FURTHER", share)
                 self.recorded.save(whole, code="all")
             for number, copies in enumerate((PERF_DATA, COPIES)):
-                self.files[share, copies] = _damaged(whole, folder / f"{share}-{number}.perfuse", copies)
+                self.files[share, copies] = damaged_copy(whole, folder / f"{share}-{number}.perfuse", copies)
 
     def is_same(self, ask: Callable[[pf.Profile], Any], *files: tuple[int, str]) -> bool:
         """Whether saved profiles answer as the recordings."""

@@ -11,22 +11,11 @@ from zipfile import ZipFile
 import pytest
 
 import perfuse as pf
-from packs_of_tests import rewritten
+from packs_of_tests import bytes_in_memory, damaged_copy, rewritten
 from truth.kinds import CORPUS, KINDS
 
 QUERY = """SELECT f.kind, k.depth, count(*) FROM samples JOIN stacks AS k USING (stack_id)
 JOIN frames AS f USING (frame_id) GROUP BY ALL ORDER BY ALL"""
-
-
-def _damaged(path: Path, out: Path, *members: str) -> Path:
-    """A copy of a saved profile with a changed byte in each of some members."""
-    data = bytearray(path.read_bytes())
-    with ZipFile(path) as archive:
-        for info in archive.infolist():
-            if info.filename.startswith(members):
-                data[info.header_offset + 30 + len(info.filename) + info.file_size // 2] ^= 0xFF
-    out.write_bytes(data)
-    return out
 
 
 @pytest.fixture(scope="module")
@@ -45,25 +34,13 @@ def test_stacks_are_read_without_the_recordings(saved: Path, tmp_path: Path) -> 
     with pf.fuse(saved) as profile:
         expected = profile.sql(QUERY).fetchall()
         frames = profile.tables["frames"].to_arrow()
-    damaged = _damaged(saved, tmp_path / "damaged.perfuse", "inputs/", "tables/functions", "resolved/")
+    damaged = damaged_copy(saved, tmp_path / "damaged.perfuse", "inputs/", "tables/functions", "resolved/")
     with pf.fuse(damaged) as profile:
         assert profile.sql(QUERY).fetchall() == expected
         assert profile.tables["frames"].to_arrow() == frames
         assert profile.diagnostics is not None
         with pytest.raises(pf.UnreadableInput, match="missing or damaged"):
             profile.tables["records"].to_arrow()
-
-
-def _touched(path: Path) -> int:
-    """Bytes of a file that this process has in memory, where it has mapped it: what was read of it."""
-    total, is_of_file = 0, False
-    for line in Path("/proc/self/smaps").read_text(encoding="utf-8").splitlines():
-        name, _, rest = line.partition(" ")
-        if not name.endswith(":"):
-            is_of_file = rest.endswith(str(path))
-        elif is_of_file and name == "Rss:":
-            total += int(rest.split()[0]) * 1024
-    return total
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/self/smaps")
@@ -79,13 +56,13 @@ def test_tables_are_read_without_most_of_the_file(tmp_path: Path) -> None:
     size = path.stat().st_size
     with pf.fuse(path) as profile:
         assert profile.sql(QUERY).fetchall()
-        assert 0 < _touched(path) < size / 3
+        assert 0 < bytes_in_memory(path) < size / 3
         assert profile.sql("SELECT count(*) FROM records").fetchall()
-        assert _touched(path) > size * 0.9
+        assert bytes_in_memory(path) > size * 0.9
 
 
 def test_recordings_are_read_without_the_tables(saved: Path, tmp_path: Path) -> None:
-    damaged = _damaged(saved, tmp_path / "damaged.perfuse", "tables/mappings")
+    damaged = damaged_copy(saved, tmp_path / "damaged.perfuse", "tables/mappings")
     with pf.fuse(saved) as expected, pf.fuse(damaged) as profile:
         query = "SELECT * FROM records ORDER BY ALL LIMIT 100"
         assert profile.sql(query).fetchall() == expected.sql(query).fetchall()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from questions import graph, report
 
 import perfuse as pf
 from archive.saved_ranges import PAGES, Opened, differences, flame_of, other_pages, part_of, rows_of, single_calls
-from perfuse.archive import border_events
 from perfuse.reports.runtime.report import SECTION_NAMES
 from truth.kinds import CORPUS
 
@@ -39,16 +37,7 @@ ASKED_ELSEWHERE = ("heap", "objects", "records")
 """Sections with a test of their own, or that need options."""
 
 
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
-    with ExitStack() as stack:
-        yield Opened(tmp_path_factory.mktemp("runtime"), stack)
-
-
-@pytest.fixture(autouse=True)
-def of_any_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Long ranges are read from the tables, too."""
-    monkeypatch.setattr(border_events, "MOST_ROWS", 2.0)
+pytestmark = pytest.mark.usefixtures("ranges_of_any_share")
 
 
 def _times(profile: pf.Profile, rows: int, number: int) -> list[tuple[int, int]]:

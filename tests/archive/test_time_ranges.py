@@ -16,8 +16,7 @@ import pytest
 from questions import answer_to, exported, graph, report
 
 import perfuse as pf
-from archive.test_partial_reading import _damaged, _touched
-from packs_of_tests import rewritten
+from packs_of_tests import bytes_in_memory, damaged_copy, rewritten
 from perf_crafting import IP, PERIOD, SAMPLE, TID, TIME, Attribute, PerfFile, Record
 from perfuse.exporters import TARGETS
 from perfuse.viewer.routes import Routes
@@ -161,16 +160,16 @@ def test_bytes_that_are_read(saved: Path, tmp_path: Path, how: str) -> None:
         else:
             found = profile.between(2.5, 2.6).sql(QUERY)
         assert found.fetchall() == _expected(250_000, 260_000)
-        touched = _touched(path)
+        touched = bytes_in_memory(path)
     assert 0 < touched < size * 0.6 < path.stat().st_size / 4
     with pf.fuse(path) as profile:
         assert profile.sql(QUERY).fetchall() == _expected(0, NUM_SAMPLES)
-        assert _touched(path) > size
+        assert bytes_in_memory(path) > size
 
 
 def test_damage_is_found_where_it_is_read(saved: Path, tmp_path: Path) -> None:
     """A changed byte in the middle of the table, in the second or third row group: other ranges are right."""
-    damaged = _damaged(saved, tmp_path / "damaged.perfuse", "tables/samples")
+    damaged = damaged_copy(saved, tmp_path / "damaged.perfuse", "tables/samples")
     with pf.fuse(damaged) as profile:
         assert profile.sql(f"{QUERY} WHERE ts_ns < {_time(1000)}").fetchall() == _expected(0, 1000)
         last = f"{QUERY} WHERE ts_ns >= {_time(3 * GROUP_ROWS)}"
@@ -263,7 +262,7 @@ def test_bytes_that_answers_about_a_range_read(saved: Path, tmp_path: Path, name
         table, copy = (archive.getinfo(one).file_size for one in ("tables/samples.parquet", "inputs/0/perf_data.zst"))
     with pf.fuse(path) as profile:
         found = ask(profile.between(2.5, 2.6), argument, tmp_path / "out")
-        assert 0 < _touched(path) < table * 0.6 < copy / 3
+        assert 0 < bytes_in_memory(path) < table * 0.6 < copy / 3
     with pf.fuse(saved.with_name("perf.data")) as profile:
         assert found == ask(profile.between(2.5, 2.6), argument, tmp_path / "out")
 
