@@ -62,6 +62,11 @@ class Options:
     lines: LineChoice = "sampled"
     inputs: bool = False
 
+    @property
+    def code_bytes(self) -> CodeChoice:
+        """Of which code the bytes are saved: whole recordings contain those of all."""
+        return "all" if self.inputs else self.code
+
     def check(self) -> None:
         """Raises `UsageError` for invalid values."""
         require_known(self.code, ["none", "sampled", "all"], "choice of code")
@@ -126,7 +131,6 @@ def save(
 def _save(
     profile: WholeProfile, path: str, file: IO[bytes], options: Options, progress: Callable[[str, float], None]
 ) -> SavedFile:
-    code: CodeChoice = "all" if options.inputs else options.code
     with ZipFile(file, "w", ZIP_STORED, allowZip64=False) as archive:
         with _member(archive, "mimetype") as out:
             out.write(MIMETYPE)
@@ -137,14 +141,14 @@ def _save(
         progress("recordings", 0.4)
         definitions = DefinitionWriter()
         inputs = [
-            _save_input(archive, profile, number, one, sampled, code, options, definitions)
-            for number, one in enumerate(profile.recordings)
+            _save_input(archive, profile, number, sampled, options, definitions)
+            for number in range(len(profile.recordings))
         ]
         defined = definitions.member()
         if defined is not None:
             with _member(archive, MEMBER) as out:
                 out.write(defined)
-        for name, data in record(profile, sampled, code, options.sources).items():
+        for name, data in record(profile, sampled, options.code_bytes, options.sources).items():
             with _member(archive, name) as out:
                 out.write(data)
         rows = SampledRows(profile, sampled, options, joined_rows, has_named_rows=bool(named_rows))
@@ -176,7 +180,7 @@ def _save(
             named_rows=tuple(named_rows),
             traced_samples=traced_samples,
             machine=e_machine(None),
-            options={**as_dict(options), "code": code},
+            options={**as_dict(options), "code": options.code_bytes},
             tables=tuple(tables),
             left_out=tuple(left_out),
         )
@@ -199,18 +203,17 @@ def _save_input(
     archive: ZipFile,
     profile: WholeProfile,
     number: int,
-    recording: Recording,
     sampled: list[int],
-    code: CodeChoice,
     options: Options,
     definitions: DefinitionWriter,
 ) -> Input:
-    """Saves the copy of a recording, without what is not requested."""
+    """Saves the copy of the recording with that number, without what is not requested."""
+    recording = profile.recordings[number]
     kept: list[int] | None = None
-    if recording.role == "code_dump" and code != "all":
+    if recording.role == "code_dump" and options.code_bytes != "all":
         codes = Columns(profile.tables["code_objects"])
         own = sorted(key for key, source in codes.tuples("code_object_id", "source_id") if source == number)
-        wanted = set(sampled) if code == "sampled" else set()
+        wanted = set(sampled) if options.code_bytes == "sampled" else set()
         kept = [key - own[0] for key in own if key in wanted]
     name = f"inputs/{number}/{recording.format}.zst"
     with _member(archive, name) as out:
