@@ -52,7 +52,7 @@ pub fn findings(log: &LogData, sink: &mut Diagnostics) {
         };
         sink.push(rule, offset, None, "", || message.into());
     }
-    for (buffer, error) in &survey.faults {
+    for (buffer, error) in &survey.events.faults {
         let end = survey.buffers.list.get(*buffer).map_or(error.offset, EventBuffer::end);
         let num_lost = end.saturating_sub(error.offset);
         sink.push(&EVENT, error.offset, None, error.field, || {
@@ -164,17 +164,19 @@ impl<'a> LogCheck<'a> {
     fn new(log: &'a LogData, sink: &'a mut Diagnostics) -> Self {
         let survey = log.survey();
         let mut types = FxHashMap::default();
-        for record in &survey.definitions.metadata {
+        for record in &survey.events.definitions.metadata {
             if [mtypes::CLASS, mtypes::VTABLE].contains(&record.mtype) {
                 types.entry(record.pointer).or_insert(record.offset);
             }
         }
         let mut methods = FxHashMap::default();
-        for method in &survey.definitions.methods {
+        for method in &survey.events.definitions.methods {
             methods.entry(method.method).or_insert(method.offset);
         }
         let mut starts = FxHashMap::<u64, u64>::default();
-        for thread in survey.definitions.threads.iter().filter(|it| it.what == EventByte::METADATA_END_LOAD) {
+        for thread in
+            survey.events.definitions.threads.iter().filter(|it| it.what == EventByte::METADATA_END_LOAD)
+        {
             let count = starts.entry(thread.thread).or_insert(0);
             *count = count.saturating_add(1);
         }
@@ -192,8 +194,9 @@ impl<'a> LogCheck<'a> {
             is_profiler_3: survey.dialect.is_profiler_3(),
             types,
             methods,
-            counters: survey.definitions.counters.iter().map(|counter| counter.index).collect(),
+            counters: survey.events.definitions.counters.iter().map(|counter| counter.index).collect(),
             no_code: survey
+                .events
                 .definitions
                 .methods
                 .iter()

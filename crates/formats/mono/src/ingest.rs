@@ -97,21 +97,22 @@ pub fn extent(log: &LogData) -> Offsets {
     let survey = log.survey();
     let names = log.names();
     let count = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
-    let functions = program::first_helper(names).saturating_add(count(survey.definitions.helpers.len()));
-    let frames = u32::try_from(survey.definitions.num_frames).unwrap_or(u32::MAX);
+    let functions =
+        program::first_helper(names).saturating_add(count(survey.events.definitions.helpers.len()));
+    let frames = u32::try_from(survey.events.definitions.num_frames).unwrap_or(u32::MAX);
     Offsets {
         source: 1,
         function: functions,
         module: count(names.modules.len()),
         code_object: count(program::machine_code(log).count()),
-        mapping: count(survey.definitions.binaries.len()),
+        mapping: count(survey.events.definitions.binaries.len()),
         sample: survey.count(EventByte::SAMPLE_HIT),
         slice: survey.num_events(),
         frame: frames,
         stack: frames,
         type_: count(names.types.len()),
-        counter: count(survey.definitions.counters.len()),
-        snapshot: count(survey.definitions.heapshots.len()),
+        counter: count(survey.events.definitions.counters.len()),
+        snapshot: count(survey.events.definitions.heapshots.len()),
         ..Offsets::default()
     }
 }
@@ -162,7 +163,7 @@ pub fn fills(log: &LogData, table: &str) -> bool {
     let survey = log.survey();
     let events = source_events(table);
     if table == "stacks" || table == "frames" {
-        return survey.kinds.iter().any(|kinds| kinds.meets(WITH_STACK));
+        return survey.events.kinds.iter().any(|kinds| kinds.meets(WITH_STACK));
     }
     TABLES.contains(&table) && (events.is_empty() || events.iter().any(|event| survey.count(*event) > 0))
 }

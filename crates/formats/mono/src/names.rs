@@ -48,7 +48,7 @@ impl LogNames {
     /// Builds the tables from the definitions that a survey found.
     #[must_use]
     pub fn new(survey: &LogSurvey) -> Self {
-        let metadata = &survey.definitions.metadata;
+        let metadata = &survey.events.definitions.metadata;
         let of = |mtype| {
             let loads = metadata.iter().enumerate().filter(|(_, it)| it.what == EventByte::METADATA_END_LOAD);
             loads.filter(move |(_, it)| it.mtype == mtype)
@@ -68,12 +68,13 @@ impl LogNames {
                 vtables.filter_map(|(_, it)| Some((it.pointer, it.time, classes.at(it.class, it.time)?)));
             classes = AddressTimeline::new(entries.collect());
         }
-        let (functions, methods) = number_functions(&survey.definitions.methods, metadata, &types);
-        let mut symbols = survey.definitions.symbols.clone();
+        let (functions, methods) = number_functions(&survey.events.definitions.methods, metadata, &types);
+        let mut symbols = survey.events.definitions.symbols.clone();
         symbols.sort_by_key(|symbol| symbol.address);
         symbols.dedup_by_key(|symbol| symbol.address);
         let threads = LogThreads::new(survey);
-        let name = |it: &Function| survey.definitions.methods.get(it.definition).map(|record| &*record.name);
+        let name =
+            |it: &Function| survey.events.definitions.methods.get(it.definition).map(|record| &*record.name);
         let numbered = functions.iter().zip(0u32..);
         let runtime_calls = numbered
             .filter(|(it, _)| name(it).is_some_and(is_runtime_call))
@@ -243,7 +244,7 @@ impl LogThreads {
     pub(super) fn new(survey: &LogSurvey) -> Self {
         let mut all = Self::default();
         let mask = survey.dialect.pointer_mask();
-        let mut definitions = survey.definitions.threads.iter().peekable();
+        let mut definitions = survey.events.definitions.threads.iter().peekable();
         for (number, buffer) in survey.buffers.list.iter().enumerate() {
             let id = buffer.header.thread_id & mask;
             let mut current = all.latest(id).unwrap_or_else(|| all.add_thread(id, buffer.header.time_base));
@@ -257,7 +258,7 @@ impl LogThreads {
             all.buffers.push(current);
         }
         // Facts in the buffers of other threads need the complete list of threads.
-        for record in survey.definitions.threads.iter().filter(|record| !record.own) {
+        for record in survey.events.definitions.threads.iter().filter(|record| !record.own) {
             let thread = all
                 .at(record.thread, record.time)
                 .unwrap_or_else(|| all.add_thread(record.thread, record.time));

@@ -28,7 +28,7 @@ impl MethodRanges {
     #[must_use]
     pub fn new(survey: &LogSurvey, names: &LogNames) -> Self {
         let mut ranges = Vec::new();
-        for method in &survey.definitions.methods {
+        for method in &survey.events.definitions.methods {
             if method.size > 0 {
                 let (start, time) = (method.code, method.time);
                 let function = names.function(method.method, time);

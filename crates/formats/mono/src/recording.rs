@@ -162,7 +162,7 @@ impl Recording for MonoLog {
             arch: self.arch(),
             producer: Some(format!("Mono log profiler {}.{}", fixed.major, fixed.minor)),
             clock: "monotonic",
-            span: survey.span,
+            span: survey.events.span,
             counts: counts.filter(|(_, count)| *count > 0).collect(),
             header: self.header_fields(),
         }
@@ -219,7 +219,7 @@ impl Recording for MonoLog {
     }
 
     fn num_rows(&self, table: &str) -> Option<u64> {
-        (table == "object_moves").then_some(self.survey().num_moves)
+        (table == "object_moves").then_some(self.survey().events.num_moves)
     }
 
     fn wall_clock_time(&self) -> Option<WallClockTime> {

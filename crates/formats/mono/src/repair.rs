@@ -28,7 +28,7 @@ pub fn repair(log: &LogData, out: &mut File) -> io::Result<Repaired> {
     let mut done = Repaired::default();
     out.write_all(&repair_header(log, &mut done))?;
     let ends: FxHashMap<usize, u64> =
-        survey.faults.iter().map(|(buffer, error)| (*buffer, error.offset)).collect();
+        survey.events.faults.iter().map(|(buffer, error)| (*buffer, error.offset)).collect();
     let has_snapshots =
         [EventByte::HEAP_OBJECT, EventByte::HEAP_END].iter().any(|&byte| survey.count(byte) > 0);
     let mut snapshots = HeapSnapshots::default();

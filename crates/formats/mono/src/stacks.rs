@@ -82,11 +82,12 @@ impl LogStacks {
         kinds: KindSet,
         add_buffer: impl Fn(&mut Self, &mut KnownBacktraces<()>, usize) + Sync,
     ) -> Self {
-        let tasks = survey::tasks(&survey.buffers.list);
+        let tasks = survey::events::tasks(&survey.buffers.list);
         let gather_task = |(first, buffers): (usize, &[EventBuffer])| {
             let (mut part, mut known) = (Self::default(), KnownBacktraces::default());
             for (_, number) in buffers.iter().zip(first..) {
-                if survey.kinds.get(number).is_some_and(|kinds_in_buffer| kinds_in_buffer.meets(kinds)) {
+                if survey.events.kinds.get(number).is_some_and(|kinds_in_buffer| kinds_in_buffer.meets(kinds))
+                {
                     add_buffer(&mut part, &mut known, number);
                 }
             }

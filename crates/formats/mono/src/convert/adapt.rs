@@ -31,7 +31,7 @@ pub struct Adapter {
 impl Adapter {
     /// Collects what the conversion of a log to `to` needs from the whole log.
     pub fn new(log: &MonoLog, to: LogDialect) -> Self {
-        let (survey, definitions) = (log.survey(), &log.survey().definitions);
+        let (survey, definitions) = (log.survey(), &log.survey().events.definitions);
         let loads = definitions.metadata.iter().filter(|it| {
             it.mtype == mtypes::VTABLE && it.what == EventByte::METADATA_END_LOAD && !to.has_vtables()
         });

@@ -23,7 +23,7 @@ impl<'a> CounterSums<'a> {
     /// Starts with the counters of the logs.
     pub fn new(logs: &[&MonoLog]) -> Self {
         let absolute = logs.iter().map(|log| {
-            let all = log.survey().definitions.counters.iter();
+            let all = log.survey().events.definitions.counters.iter();
             all.filter(|counter| counter.section == PERFCOUNTERS).map(|counter| counter.index).collect()
         });
         Self {

@@ -68,7 +68,7 @@ impl TimeRangeFilter {
 fn find_heapshots(log: &MonoLog, range: &Range<u64>) -> FxHashMap<u64, Vec<(Range<u64>, bool)>> {
     let mut heapshots: FxHashMap<u64, Vec<(Range<u64>, bool)>> = FxHashMap::default();
     let mut start_times: FxHashMap<u64, u64> = FxHashMap::default();
-    for boundary in &log.survey().definitions.heapshots {
+    for boundary in &log.survey().events.definitions.heapshots {
         let own = heapshots.entry(boundary.thread).or_default();
         if boundary.is_start {
             start_times.insert(boundary.thread, boundary.time);

@@ -101,7 +101,7 @@ impl CallReader<'_> {
 
     /// Upper bound of the number of calls in a buffer.
     fn max_calls(&self, buffer: usize) -> usize {
-        self.log.survey().events_per_buffer.get(buffer).map_or(0, |num| *num as usize)
+        self.log.survey().events.events_per_buffer.get(buffer).map_or(0, |num| *num as usize)
     }
 
     /// Passes each call of a buffer to `each`.

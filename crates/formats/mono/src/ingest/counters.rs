@@ -35,7 +35,7 @@ pub fn counters(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     // In data versions 13 and 14, unit and variance are bytes, which cannot contain their bits 24 to 30.
     let has_units = !log.survey().dialect.has_byte_counter_fields();
     let mut table = counters::Builder::new();
-    for (it, id) in log.survey().definitions.counters.iter().zip(placement.first.counter..) {
+    for (it, id) in log.survey().events.definitions.counters.iter().zip(placement.first.counter..) {
         let performance = it.section == PERFCOUNTERS;
         let section = if performance { Some(&*it.category) } else { section_name(it.section) };
         let unit = if has_units && !performance { unit_name(it.unit) } else { None };
@@ -89,11 +89,11 @@ pub fn counter_samples(log: &Arc<LogData>, placement: &Placement) -> BatchStream
                 found.push(StoredSample { time, ms, index: it.index, value, text, offset: event.offset });
             }
         });
-    let records = &log.survey().definitions.counters;
+    let records = &log.survey().events.definitions.counters;
     let by_index: FxHashMap<u64, (u32, &CounterRecord)> =
         records.iter().zip(0..).map(|(it, at)| (it.index, (at, it))).collect();
     let begin = stored.first().map_or(0, |first| first.time);
-    let end = log.survey().span.map_or(u64::MAX, |(_, last)| last);
+    let end = log.survey().events.span.map_or(u64::MAX, |(_, last)| last);
     let mut sums: FxHashMap<u64, u64> = FxHashMap::default();
     let mut table = counter_samples::Builder::new();
     for it in &stored {

@@ -43,7 +43,7 @@ impl Heapshots {
     pub fn new(log: &LogData) -> Self {
         let mask = log.survey().dialect.pointer_mask();
         let mut heapshots = Self { list: Vec::new(), by_thread: FxHashMap::default(), mask, selected: None };
-        for boundary in &log.survey().definitions.heapshots {
+        for boundary in &log.survey().events.definitions.heapshots {
             let own = heapshots.by_thread.entry(boundary.thread).or_default();
             let last = own.last().and_then(|last| heapshots.list.get_mut(*last as usize));
             if let Some(open) = last.filter(|heapshot| heapshot.end == u64::MAX) {
@@ -148,7 +148,7 @@ pub fn snapshots(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
 
 /// Totals of each heap snapshot by type; `None` if the survey has none, or the address of a class was reused.
 pub fn totals(log: &LogData, placement: &Placement) -> Option<Vec<SnapshotSum>> {
-    let (sections, names) = (log.survey().heapshots.sections()?, log.names());
+    let (sections, names) = (log.survey().events.heapshots.sections()?, log.names());
     let heapshots = Heapshots::new(log);
     let mut all: FxHashMap<(u32, Option<u32>), SnapshotSum> = FxHashMap::default();
     for section in sections {
@@ -328,7 +328,7 @@ pub fn heap_roots(log: &Arc<LogData>, placement: &Placement, request: &TableRequ
     let is_single = request.snapshot.is_some();
     let collections = (!log.survey().dialect.has_vtables()).then(|| Collections::new(log, &heapshots));
     let range = if collections.is_some() { 0..range.end } else { range };
-    let root_ranges = RootRanges::new(&log.survey().definitions.roots);
+    let root_ranges = RootRanges::new(&log.survey().events.definitions.roots);
     let threads = ThreadKeys::new(log, placement);
     let placement = placement.clone();
     scan::scan_selected_batches(
@@ -337,7 +337,7 @@ pub fn heap_roots(log: &Arc<LogData>, placement: &Placement, request: &TableRequ
         &range.into(),
         move |log, group| {
             let (names, definitions, dialect) =
-                (log.names(), &log.survey().definitions, log.survey().dialect);
+                (log.names(), &log.survey().events.definitions, log.survey().dialect);
             let mut table = heap_roots::Builder::new();
             scan::for_each_event(log, group, |at, buffer, event| {
                 let preceding = || {

@@ -85,7 +85,7 @@ pub fn allocations(log: &Arc<LogData>, placement: &Placement, request: &TableReq
 
 /// Totals of table `allocations`; `None` if the survey has none, or the address of a class was reused.
 pub fn totals(log: &LogData, placement: &Placement) -> Option<Vec<AllocationSum>> {
-    let (totals, names) = (log.survey().allocations.totals()?, log.names());
+    let (totals, names) = (log.survey().events.allocations.totals()?, log.names());
     let threads = ThreadKeys::new(log, placement);
     let resolved = totals.iter().map(|total| {
         let type_id = names.object_type(total.class, total.first);

@@ -16,7 +16,7 @@ use crate::survey::definitions::{HelperRecord, MethodRecord};
 
 /// Table `modules`.
 pub fn modules(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
-    let definitions = &log.survey().definitions;
+    let definitions = &log.survey().events.definitions;
     let mut table = modules::Builder::new();
     for (definition, id) in log.names().modules.iter().zip(placement.first.module..) {
         if let Some(image) = definitions.metadata.get(*definition) {
@@ -32,7 +32,7 @@ const UNKNOWN: &str = "(unknown method)";
 /// Table `functions`: methods, the unknown method, native symbols, helpers.
 pub fn functions(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     let names = log.names();
-    let definitions = &log.survey().definitions;
+    let definitions = &log.survey().events.definitions;
     let mut table = functions::Builder::new();
     let mut id = placement.first.function;
     let mut push = |native_id, name: &str, module: Option<u32>| {
@@ -79,7 +79,7 @@ pub enum MachineCode<'a> {
 
 /// Every block of machine code, methods first.
 pub fn machine_code(log: &LogData) -> impl Iterator<Item = MachineCode<'_>> {
-    let definitions = &log.survey().definitions;
+    let definitions = &log.survey().events.definitions;
     let methods = definitions.methods.iter().filter(|it| it.size > 0).map(MachineCode::Method);
     methods.chain(definitions.helpers.iter().zip(0..).map(|(helper, at)| MachineCode::Helper(helper, at)))
 }
@@ -146,7 +146,7 @@ pub fn code_objects(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
 
 /// Table `types`.
 pub fn types(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
-    let definitions = &log.survey().definitions;
+    let definitions = &log.survey().events.definitions;
     let mut table = types::Builder::new();
     for (it, id) in log.names().types.iter().zip(placement.first.type_..) {
         if let Some(class) = definitions.metadata.get(it.definition) {
@@ -162,7 +162,7 @@ pub fn mappings(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
     let process = identities.process(pid(log, placement));
     let mut table = mappings::Builder::new();
-    for (it, id) in log.survey().definitions.binaries.iter().zip(placement.first.mapping..) {
+    for (it, id) in log.survey().events.definitions.binaries.iter().zip(placement.first.mapping..) {
         table.push(
             id,
             Some(process),

@@ -283,7 +283,7 @@ pub fn slices(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
             found.push(SpanEdge { time: at.time, thread, subject, is_start, offset: event.offset });
         }
     });
-    let mut spans = pair_edges(edges, log.survey().span.map_or(0, |(_, last)| last));
+    let mut spans = pair_edges(edges, log.survey().events.span.map_or(0, |(_, last)| last));
     spans.sort_by_key(|span| (span.start, std::cmp::Reverse(span.end)));
     nest_spans(&mut spans);
     let mut table = table::Builder::new();

@@ -44,7 +44,7 @@ impl BufferSelection {
     fn contains(&self, log: &LogData, number: usize, buffer: &EventBuffer) -> bool {
         let is_inside = buffer.end() > self.range.start && buffer.offset < self.range.end;
         let may_have = |objects: &Arc<[u64]>| {
-            let Some((lowest, highest)) = log.survey().allocations.address_ranges.get(number) else {
+            let Some((lowest, highest)) = log.survey().events.allocations.address_ranges.get(number) else {
                 return true;
             };
             let at = objects.partition_point(|object| object < lowest);
@@ -59,7 +59,9 @@ pub fn buffer_groups(log: &LogData, kinds: KindSet, selection: &BufferSelection)
     let survey = log.survey();
     let mut groups = Vec::new();
     let (mut group, mut bytes, mut start) = (Vec::new(), 0u64, 0u64);
-    for ((number, buffer), kinds_in_buffer) in survey.buffers.list.iter().enumerate().zip(&survey.kinds) {
+    for ((number, buffer), kinds_in_buffer) in
+        survey.buffers.list.iter().enumerate().zip(&survey.events.kinds)
+    {
         if !kinds_in_buffer.meets(kinds) || !selection.contains(log, number, buffer) {
             continue;
         }

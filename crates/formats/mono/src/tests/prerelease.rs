@@ -73,7 +73,7 @@ fn the_readable_layout_is_selected_and_reported() {
             let log = open(written(dialect, kinds));
             let num = 4 * kinds.len() as u64;
             assert_eq!(log.survey().num_events(), num, "{}", dialect.name());
-            assert_eq!(log.survey().faults, [], "{}", dialect.name());
+            assert_eq!(log.survey().events.faults, [], "{}", dialect.name());
             assert_eq!(log.survey().dialect, dialect, "{}", dialect.name());
             assert_eq!(codes(&log).contains(&"ML005"), dialect != log.header().dialect());
             assert_eq!(log.summary().version, Some(dialect.name()));

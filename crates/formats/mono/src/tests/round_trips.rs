@@ -78,7 +78,7 @@ fn event_for_event_through_the_writer() {
         let mut after = Vec::new();
         let written = open(writer.finish().unwrap());
         events(&written, |thread, event| after.push((thread, event_text(event))));
-        assert_eq!(written.survey().faults, []);
+        assert_eq!(written.survey().events.faults, []);
         // Events are collected in a buffer for each thread; the events of a thread keep their order.
         before.sort_by_key(|(thread, _)| *thread);
         after.sort_by_key(|(thread, _)| *thread);

@@ -75,8 +75,8 @@ fn numbers_of_any_length_are_skipped() {
                 let log = log(&[buffer(&events)]);
                 assert_alike(&log, &format!("{num_before}, {num_bytes}, {num_after}"));
                 // Ten bytes can contain 64 bits.
-                assert_eq!(log.survey().faults.is_empty(), num_bytes <= 10);
-                assert_eq!(log.survey().definitions.num_frames, (num_before + 1 + num_after) as u64);
+                assert_eq!(log.survey().events.faults.is_empty(), num_bytes <= 10);
+                assert_eq!(log.survey().events.definitions.num_frames, (num_before + 1 + num_after) as u64);
             }
         }
     }
@@ -89,7 +89,7 @@ fn methods_after_skipped_backtraces_are_correct() {
     for num in [1, 7, 8, 9, 40] {
         let log = log(&[buffer(&vec![pair.clone(); num])]);
         assert_alike(&log, &format!("{num}"));
-        assert_eq!(log.survey().definitions.num_frames, 4 * num as u64);
+        assert_eq!(log.survey().events.definitions.num_frames, 4 * num as u64);
     }
 }
 
@@ -147,7 +147,7 @@ fn fast_path_of_allocations_and_moves() {
             });
             assert_eq!(fast, slow, "buffer {number} of {name}");
         }
-        assert_eq!((survey.counts, survey.num_moves), (counts, num_moves), "{name}");
+        assert_eq!((survey.events.counts, survey.events.num_moves), (counts, num_moves), "{name}");
     }
 }
 

@@ -174,7 +174,7 @@ fn counter_values_at_time_0_have_the_time_of_their_buffer() {
     let values = [vec![0x47], uleb((TIME + 1).wrapping_neg()), vec![1, 3, 5, 0]].concat();
     let later = [vec![0x81], uleb(TIME + 9)].concat();
     let log = log(&[buffer(&[event(0x37, &[&[1], &describe]), values, later])]);
-    assert_eq!(log.survey().span, Some((TIME, TIME + 9)));
+    assert_eq!(log.survey().events.span, Some((TIME, TIME + 9)));
     let batches = rows(&log, "counter_samples");
     assert_eq!(numbers::<Int64Type>(&batches[0], "ts_ns").unwrap().values().to_vec(), [TIME as i64]);
 }

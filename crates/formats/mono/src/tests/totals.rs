@@ -106,9 +106,9 @@ fn no_totals_of_too_many_classes() {
         event(0x00, &[&[class as u8 | 0x80, (class >> 7) as u8 | 0x80, (class >> 14) as u8], &[0, 16]])
     };
     let few = log(&[buffer(&(0..10_000).map(of_class).collect::<Vec<_>>())]);
-    assert_eq!(few.survey().allocations.totals().map(<[_]>::len), Some(10_000));
+    assert_eq!(few.survey().events.allocations.totals().map(<[_]>::len), Some(10_000));
     let many = log(&[buffer(&(0..20_000).map(of_class).collect::<Vec<_>>())]);
-    assert!(many.survey().allocations.totals().is_none());
+    assert!(many.survey().events.allocations.totals().is_none());
     assert_eq!(of_survey(&many), None);
 }
 

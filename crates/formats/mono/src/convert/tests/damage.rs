@@ -24,7 +24,7 @@ fn reads_as_written(bytes: Vec<u8>, options: &Options) {
     if let Ok(summary) = convert(&[&log], options, &mut out) {
         let again = open(out);
         assert_eq!(again.survey().num_events(), summary.num_events);
-        assert_eq!(again.survey().faults, []);
+        assert_eq!(again.survey().events.faults, []);
         assert_eq!(again.survey().buffers.damage, []);
     }
 }

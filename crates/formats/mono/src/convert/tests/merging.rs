@@ -47,7 +47,7 @@ fn a_duplicate_log_changes_nothing() {
 #[test]
 fn counters_of_two_parts_add_up() {
     let log = fixture("crafted-v17");
-    let (start, end) = log.survey().span.unwrap();
+    let (start, end) = log.survey().events.span.unwrap();
     let middle = start.midpoint(end);
     let half = |time| {
         open(converted(&[&log], &part(LogSelection { time: Some(time), ..LogSelection::default() })).0)

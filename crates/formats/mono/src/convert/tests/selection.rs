@@ -63,7 +63,7 @@ fn collections_and_waits_are_retained_whole() {
 #[test]
 fn a_heapshot_is_retained_whole_or_omitted() {
     let log = fixture("v17-heapshot");
-    let boundaries = log.survey().definitions.heapshots.clone();
+    let boundaries = log.survey().events.definitions.heapshots.clone();
     let (first, last) = (boundaries[0], boundaries[1]);
     assert!(first.is_start && !last.is_start);
     let middle = first.time.midpoint(last.time);

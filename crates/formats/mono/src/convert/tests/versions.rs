@@ -97,7 +97,7 @@ fn classes_get_vtables_and_back() {
     let log = fixture("crafted-v13");
     let loaded =
         |it: &&MetadataRecord| it.mtype == metadata::CLASS && it.what == EventByte::METADATA_END_LOAD;
-    let classes = log.survey().definitions.metadata.iter().filter(loaded).count() as u64;
+    let classes = log.survey().events.definitions.metadata.iter().filter(loaded).count() as u64;
     let (out, summary) = converted(&[&log], &to(17));
     assert_eq!(summary.unsupported[&UnsupportedItem::AddedVtables], classes);
     let (_, back) = converted(&[&open(out)], &to(13));
