@@ -408,3 +408,21 @@ def test_places_that_differ_only_in_wrappers_are_one(record: Record) -> None:
     (thrown,) = [one for one in sites if "Counts:Throw ()" in one.backtrace]
     assert (thrown.count, thrown.backtrace) == (7, ("Counts:Main (string[])", "Counts:Throw ()"))
     assert profile.contention().by_site[0].backtrace[-1] == "Counts:Contend ()"
+
+
+def test_a_log_of_handles_and_finalizers_alone(record: Record) -> None:
+    """Nothing was asked about collections, heap snapshots, samples or calls."""
+    log = record("nodefaults,gchandle,finalization")
+    report = perfuse("report", log).stdout
+    assert "Finalizers" in report
+    assert "Garbage collection" not in report
+    for words in (("flame", log, "-o", log.with_suffix(".svg")), ("report", "--tree", log)):
+        done = perfuse(*words)
+        assert done.returncode == 2
+        assert "there are no samples, calls or allocations" in done.stderr
+        assert "hint: " in done.stderr
+    assert "no samples that could be compared" in perfuse("diff", log, log).stderr
+    done = perfuse("flame", log, "-o", log.with_suffix(".svg"), "--weight", "retained")
+    assert "hint: Mono records them with --profile=log:heapshot" in done.stderr
+    done = perfuse("convert", log, "--to", "dot", "-o", log.with_suffix(".dot"))
+    assert "hint: " in done.stderr

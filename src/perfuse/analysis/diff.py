@@ -478,7 +478,8 @@ def _refuse_others(runs: Sequence[FunctionGraph]) -> None:
     """Refuses runs that cannot be compared."""
     for one in runs:
         if not one.functions and not one.is_selection:
-            raise UsageError(f"neither calls nor samples with a stack in {one.title}")
+            message = f"neither calls nor samples with a stack in {one.title}"
+            raise UsageError(message, hint="`perfuse report` prints what was recorded")
     first = runs[0]
     for other in runs[1:]:
         if first.kind != other.kind:

@@ -70,7 +70,7 @@ def no_snapshot(profile: HeapProfile) -> tuple[str, str | None]:
     """Why a profile has no heap snapshot in the selected time, and what to do."""
     number = len(snapshots(profile, of_all_times=True))
     if not number:
-        return "no heap snapshot was recorded", None
+        return "no heap snapshot was recorded", "Mono records them with --profile=log:heapshot"
     hint = f"the log has {number:,}; `perfuse report --section heap` without --between lists them"
     return "no heap snapshot is in the selected time", hint
 

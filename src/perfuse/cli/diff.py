@@ -310,7 +310,7 @@ def _graph(profile: Profile, compared: _Compared, *, nodes: bool = False) -> Fun
     event = _compared_event(compared)
     is_heap = RETAINED in (compared.weight, compared.event)
     if not is_heap and compared.weight is None and event is None:
-        is_heap = profile.has_heap_snapshots and not profile.has_traces and not events(profile)
+        is_heap = profile.has("heap_snapshots") and not profile.has_traces and not events(profile)
     by: Any = compared.by
     if is_heap:
         # All frames of retained sizes are types.

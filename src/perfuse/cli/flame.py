@@ -94,6 +94,6 @@ def _weighted(profile: Profile, weight: str | None) -> SampleProfile:
     """The source of the graph: the profile, or the retained sizes of its last heap snapshot."""
     if weight != RETAINED and (weight in WEIGHTS or events(profile.filtered(NO_FILTER))):
         return profile
-    if weight == RETAINED or profile.has_heap_snapshots:
+    if weight == RETAINED or profile.has("heap_snapshots"):
         return filtered_samples(profile.heap().retained_sizes, profile.stack_filter)
     raise no_samples_error(profile)

@@ -67,7 +67,9 @@ def write(
         raise UsageError(f"min_share is from 0 to 1, not {min_share}", field="min_share")
     graph = function_graph(profile, event, edges=True)
     if not graph.functions:
-        raise ExportError("there are neither calls nor samples with a stack")
+        raise ExportError(
+            "there are neither calls nor samples with a stack", hint="`perfuse report` prints what was recorded"
+        )
     if event is None:
         note_other_events(profile, graph.event or "wall-time")
     style = GraphStyle(node_label, node_color, edge_label, edge_color)

@@ -189,7 +189,7 @@ def weighted_source(profile: Profile, event: str | None) -> tuple[SampleProfile,
         if event is not None:
             require_known(event, [*names, *([RETAINED] if profile.has_heap_snapshots else [])], "event")
         return profile, whole, event
-    if not profile.has_heap_snapshots:
+    if not profile.has("heap_snapshots"):
         raise UsageError(
             "there are no samples, calls or allocations to report", hint="`perfuse info` counts the records"
         )

@@ -29,6 +29,14 @@ def as_json(data: GcActivity) -> Any:
 
 def lines(data: GcActivity, request: RuntimeRequest, style: Style) -> Iterator[str]:
     """Pauses by generation and over time, heap size, then finalizers."""
+    # A log can record finalizers alone.
+    if data.generations or data.num_resizes or data.num_moves or data.num_open:
+        yield from _collections(data, style)
+    if data.finalizer_rounds.count or data.finalizers:
+        yield from _finalizers(data, request, style)
+
+
+def _collections(data: GcActivity, style: Style) -> Iterator[str]:
     pauses = data.pauses
     stood = f"{counted(pauses.count, 'pause')}, {duration_text(pauses.sum)} in all, longest {duration_text(pauses.max)}"
     yield from section("Garbage collection", style, stood if pauses.count else "")
@@ -57,8 +65,6 @@ def lines(data: GcActivity, request: RuntimeRequest, style: Style) -> Iterator[s
         facts.append(f"{counted(data.num_open, 'pause')} without an end")
     if facts:
         yield "  " + "; ".join(facts)
-    if data.finalizer_rounds.count or data.finalizers:
-        yield from _finalizers(data, request, style)
 
 
 def _finalizers(data: GcActivity, request: RuntimeRequest, style: Style) -> Iterator[str]:
