@@ -1,5 +1,7 @@
 //! Demangled names.
 
+mod parameter_pack;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -73,13 +75,19 @@ pub(crate) fn demangle(raw: &str) -> Option<String> {
     if let Some((kind, target)) = thunk(raw) {
         return demangle(&format!("_Z{target}")).map(|name| format!("{kind} to {name}"));
     }
+    let style = DemangleOptions::default().no_return_type().recursion_limit(MAX_NESTING);
+    let name = cpp_name(raw, style)?;
+    Some(parameter_pack::expanded(raw, style).unwrap_or(name))
+}
+
+/// A C++ name in the spelling of other tools.
+fn cpp_name(raw: &str, style: DemangleOptions) -> Option<String> {
     let limits = ParseOptions::default().recursion_limit(MAX_NESTING);
     let symbol = cpp_demangle::BorrowedSymbol::with_tail_and_options(raw.as_bytes(), &limits).ok();
     let (symbol, tail) = symbol?;
     if !tail.is_empty() {
         return None;
     }
-    let style = DemangleOptions::default().no_return_type().recursion_limit(MAX_NESTING);
     let name = bounded(|out| symbol.structured_demangle(out, &style))?;
     Some(with_literal_operators(with_short_literals(without_empty_packs(name))))
 }
@@ -242,6 +250,16 @@ mod tests {
             ("_ZN8Pipeline3RunI5PhaseJiEEEvDpOT0_", "Pipeline::Run<Phase, int>(int&&)"),
             ("_ZN8Pipeline3RunI5PhaseJEEEviDpOT0_", "Pipeline::Run<Phase>(int)"),
             ("_ZN8Pipeline4EachIJEEEvDpRKT_", "Pipeline::Each<>()"),
+            // Packs of several types, as c++filt of binutils 2.40 shows them.
+            ("_ZN8Pipeline3RunI5PhaseJifEEEvDpOT0_", "Pipeline::Run<Phase, int, float>(int&&, float&&)"),
+            (
+                "_Z3runIJRFviEiPKcEEvDpOT_",
+                "run<void (&)(int), int, char const*>(void (&)(int), int&&, char const*&&)",
+            ),
+            (
+                "_ZN4llvm2cl5applyINS0_3optEA15_cJNS0_4descENS0_3catENS0_4initEEEEvPT_RKT0_DpRKT1_",
+                "llvm::cl::apply<llvm::cl::opt, char [15], llvm::cl::desc, llvm::cl::cat, llvm::cl::init>(llvm::cl::opt*, char const (&) [15], llvm::cl::desc const&, llvm::cl::cat const&, llvm::cl::init const&)",
+            ),
             ("_ZN5ProxyI7ManagerI8FunctionJEE4LoopE3runEv", "Proxy<Manager<Function>, Loop>::run()"),
             ("_ZThn16_N7Derived4workEv", "non-virtual thunk to Derived::work()"),
             ("_ZTv0_n24_N7Derived4workEv", "virtual thunk to Derived::work()"),
