@@ -41,6 +41,29 @@ def test_a_copy_under_another_name_counts_once(few: Written, tmp_path: Path) -> 
     assert fleet.add([copy]).kept == 1
 
 
+def test_other_labels_of_a_known_recording_are_reported(few: Written, tmp_path: Path) -> None:
+    """The labels that were given first stay, in one command and in the next."""
+    for build in ("9", "10"):
+        (tmp_path / build).mkdir()
+        shutil.copy(few.paths[0], tmp_path / build / "a.collapsed")
+    inputs, labels_from = [tmp_path / "9", tmp_path / "10"], r"/(?P<build>\d+)/a"
+    fleet = Fleet(tmp_path / "dataset")
+    first = fleet.add(inputs, labels_from=labels_from)
+    assert (first.num_added, first.kept, first.relabeled) == (1, 1, 1)
+    again = fleet.add(inputs, labels_from=labels_from)
+    assert (again.kept, again.relabeled) == (2, 1)
+    assert fleet.add(inputs).relabeled == 0
+    assert fleet.rows("SELECT build FROM recordings") == [("9",)]
+
+
+def test_a_pipe_is_in_quarantine(few: Written, tmp_path: Path) -> None:
+    """It would be read twice: to identify it, and for its content."""
+    os.mkfifo(tmp_path / "pipe.data")
+    result = Fleet(tmp_path / "dataset").add([*few.paths, tmp_path / "pipe.data"])
+    assert result.num_added == 3
+    assert [error for *_, error in result.failed] == ["it is not a regular file: save what it contains, and add that"]
+
+
 def test_what_cannot_be_read_is_in_quarantine(few: Written, tmp_path: Path) -> None:
     bad = tmp_path / "bad.data"
     bad.write_bytes(b"PERFILE2" + bytes(20))

@@ -1,17 +1,20 @@
 """Sums of a dataset, compared with those of the files that the tests wrote."""
 
 import json
+import re
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from fleet.generated import PROGRAM, Written
+from fleet.generated import PROGRAM, Written, write_collapsed
 from perfuse.fleet import Fleet
-from perfuse.fleet.questions import find_recordings, select_event, share_by, top_functions
+from perfuse.fleet.questions import FleetEvent, FunctionShare, find_recordings, select_event, share_by, top_functions
 from perfuse.fleet.selecting import Recordings, parse_recordings
 from perfuse.fleet.stacks import collapsed_stacks
+from perfuse.reports.fleet import top_lines
+from perfuse.reports.text import Style
 
 ALL = Recordings()
 
@@ -68,6 +71,42 @@ def test_shares_by_build_are_means_of_recordings(fleet: Fleet, written: Written)
         assert group.mean == pytest.approx(fmean(values))
         assert (group.low, group.high) == pytest.approx((fmean(values) - reach, fmean(values) + reach))
         assert group.max == pytest.approx(max(values))
+
+
+def test_builds_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    builds = ["9", "10", "1.9", "1.10", "r2-b", "r2-a", "r10"]
+    inputs = [
+        write_collapsed(tmp_path / str(n) / build / "a.folded", {"main;f": n + 1}) for n, build in enumerate(builds)
+    ]
+    fleet = Fleet(tmp_path / "dataset")
+    fleet.add(inputs, labels_from=r"/\d+/(?P<build>[^/]+)/a")
+    event = select_event(fleet, ALL, None)
+    (row, *_), _ = top_functions(fleet, ALL, event, function="f")
+    groups = share_by(fleet, ALL, event, [row.function_hash], "build")[row.function_hash]
+    assert [group.value for group in groups] == ["1.9", "1.10", "9", "10", "r2-a", "r2-b", "r10"]
+
+
+def test_functions_that_differ_in_the_program_alone_have_it_beside_the_file() -> None:
+    rows = [
+        FunctionShare("00", name, module, path, 1, 1, 1, "ab", 1.0)
+        for name, path, module in (
+            ("f", "/src/a.c", "/bin/one"),
+            ("f", "/src/a.c", "/bin/two"),
+            ("g", "/src/a.c", "/bin/two"),
+            ("h", "/src/a.c", "/bin/two"),
+            ("h", "/lib/a.c", "/bin/two"),
+        )
+    ]
+    event = FleetEvent("cpu-clock", "ns", 1, 5, 5, 0)
+    text = "\n".join(top_lines(event, 1, rows, len(rows), Style(), selection=""))
+    for name, place in (
+        ("f", "one /src/a.c"),
+        ("f", "two /src/a.c"),
+        ("g", "a.c"),
+        ("h", "/src/a.c"),
+        ("h", "/lib/a.c"),
+    ):
+        assert re.search(rf" {name} +{place} ", text), text
 
 
 def test_a_selection_has_only_its_recordings(fleet: Fleet, written: Written) -> None:

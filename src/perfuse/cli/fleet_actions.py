@@ -88,6 +88,7 @@ def _added_json(dataset: str, result: AddResult) -> dict[str, Any]:
         "added": result.num_added,
         "partial": result.added["partial"],
         "kept": result.kept,
+        "relabeled": result.relabeled,
         "failed": [{"input": one, "error_code": code, "error": error} for one, code, error in result.failed],
         "repeated_batches": result.repeated_batches,
         "seconds": round(result.seconds, 3),
@@ -100,6 +101,11 @@ def _print_added(console: Console, dataset: str, result: AddResult) -> None:
     each = f", {1e3 * result.seconds / result.num_added:,.0f} ms each" if result.num_added else ""
     took = f"{result.seconds:.1f} s{each}"
     console.line(f"{dataset}: {counted(result.num_added, 'recording')} added{kept}{failed} ({took})")
+    if result.relabeled:
+        console.note(
+            f"{counted(result.relabeled, 'known recording')} had other labels, which stay: content counts once",
+            f"perfuse fleet query {shlex.quote(dataset)} 'SELECT title, labels FROM recordings' shows them",
+        )
     if result.added["partial"]:
         console.note(f"{counted(result.added['partial'], 'recording')} of them lost data: `perfuse check` shows where")
     for text, code, error in result.failed[:TEXT_LIMIT]:

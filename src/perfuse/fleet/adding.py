@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
@@ -12,7 +13,7 @@ from statistics import median
 from perfuse.fleet.engines import Completed, Engine, Inline, WorkerLost
 from perfuse.fleet.inputs import FleetInput, is_url
 from perfuse.fleet.store import DatasetError, Refused, Store, first_line
-from perfuse.fleet.work import Known, Outcome, WorkOptions, failed_row, process_batch, share_store
+from perfuse.fleet.work import Known, Outcome, WorkOptions, contradicts, failed_row, process_batch, share_store
 
 MOST_RECORDINGS = 64
 """Recordings of a batch."""
@@ -39,6 +40,7 @@ class AddResult:
         added: Recordings that are part of the dataset now, by state `ok` or `partial`.
         failed: Inputs that are in quarantine, each with the message.
         kept: Inputs that were part of it before, or whose content another input has.
+        relabeled: Those of them that were given other labels than the dataset has: its own stay.
         repeated_batches: Batches that were worked on again, since their worker died or was slow.
         seconds: How long it took.
     """
@@ -46,6 +48,7 @@ class AddResult:
     added: Counter[str] = field(default_factory=Counter)
     failed: list[tuple[str, str, str]] = field(default_factory=list)
     kept: int = 0
+    relabeled: int = 0
     repeated_batches: int = 0
     seconds: float = 0.0
 
@@ -204,6 +207,7 @@ class _Run:
     def _done(self, outcomes: Sequence[Outcome]) -> None:
         self._pending += [one for one in outcomes if not one.kept]
         self.result.kept += sum(one.kept for one in outcomes)
+        self.result.relabeled += sum(one.relabeled for one in outcomes)
         self._num_done += len(outcomes)
         self._progress("adding", self._num_done / max(self._num_inputs, 1))
 
@@ -275,6 +279,9 @@ class _Run:
             retry = self.options.retry_failed or one.state != "failed"
             if one.recording_id in rows or self.known.has(one.recording_id, retry_failed=retry):
                 self.result.kept += 1
+                first = rows.get(one.recording_id)
+                labels = first.labels if first else self.known.labels[one.recording_id]
+                self.result.relabeled += contradicts(json.loads(one.labels), labels)
                 continue
             rows[one.recording_id] = one
         self._pending = list(rows.values())

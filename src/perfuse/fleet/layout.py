@@ -189,7 +189,11 @@ CALL_STATS = FleetTable(
         _integer("sum", "Time in its calls.", True),
         _integer("self", "Time in the function itself.", True),
         _integer("min", "Shortest call.", True),
-        _integer("median", "Median of its calls; null where only sums were recorded, as all following.", True),
+        _integer(
+            "median",
+            "Median of its calls; null where only sums were recorded, or several functions share a row.",
+            True,
+        ),
         _integer("p90", "90th percentile.", True),
         _integer("p99", "99th percentile.", True),
         _integer("max", "Longest call.", True),
@@ -214,7 +218,7 @@ HEAP_TYPES = FleetTable(
 )
 FUNCTIONS = FleetTable(
     "functions",
-    "One row for each function. Rows of one hash may differ in the folder of the module and in numbers in the name.",
+    "Functions. Take one row of each hash: they may differ in folders of modules and numbers in names.",
     (
         _id("function_hash", "Hash of normalized name, module's file name, and source file of JIT-compiled code."),
         _text("name", "Name to display."),
@@ -226,7 +230,7 @@ FUNCTIONS = FleetTable(
 )
 STACKS = FleetTable(
     "stacks",
-    "One row for each stack: a function on top of its caller's stack. Several rows of a hash are equal.",
+    "Stacks: a function on top of its caller's stack. Take one row of each hash: they are equal.",
     (
         _id("stack_hash", "Hash of the caller's stack and the function."),
         _id("parent_hash", "The caller's stack; null for outermost functions.", True),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from perfuse.analysis.student import t_quantile
 from perfuse.errors import UsageError, nearest_hint
-from perfuse.fleet.selecting import Recordings, label_sql
+from perfuse.fleet.selecting import Recordings, label_sql, natural_order
 from perfuse.name_pattern import FramePattern
 from perfuse.table import COUNTED_EVENTS
 
@@ -223,7 +223,7 @@ def share_by(
         SELECT lower(hex(function_hash)), value, count(*), avg(share), coalesce(var_samp(share), 0),
             quantile_disc(share, 0.5), quantile_disc(share, 0.9), quantile_disc(share, 0.99), max(share),
             arg_max(example, share)
-        FROM units GROUP BY function_hash, value ORDER BY value NULLS LAST""",
+        FROM units GROUP BY function_hash, value ORDER BY {natural_order("value")} NULLS LAST, value""",
         [*names, *which.parameters, functions, event.name],
     )
     found: dict[str, list[GroupShare]] = {one: [] for one in functions}
@@ -282,7 +282,8 @@ def call_percentiles(fleet: Fleet, which: Recordings, function: str | None, labe
             coalesce(arg_max(c.recording_id, c.max), min(c.recording_id))
         FROM call_stats AS c JOIN (SELECT *, {column} AS value FROM ({which.query})) AS r USING (recording_id)
         JOIN functions AS f USING (function_hash) WHERE true {condition}
-        GROUP BY c.function_hash, f.name, r.value, c.unit ORDER BY time DESC NULLS LAST, f.name, r.value NULLS LAST""",
+        GROUP BY c.function_hash, f.name, r.value, c.unit ORDER BY time DESC NULLS LAST, f.name,
+            {natural_order("r.value")} NULLS LAST, r.value""",
         [*names, *which.parameters, *parameters],
     )
     if not rows:

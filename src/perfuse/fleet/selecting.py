@@ -126,6 +126,12 @@ def label_sql(label: str) -> tuple[str, tuple[str, ...]]:
     return "json_extract_string(labels, ?)", ('$."' + label.replace('"', "") + '"',)
 
 
+def natural_order(column: str) -> str:
+    """SQL to sort texts by, numbers in them by their value: 9 precedes 10."""
+    parts = f"regexp_extract_all({column}, '[0-9]+|[^0-9]+')"
+    return f"list_transform({parts}, lambda part: if(part[1] BETWEEN '0' AND '9', lpad(part, 40, '0'), part))"
+
+
 def _with(found: Recordings, condition: str, *parameters: object) -> Recordings:
     return replace(found, conditions=(*found.conditions, condition), parameters=(*found.parameters, *parameters))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import resource
+import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
@@ -17,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from perfuse.errors import check_text
+from perfuse.errors import UsageError, check_text
 from perfuse.fleet.identities import attempt_id, file_sha256, recording_id
 from perfuse.fleet.inputs import FleetInput, is_url
 from perfuse.fleet.layout import DICTIONARIES, OF_RECORDINGS, TABLES
@@ -69,6 +70,7 @@ class Outcome:
         input: The input.
         recording_id: Its recording; empty where its files cannot be read.
         kept: Whether it is in the dataset already.
+        relabeled: Whether it is there with other labels, which stay.
         row: The row of `recordings`, in the order of its columns; None where it is kept.
     """
 
@@ -76,11 +78,17 @@ class Outcome:
     recording_id: str
     kept: bool
     row: tuple[Any, ...] | None
+    relabeled: bool = False
 
     @property
     def state(self) -> str:
         """`kept`, or the state of the recording."""
         return "kept" if self.row is None else str(self.row[_RECORDING_COLUMNS.index("state")])
+
+    @property
+    def labels(self) -> str:
+        """The labels of its row, as a JSON object; none where it is kept."""
+        return "{}" if self.row is None else str(self.row[_RECORDING_COLUMNS.index("labels")])
 
     @property
     def added_ns(self) -> int:
@@ -95,6 +103,8 @@ class Known:
     store: Store
     recordings: dict[str, tuple[str, str, int]] = field(default_factory=dict)
     """Tool version, state and time of the row that counts."""
+    labels: dict[str, str] = field(default_factory=dict)
+    """Labels of that row, as a JSON object."""
     _files: set[str] = field(default_factory=set)
     _last_ns: int = 0
 
@@ -109,26 +119,29 @@ class Known:
             return
         self._files = files
         query = QueryBuilder().register("recordings", table)
-        columns = ("recording_id", "tool_version", "state", "added_ns")
+        columns = ("recording_id", "tool_version", "state", "added_ns", "labels")
         # Older files are skipped by their statistics.
         since = max(self._last_ns - _CLOCKS_DIFFER_NS, 0)
         sql = f"SELECT {', '.join(columns)} FROM recordings WHERE added_ns >= {since}"
         found = ArrowTable.from_arrow(query.execute(sql))
         lists = [found[name].to_pylist() for name in columns]
-        for key, version, state, added in sorted(zip(*lists, strict=True), key=lambda row: row[3]):
+        for key, version, state, added, labels in sorted(zip(*lists, strict=True), key=lambda row: row[3]):
             if state == "failed" and self.recordings.get(key, ("", "failed", 0))[1] != "failed":
                 continue
             self.recordings[key] = (version, state, added)
+            # Recordings share few combinations of labels.
+            self.labels[key] = sys.intern(labels)
             self._last_ns = max(self._last_ns, added)
 
     def note(self, outcomes: Sequence[Outcome]) -> None:
         """Adds recordings that this process has committed, without reading the table again."""
-        facts = ("recording_id", "tool_version", "state", "added_ns")
+        facts = ("recording_id", "tool_version", "state", "added_ns", "labels")
         places = [_RECORDING_COLUMNS.index(name) for name in facts]
         for one in outcomes:
             if one.row is not None:
-                key, version, state, added = (one.row[place] for place in places)
+                key, version, state, added, labels = (one.row[place] for place in places)
                 self.recordings[key] = (version, state, added)
+                self.labels[key] = sys.intern(labels)
 
     def has(self, key: str, *, retry_failed: bool) -> bool:
         """Whether a recording was read by this version of perfuse."""
@@ -136,6 +149,11 @@ class Known:
 
         version, state, _ = self.recordings.get(key, ("", "", 0))
         return version == __version__ and not (retry_failed and state == "failed")
+
+
+def contradicts(labels: Mapping[str, str], known: str) -> bool:
+    """Whether labels are not among those of a recording, which are a JSON object."""
+    return not labels.items() <= json.loads(known).items()
 
 
 _STORES: dict[tuple[str, str, tuple[tuple[str, str], ...]], tuple[Store, Known]] = {}
@@ -223,7 +241,7 @@ def _process(options: WorkOptions, store: Store, known: Known, one: FleetInput, 
             stated = [_stated(shown, path) for shown, path in zip(one.files, files, strict=True)]
             key = recording_id(fact["sha256"] for fact in stated)
             if known.has(key, retry_failed=options.retry_failed):
-                return Outcome(one, key, True, None)
+                return Outcome(one, key, True, None, contradicts(labels, known.labels[key]))
             facts |= _facts_of_files(stated, files)
             profile = stack.enter_context(
                 perfuse.fuse(*files, symbol_dirs=options.symbol_dirs, maps=options.maps, debug_info=options.debug_info)
@@ -252,8 +270,6 @@ def _process(options: WorkOptions, store: Store, known: Known, one: FleetInput, 
 
 
 def _require_content(found: Any) -> None:
-    from perfuse.errors import UsageError
-
     if not any(found.rows.values()):
         raise UsageError("it has no samples, calls or heap snapshots")
 
@@ -332,6 +348,8 @@ def _stated(shown: str, path: str) -> dict[str, Any]:
     """Path, hash and size of an input; those of a directory are of all files in it."""
     shown = shown if is_url(shown) else str(Path(shown).absolute())
     if not Path(path).is_dir():
+        if Path(path).exists() and not Path(path).is_file():
+            raise UsageError("it is not a regular file: save what it contains, and add that")
         return {"path": shown, "sha256": file_sha256(path), "size_bytes": Path(path).stat().st_size}
     inside = sorted(one for one in Path(path).rglob("*") if one.is_file())
     digest = recording_id(f"{one.relative_to(path)}:{file_sha256(one)}" for one in inside)

@@ -103,15 +103,22 @@ def top_lines(
 
 
 def _places(rows: Sequence[FunctionShare]) -> list[str]:
-    """The source file of each function, else its module; with folders where functions of one name differ in them."""
+    """The source file of each function, else its module; with folders, then with the module, where functions of one
+    name differ in them."""
 
-    def place(one: FunctionShare) -> str:
-        if one.path:
-            return one.path.rsplit("/", 1)[-1]
+    def short(one: FunctionShare) -> str:
+        return one.path.rsplit("/", 1)[-1] if one.path else module(one)
+
+    def module(one: FunctionShare) -> str:
         return module_text(one.module) if one.module else "-"
 
-    found = Counter((one.name, place(one)) for one in rows)
-    return [one.path if one.path and found[one.name, place(one)] > 1 else place(one) for one in rows]
+    found = Counter((one.name, short(one)) for one in rows)
+    places = [one.path if one.path and found[one.name, short(one)] > 1 else short(one) for one in rows]
+    found = Counter((one.name, place) for one, place in zip(rows, places, strict=True))
+    return [
+        f"{module(one)} {place}" if one.path and found[one.name, place] > 1 else place
+        for one, place in zip(rows, places, strict=True)
+    ]
 
 
 def share_lines(
