@@ -304,3 +304,21 @@ def test_every_engine_makes_the_same_dataset(
     random.Random(3).shuffle(paths)
     fleet.add(paths, engine=engine)
     assert contents(fleet) == undisturbed
+
+
+def fails_with_what_cannot_be_sent() -> None:
+    class LocalError(Exception):
+        pass
+
+    raise LocalError("No space left on device")
+
+
+def test_an_error_that_cannot_be_sent_has_its_own_message_alone() -> None:
+    engine = Pool(1)
+    try:
+        engine.submit("1", fails_with_what_cannot_be_sent)
+        done = engine.next_completed(60.0)
+    finally:
+        engine.close()
+    assert done is not None
+    assert str(done.result) == "LocalError: No space left on device"

@@ -192,8 +192,8 @@ def _work(pipe: Connection, parent: int) -> None:
             pipe.send(result)
         except (BrokenPipeError, ConnectionError):
             return
-        except Exception as error:  # what cannot be pickled
-            pipe.send(RuntimeError(f"{type(result).__name__}: {result} ({error})"))
+        except Exception:  # what cannot be pickled, such as errors of Delta
+            pipe.send(RuntimeError(f"{type(result).__name__}: {result}"))
 
 
 def _end_with(parent: int) -> None:
