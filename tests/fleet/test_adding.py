@@ -1,10 +1,13 @@
 """Adding recordings: each once, whatever it is called; those that cannot be read stop nothing."""
 
+import gzip
+import lzma
 import os
 import shutil
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from tempfile import TemporaryFile
 from threading import Thread
 
 import pytest
@@ -12,6 +15,7 @@ import pytest
 import perfuse
 from fleet.generated import Written, write_collapsed, write_fleet
 from fleet.tables import contents
+from perfuse._core import compress_zstd
 from perfuse.errors import UsageError
 from perfuse.fleet import Fleet, Inline, Pool
 from perfuse.fleet.inputs import inputs_of
@@ -146,6 +150,19 @@ def test_inputs_are_grouped(tmp_path: Path) -> None:
     ]
     with pytest.raises(UsageError, match="no file matches"):
         inputs_of([str(tmp_path / "*.none")])
+
+
+def test_compressed_recordings_are_found_by_their_content(tmp_path: Path) -> None:
+    content = b"PERFILE2" + bytes(1 << 20)
+    (tmp_path / "a.gz").write_bytes(gzip.compress(content))
+    (tmp_path / "b.xz").write_bytes(lzma.compress(content))
+    with TemporaryFile() as plain, (tmp_path / "c.zst").open("wb") as packed:
+        plain.write(content)
+        plain.seek(0)
+        compress_zstd(plain.fileno(), packed.fileno())
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(content)[:12])
+    (tmp_path / "notes.gz").write_bytes(gzip.compress(b"notes"))
+    assert [Path(*one.files).name for one in inputs_of([tmp_path])] == ["a.gz", "b.xz", "c.zst"]
 
 
 def test_recordings_at_web_addresses(few: Written, tmp_path: Path) -> None:

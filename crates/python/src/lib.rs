@@ -97,7 +97,7 @@ mod _core {
     #[pymodule_export]
     use super::recording::{PyRecording, RecordIterator, diagnostics_table, read_early};
     #[pymodule_export]
-    use super::registry::{directory_format, formats, rules, sniff, tables};
+    use super::registry::{directory_format, file_head, formats, rules, sniff, tables};
     #[pymodule_export]
     use super::saved::{
         empty_table, placements, saved_facts, saved_member, saved_members, saved_profile, saved_range,

@@ -1,5 +1,6 @@
 //! What there is: formats, layouts, rules and tables, for documentation and for `explain`.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use perfuse_formats::Format;
@@ -75,4 +76,10 @@ pub fn directory_format(py: Python<'_>, path: PathBuf) -> PyResult<Option<&'stat
 #[pyfunction]
 pub fn sniff(head: &[u8]) -> Vec<(&'static str, &'static str)> {
     FORMATS.iter().filter_map(|format| Some((format.name, (format.sniff)(head).certainty()?))).collect()
+}
+
+/// The first bytes of a regular file, unpacked where it is compressed.
+#[pyfunction]
+pub fn file_head(py: Python<'_>, path: PathBuf, num_bytes: u64) -> PyResult<Cow<'static, [u8]>> {
+    Ok(Cow::Owned(call(py, || perfuse_formats::head_of(&path, num_bytes))??))
 }

@@ -23,6 +23,7 @@ mod source;
 mod tests;
 
 pub use format::{Capabilities, ClockPolicy, RecordingDirectory, Role, Sniff};
+pub use packed::head_of;
 pub use pages::PassPages;
 pub use perfuse_mapped::{CUT, TooLarge, UnpackLimit, open_regular};
 pub use record_rows::table_of;

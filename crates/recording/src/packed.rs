@@ -2,9 +2,11 @@
 
 use std::cell::Cell;
 use std::io::{self, Read};
+use std::path::Path;
 use std::rc::Rc;
 
 use lzma_rust2::{Action, Status, XzStream};
+use perfuse_mapped::open_regular;
 
 /// Memory for the dictionary of an `.xz` file, in KiB; `xz -9` uses 64 MiB. A file may ask for 4 GiB.
 const XZ_MEMORY_KIB: u32 = 256 << 10;
@@ -38,6 +40,27 @@ pub(crate) fn stated_size(bytes: &[u8]) -> Option<u64> {
         Compression::Zstd => zstd::zstd_safe::get_frame_content_size(bytes).ok().flatten(),
         Compression::Gzip | Compression::Xz => None,
     }
+}
+
+/// The first bytes of a regular file, unpacked where it is compressed. Fewer where it is shorter, or damaged before.
+///
+/// # Errors
+/// Those of the operating system; `InvalidInput` for a pipe or device.
+pub fn head_of(path: &Path, num_bytes: u64) -> io::Result<Vec<u8>> {
+    let mut magic = Vec::new();
+    open_regular(path)?.take(MAGIC_BYTES as u64).read_to_end(&mut magic)?;
+    let file = open_regular(path)?;
+    let mut head = Vec::new();
+    match Compression::of(&magic) {
+        None => {
+            file.take(num_bytes).read_to_end(&mut head)?;
+        }
+        Some(compression) => {
+            // Of a damaged file, what precedes the damage is in the buffer.
+            let _damage = Unpacker::new(compression, file)?.take(num_bytes).read_to_end(&mut head);
+        }
+    }
+    Ok(head)
 }
 
 /// Unpacks a whole input whose stated size is `size`, without copies in between. `None` where that is not its size, or it is damaged.

@@ -121,23 +121,21 @@ def _is_recording(path: Path) -> bool:
 
 def _certain_roles(path: Path) -> set[str]:
     """The roles of the formats that a file certainly has by its first bytes."""
+    return {format_named(name).role for name, how in _core.sniff(_head(path)) if how == "certain"}
+
+
+def _head(path: Path) -> bytes:
+    """The bytes that decide about the format of a file, unpacked; none where it cannot be read."""
     try:
-        with path.open("rb") as file:
-            head = file.read(HEAD_BYTES)
+        return _core.file_head(path, HEAD_BYTES)
     except OSError:
-        return set()
-    return {format_named(name).role for name, how in _core.sniff(head) if how == "certain"}
+        return b""
 
 
 def format_of_file(path: Path) -> str | None:
     """The format that a file certainly has, by its name or its first bytes; None for other files."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(HEAD_BYTES)
-    except OSError:
-        return None
     named = next((one.name for one in formats() if one.names_file(path.name)), None)
-    return named or next((name for name, how in _core.sniff(head) if how == "certain"), None)
+    return named or next((name for name, how in _core.sniff(_head(path)) if how == "certain"), None)
 
 
 def _is_plain_directory(source: Input | Recording) -> bool:
