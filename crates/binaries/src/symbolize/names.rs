@@ -76,8 +76,29 @@ pub(crate) fn demangle(raw: &str) -> Option<String> {
         return demangle(&format!("_Z{target}")).map(|name| format!("{kind} to {name}"));
     }
     let style = DemangleOptions::default().no_return_type().recursion_limit(MAX_NESTING);
+    let typed = with_result(raw, style);
+    let raw = typed.as_deref().unwrap_or(raw);
     let name = cpp_name(raw, style)?;
     Some(parameter_pack::expanded(raw, style).unwrap_or(name))
+}
+
+/// Limit on the places that are tried for the end of a name.
+const MAX_ATTEMPTS: usize = 32;
+
+/// A constructor that is a template, mangled with a result. It has none (Itanium ABI 5.1.5), and the demangler takes its first
+/// parameter for one.
+fn with_result(raw: &str, style: DemangleOptions) -> Option<String> {
+    let (start, _) = raw.rmatch_indices('C').find(|&(at, _)| {
+        matches!(raw.as_bytes().get(at.saturating_add(1)..), Some([b'1'..=b'5', b'I', ..]))
+    })?;
+    // The ends of the template's arguments and of the name.
+    let ends = raw.as_bytes().windows(2).enumerate().skip(start).filter(|(_, two)| two == b"EE");
+    ends.take(MAX_ATTEMPTS).find_map(|(at, _)| {
+        let (name, parameters) = raw.split_at_checked(at.saturating_add(2))?;
+        let typed = format!("{name}v");
+        cpp_name(&typed, style)?;
+        Some(typed + parameters)
+    })
 }
 
 /// A C++ name in the spelling of other tools.
@@ -250,6 +271,17 @@ mod tests {
             ("_ZN8Pipeline3RunI5PhaseJiEEEvDpOT0_", "Pipeline::Run<Phase, int>(int&&)"),
             ("_ZN8Pipeline3RunI5PhaseJEEEviDpOT0_", "Pipeline::Run<Phase>(int)"),
             ("_ZN8Pipeline4EachIJEEEvDpRKT_", "Pipeline::Each<>()"),
+            // Constructors that are templates.
+            ("_ZN3FooC2IiEEOT_", "Foo::Foo<int>(int&&)"),
+            (
+                "_ZN3FooC1ISt6vectorIiSaIiEEEERKT_i",
+                "Foo::Foo<std::vector<int, std::allocator<int> > >(std::vector<int, std::allocator<int> > const&, int)",
+            ),
+            (
+                "_ZNSt6threadC2IRFviEJiEvEEOT_DpOT0_",
+                "std::thread::thread<void (&)(int), int, void>(void (&)(int), int&&)",
+            ),
+            ("_ZN4C1IEC2Ev", "C1IE::C1IE()"),
             // Packs of several types, as c++filt of binutils 2.40 shows them.
             ("_ZN8Pipeline3RunI5PhaseJifEEEvDpOT0_", "Pipeline::Run<Phase, int, float>(int&&, float&&)"),
             (
