@@ -1,5 +1,6 @@
 """Planted regressions are found, at the right build; equal builds are not reported beyond the stated rate."""
 
+import json
 import os
 from pathlib import Path
 
@@ -167,3 +168,22 @@ def test_equal_programs_are_reported_no_more_often_than_stated(tmp_path: Path) -
         alarms += bool(beyond_noise(difference(base, [graphs[number]], normalize="share")))
     print(f"{alarms} of 200")
     assert alarms <= 16
+
+
+def test_what_was_not_tested_is_stated(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Of two and two recordings there are six ways to divide them: none is as unlikely as 5 %."""
+    for number, samples in enumerate((1000, 1010, 5000, 5010)):
+        path = tmp_path / f"b{number // 2}" / f"{number}.folded"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"main;slow {samples}\nmain;work {20_000 + number}\n", encoding="utf-8")
+        os.utime(path, (1_793_534_400 + number * 86_400,) * 2)
+    dataset = str(tmp_path / "dataset")
+    assert run(["fleet", "add", dataset, str(tmp_path / "b*"), "--labels-from", r"/b(?P<build>\d+)/"]) == 0
+    capfd.readouterr()
+    assert run(["fleet", "diff", dataset, "--since", "0"]) == 0
+    printed = capfd.readouterr()
+    assert printed.out.splitlines()[-1].strip() == "not tested"
+    assert "no build has enough recordings before it and from it on" in printed.err
+    assert run(["fleet", "diff", dataset, "--since", "0", "--json"]) == 0
+    document = json.loads(capfd.readouterr().out)
+    assert (document["num_boundaries"], document["num_tested"], document["steps"]) == (0, 0, [])

@@ -206,10 +206,21 @@ def diff(console: Console, dataset: str, sides: Sequence[str], **options: Any) -
             "since": options["since"],
             "within": within,
             "values": [{"value": value, "recordings": number} for value, number in found.values],
+            "num_boundaries": found.num_boundaries,
             "num_tested": found.num_tested,
             "normalize": found.normalize,
             "steps": texts.json_rows(found.steps[: limit or None]),
         }
+        if not found.num_boundaries:
+            console.note(
+                f"no {label} has enough recordings before it and from it on to tell a change from noise",
+                f"add more recordings of each {label}; two of them are compared by `perfuse fleet diff`"
+                f" {shlex.quote(dataset)} {label}=… {label}=…",
+            )
+        elif not found.num_tested:
+            console.note(
+                "no function has enough samples for a test", "record longer or more often, and add those recordings"
+            )
         return _print(
             console, options, document, lambda: texts.steps_lines(found, label, limit, console.style, within=within)
         )

@@ -273,6 +273,8 @@ class Steps:
         num_groups: Values of the label within which recordings were compared; 1 without one.
         mixed: A label by which the recordings are of several programs, `program` or `service`, and how many; None where
             they are of one, or where recordings were compared within a label.
+        num_boundaries: Builds with enough recordings before and from them on to tell a change from noise, at most of
+            one group; without one no function is tested.
         num_tested: Functions with enough samples, at most of one group.
         event: What was compared.
         normalize: `typical` where shares were divided by the typical change of a recording's functions, else `share`.
@@ -283,6 +285,7 @@ class Steps:
     num_recordings: int
     num_groups: int
     mixed: tuple[str, int] | None
+    num_boundaries: int
     num_tested: int
     event: FleetEvent
     normalize: str
@@ -351,9 +354,10 @@ def steps_since(
     places = {run.recording: (run.group, place) for own in groups.values() for place, run in enumerate(own)}
     functions = _functions_by_group(fleet, which, selected, groups, places)
     steps: list[Step] = []
-    num_tested, is_typical = 0, True
+    num_boundaries, num_tested, is_typical = 0, 0, True
     for name in sorted(groups):
         found = _GroupSteps(groups[name], functions[name], values[first:], len(groups))
+        num_boundaries = max(num_boundaries, found.num_boundaries)
         num_tested, is_typical = max(num_tested, found.num_tested), is_typical and found.is_typical
         identities = _identities(fleet, {one.function for one in found.steps})
         steps += [found.described(one, identities, within and name) for one in found.steps]
@@ -361,7 +365,7 @@ def steps_since(
     counts = [(value, sum(run.value == value for run in runs)) for value in values]
     method = "typical" if is_typical else "share"
     mixed = None if within is not None else _mixed(runs)
-    return Steps(steps, counts, len(runs), len(groups), mixed, num_tested, selected, method)
+    return Steps(steps, counts, len(runs), len(groups), mixed, num_boundaries, num_tested, selected, method)
 
 
 def _mixed(runs: Sequence[_Run]) -> tuple[str, int] | None:
@@ -407,6 +411,7 @@ class _GroupSteps:
 
     Attributes:
         steps: The steps, the one that moves most first.
+        num_boundaries: Builds with enough recordings before and from them on.
         num_tested: Functions with enough samples.
         is_typical: Whether shares were divided by the typical change of a recording's functions.
     """
@@ -422,6 +427,7 @@ class _GroupSteps:
         factor = len(boundaries) * num_groups
         self._boundaries = [at for at in boundaries if math.comb(len(runs), at) >= factor / LEVEL]
         self._factor = factor
+        self.num_boundaries = len(self._boundaries)
         rest = dict(functions)
         whole = [1.0] * len(runs)
         self.is_typical = any(one != 1.0 for one in _speed_factors(rest, whole))

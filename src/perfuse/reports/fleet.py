@@ -275,7 +275,7 @@ def steps_lines(
         + (f", each within one of {counted(found.num_groups, within)}" if within else "")
         + f"; {counted(found.num_tested, 'function')} tested"
     )
-    yield from step_lines(found.steps, label, limit, style, within=within)
+    yield from step_lines(found.steps, label, limit, style, within=within, is_tested=found.num_tested > 0)
     if found.mixed is not None:
         name, number = found.mixed
         note = f"compared as one, and of {counted(number, name)}: --within {name} compares only recordings of the same"
@@ -283,12 +283,18 @@ def steps_lines(
 
 
 def step_lines(
-    steps: Sequence[Step], label: str, limit: int | None, style: Style, *, within: str | None = None
+    steps: Sequence[Step],
+    label: str,
+    limit: int | None,
+    style: Style,
+    *,
+    within: str | None = None,
+    is_tested: bool = True,
 ) -> Iterator[str]:
     """Functions whose share changed at a build; `within` is the label of the recordings that were compared."""
     yield from section("Changes", style, f"largest step of each function, beyond noise; the first {label} that has it")
     if not steps:
-        yield "  none"
+        yield "  none" if is_tested else "  not tested"
         return
     shown = steps[: limit or None]
     columns = [
