@@ -74,7 +74,7 @@ test: export PYTHONDONTWRITEBYTECODE :=
 test: export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
 test: $(VENV)/tools.stamp $(VENV)/built.stamp
 	PROPTEST_RNG_SEED=$(SEED) cargo test --workspace --quiet
-	pytest --quiet --hypothesis-seed=$(SEED) --numprocesses=$(PROCESSES) --maxprocesses=8 --dist=worksteal
+	pytest --quiet --hypothesis-seed=$(SEED) --numprocesses=$(PROCESSES) --maxprocesses=8 --dist=worksteal --durations=60 --durations-min=2
 
 ## nightly  the tests with other properties than yesterday; a failure prints the seed for `make test SEED=N`
 .PHONY: nightly

@@ -15,6 +15,9 @@ const RESULTS_PER_THREAD: usize = 2;
 type JobFn<J, T> = Arc<dyn Fn(J) -> T + Send + Sync>;
 
 /// Iterator over the results of jobs, in the order of the jobs.
+///
+/// A job must not need a value that is computed in parallel when it is first needed: the thread that computes it takes up another
+/// job while it waits for its parts, and that job would wait for the value.
 pub struct JobResults<J, T> {
     run: JobFn<J, T>,
     jobs: VecDeque<J>,

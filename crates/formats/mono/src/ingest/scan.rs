@@ -1,11 +1,12 @@
 //! Parallel scans of the buffers that contain certain kinds of events, with results in file order.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use perfuse_recording::BatchStream;
-use perfuse_workers::{JobResults, in_call, install};
+use perfuse_workers::{in_call, install, num_threads};
 use rayon::prelude::*;
 
 use crate::consts::{EventByte, KindSet};
@@ -165,7 +166,7 @@ fn release(log: &LogData, group: &[usize]) {
     log.source.release(file_range(buffer(group.first()), buffer(group.last())));
 }
 
-/// A table whose batches `make` builds from groups of buffers, in parallel, ahead of the consumer.
+/// A table whose batches `make` builds from groups of buffers, in parallel, on demand.
 pub fn scan_batches(
     log: &Arc<LogData>,
     kinds: KindSet,
@@ -181,10 +182,31 @@ pub fn scan_selected_batches(
     selection: &BufferSelection,
     make: impl Fn(&LogData, &[usize]) -> RecordBatch + Send + Sync + 'static,
 ) -> BatchStream {
-    let log = Arc::clone(log);
-    Box::new(JobResults::new(buffer_groups(&log, kinds, selection).into(), move |group: Vec<usize>| {
-        let batch = make(&log, &group);
-        release(&log, &group);
-        batch
-    }))
+    let pending = buffer_groups(log, kinds, selection).into_iter().collect();
+    Box::new(ScanBatches { log: Arc::clone(log), pending, ready: VecDeque::new(), make })
+}
+
+/// Builds the batches of a table in parallel, as many at a time as there are threads. More would not be right: a thread that waits
+/// for a part of a value that `make` needs, such as the stacks of the log, would take up another batch, which needs the same value.
+struct ScanBatches<F> {
+    log: Arc<LogData>,
+    pending: VecDeque<Vec<usize>>,
+    /// Batches that are ready.
+    ready: VecDeque<RecordBatch>,
+    make: F,
+}
+
+impl<F: Fn(&LogData, &[usize]) -> RecordBatch + Send + Sync> Iterator for ScanBatches<F> {
+    type Item = RecordBatch;
+
+    fn next(&mut self) -> Option<RecordBatch> {
+        if self.ready.is_empty() {
+            let num = self.pending.len().min(num_threads());
+            let groups: Vec<_> = self.pending.drain(..num).collect();
+            let make = |group: &Vec<usize>| (self.make)(&self.log, group);
+            self.ready = install(|| groups.par_iter().map(in_call(make)).collect());
+            groups.iter().for_each(|group| release(&self.log, group));
+        }
+        self.ready.pop_front()
+    }
 }
