@@ -213,7 +213,7 @@ def diff(console: Console, dataset: str, sides: Sequence[str], **options: Any) -
         }
         if not found.num_boundaries:
             console.note(
-                f"no {label} has enough recordings before it and from it on: a change could not be distinguished from noise",
+                f"no {label} has enough recordings before it and from it on to distinguish a change from noise",
                 f"add more recordings of each {label}; two of them are compared by `perfuse fleet diff`"
                 f" {shlex.quote(dataset)} {label}=… {label}=…",
             )
