@@ -372,7 +372,7 @@ def input_at(path: str | PathLike[str]) -> str | None:
 def _open(source: Input) -> Recording:
     limit = allowed_bytes()
     if isinstance(source, bytes | bytearray | memoryview):
-        with _empty_is_stated("<bytes>", lambda: not len(source)):
+        with _missing_content_is_stated("<bytes>", lambda: bytes(source[: len(_LFS_POINTER)])):
             return Recording(_core.Recording.from_bytes("<bytes>", bytes(source), limit), "<bytes>")
     if isinstance(source, str | PathLike):
         path = fspath(source)
@@ -389,7 +389,7 @@ def _open(source: Input) -> Recording:
             if kind is not None:
                 with opened_stream(path, kind) as stream:
                     return _from_stream(path, stream, limit)
-        with _empty_is_stated(path, lambda: _is_empty_file(path)):
+        with _missing_content_is_stated(path, lambda: _head(path)):
             return Recording(_core.Recording.open(path, limit), path, status)
     if isinstance(source, io.IOBase) or hasattr(source, "read"):
         return _from_stream(str(getattr(source, "name", "<file>")), source, limit)
@@ -400,17 +400,25 @@ def _from_stream(path: str, stream: IO[bytes], limit: int | None) -> Recording:
     from perfuse.streams import ReadStream
 
     read = ReadStream(stream)
-    with _empty_is_stated(path, lambda: not read.has_data, is_stream=True):
+    with _missing_content_is_stated(path, lambda: b"?" if read.has_data else b"", is_stream=True):
         return Recording(_core.Recording.from_stream(path, read, limit), path)
 
 
 @contextmanager
-def _empty_is_stated(path: str, is_empty: Callable[[], bool], *, is_stream: bool = False) -> Iterator[None]:
-    """Raises what is wrong with an input that has no bytes, instead of that its format is unknown."""
+def _missing_content_is_stated(path: str, head: Callable[[], bytes], *, is_stream: bool = False) -> Iterator[None]:
+    """Raises why an input lacks its content, instead of that its format is unknown; `head` returns its first bytes."""
     try:
         yield
     except UnreadableInput as error:
-        if not is_empty():
+        begin = head()
+        if begin.startswith(_LFS_POINTER):
+            raise UnreadableInput(
+                f"{path}: the file is in Git LFS, and this is only its pointer",
+                path=path,
+                offset=error.offset,
+                hint=f"`git lfs pull --include {os.path.basename(path)}` in its repository gets it",
+            ) from None
+        if begin:
             raise
         raise UnreadableInput(
             f"{path}: {'nothing was written to this stream' if is_stream else 'the file is empty'}",
@@ -422,13 +430,16 @@ def _empty_is_stated(path: str, is_empty: Callable[[], bool], *, is_stream: bool
         ) from None
 
 
-def _is_empty_file(path: str) -> bool:
-    """Whether a file has no bytes. Files of /proc have some, and the size 0."""
+_LFS_POINTER = b"version https://git-lfs"
+
+
+def _head(path: str) -> bytes:
+    """The first bytes of a file; not empty where it cannot be read. Files of /proc have some, and the size 0."""
     try:
         with io.open(path, "rb") as file:  # noqa: UP020 - `open` is another function here
-            return not file.read(1)
+            return file.read(len(_LFS_POINTER))
     except OSError:
-        return False
+        return b"?"
 
 
 def _status(path: str) -> os.stat_result | None:

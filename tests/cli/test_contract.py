@@ -156,6 +156,8 @@ def test_cut_output_has_a_note(perfuse: Perfuse) -> None:
         (("info", "--jsn", DUMP), 2, "no such option", "`perfuse info --help`"),
         (("explain", "JD01O"), 2, "no rule has the code JD01O", "did you mean"),
         (("info", "jit-2346.dump"), 3, "jit-2346.dump", "did you mean jit-2345.dump?"),
+        (("info", "nothing-like-it"), 3, "nothing-like-it", "has a similar name"),
+        (("info", "."), 3, ".", "it is a directory: name a file in it"),
         (("query", DUMP, "SELEC 1"), 2, "Parser Error", "LINE 1"),
         (("query", DUMP, "FROM nowhere"), 2, "nowhere", ""),
         (("query", DUMP, "SELECT name::INTEGER FROM functions"), 2, "Conversion Error", "LINE "),
@@ -188,6 +190,15 @@ def test_errors_have_a_message_and_a_hint(
     assert message in first
     assert hint in "\n".join(rest)
     assert len(rest) <= 1
+
+
+def test_a_pointer_of_git_lfs_is_named(perfuse: Perfuse, recordings: Path) -> None:
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab\nsize 12345\n"
+    (recordings / "output.mlpd").write_text(pointer, encoding="ascii")
+    done = perfuse("report", "output.mlpd")
+    assert (done.code, done.out) == (3, "")
+    assert "the file is in Git LFS" in done.err
+    assert "git lfs pull" in done.err
 
 
 def test_exit_code_states_whether_all_was_read(perfuse: Perfuse) -> None:

@@ -111,11 +111,13 @@ def _with_path(message: str, path: str | None) -> str:
 
 
 def _near_files(path: str) -> str | None:
-    """Suggests files with a similar name, for a path that does not exist."""
+    """What to do about a path that is no file: files with a similar name, where there are some."""
     from pathlib import Path
 
     given = Path(path)
     try:
+        if given.is_dir():
+            return "it is a directory: name a file in it; report, flame, diff and convert take directories"
         if given.exists():
             return None
         there = [entry.name for entry in given.parent.iterdir()]
@@ -125,7 +127,9 @@ def _near_files(path: str) -> str | None:
     import difflib
 
     near = difflib.get_close_matches(given.name, there, n=2)
-    return f"did you mean {' or '.join(str(given.parent / name) for name in near)}?" if near else None
+    if near:
+        return f"did you mean {' or '.join(str(given.parent / name) for name in near)}?"
+    return f"no file in {given.parent.absolute()} has a similar name"
 
 
 def _os_hint(error: OSError) -> str | None:

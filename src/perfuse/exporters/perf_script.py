@@ -7,10 +7,10 @@ innermost first, as `perf script --ns -F comm,pid,tid,cpu,time,period,event,ip,s
 from typing import IO, Literal
 
 from perfuse.analysis.sampled import NAMED_SAMPLES
-from perfuse.errors import UsageError
+from perfuse.errors import ExportError, UsageError
 from perfuse.exporters.contents import contents
 from perfuse.exporters.queries import FRAMES, IS_SUM
-from perfuse.exporters.source import Progress, TraceSource, no_samples_error, no_times_error
+from perfuse.exporters.source import Progress, TraceSource, no_samples_error
 from perfuse.reports.text import printable
 
 CONTENTS = contents(samples="each, with its time and its frames", code="names of the frames")
@@ -54,7 +54,10 @@ def write(
     ((num_samples, last),) = profile.sql(f"SELECT count(*), max(sample_id) FROM samples WHERE NOT {IS_SUM}").fetchall()
     if not num_samples:
         if profile.sql("SELECT 1 FROM samples LIMIT 1").fetchall():
-            raise no_times_error(profile, "there are no samples")
+            raise ExportError(
+                "there are no samples, only calls or allocations",
+                hint="chrome, perfetto and firefox have calls in time; speedscope, pprof and collapsed have their sums",
+            )
         raise no_samples_error(profile)
     stacks = _stacks(profile, names)
     for first in range(0, last + 1, _SAMPLES_AT_ONCE):
