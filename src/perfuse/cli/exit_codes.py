@@ -111,7 +111,7 @@ def _with_path(message: str, path: str | None) -> str:
 
 
 def _near_files(path: str) -> str | None:
-    """What to do about a path that is no file: files with a similar name, where there are some."""
+    """What to do about a path that names no regular file: files with a similar name, where there are some."""
     from pathlib import Path
 
     given = Path(path)
