@@ -192,6 +192,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn long_items_are_made_one_at_a_time() {
+        let mut items = (0..3).inspect(|_| thread::sleep(SHORT));
+        assert_eq!(next_short(&mut items), [0]);
+        assert_eq!(next_short(&mut items), [1]);
+        // Of short ones as many as are allowed, in order; none at the end.
+        let mut items = 0..20;
+        let all: Vec<_> =
+            std::iter::from_fn(|| Some(next_short(&mut items)).filter(|made| !made.is_empty())).collect();
+        assert!(all.iter().all(|made| made.len() <= MOST_AT_A_TIME));
+        assert!(all.concat().into_iter().eq(0..20));
+    }
+
+    #[test]
     fn parallel_work_runs_on_the_pool_also_when_it_is_nested() {
         let sum = install(|| (0..1000u64).into_par_iter().map(|n| install(|| n)).sum::<u64>());
         assert_eq!(sum, 999 * 1000 / 2);
