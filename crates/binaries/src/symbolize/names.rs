@@ -82,7 +82,7 @@ pub(crate) fn demangle(raw: &str) -> Option<String> {
     Some(parameter_pack::expanded(raw, style).unwrap_or(name))
 }
 
-/// Limit on the places that are tried for the end of a name.
+/// Limit on the places in a name that are tried: hostile ones have thousands that are possible.
 const MAX_ATTEMPTS: usize = 32;
 
 /// A constructor that is a template, mangled with a result. It has none (Itanium ABI 5.1.5), and the demangler takes its first
@@ -96,8 +96,10 @@ fn with_result(raw: &str, style: DemangleOptions) -> Option<String> {
     ends.take(MAX_ATTEMPTS).find_map(|(at, _)| {
         let (name, parameters) = raw.split_at_checked(at.saturating_add(2))?;
         let typed = format!("{name}v");
-        cpp_name(&typed, style)?;
-        Some(typed + parameters)
+        // In an identifier such as `AC1Impl` the same letters name no destructor when they are changed to `D1`.
+        let changed = format!("{}D1{}", typed.get(..start)?, typed.get(start.saturating_add(2)..)?);
+        let destructors = |name: &str| Some(cpp_name(name, style)?.matches("::~").count());
+        (destructors(&changed)? > destructors(&typed)?).then(|| typed + parameters)
     })
 }
 
@@ -282,6 +284,8 @@ mod tests {
                 "std::thread::thread<void (&)(int), int, void>(void (&)(int), int&&)",
             ),
             ("_ZN4C1IEC2Ev", "C1IE::C1IE()"),
+            ("_Z3fooN5AC1Im3BarIiEEi", "foo(AC1Im::Bar<int>, int)"),
+            ("_Z3fooI5AC1ImN1A1BIiEEEvT_i", "foo<AC1Im, A::B<int> >(AC1Im, int)"),
             // Packs of several types, as c++filt of binutils 2.40 shows them.
             ("_ZN8Pipeline3RunI5PhaseJifEEEvDpOT0_", "Pipeline::Run<Phase, int, float>(int&&, float&&)"),
             (

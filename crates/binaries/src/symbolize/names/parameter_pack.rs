@@ -6,10 +6,8 @@
 
 use cpp_demangle::DemangleOptions;
 
-use super::cpp_name;
+use super::{MAX_ATTEMPTS, cpp_name};
 
-/// Limit on what is tried for one name: hostile ones have thousands of possible packs.
-const MAX_ATTEMPTS: usize = 32;
 /// Limit on the types of a pack: longer ones stay as the demangler writes them.
 const MAX_TYPES: usize = 32;
 
