@@ -111,3 +111,17 @@ sys.exit(any(os.waitpid(worker, 0)[1] for worker in workers))
         [sys.executable, "-c", server], capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_stream_is_continued_in_a_fork(xray_corpus: Path) -> None:
+    """Batches that threads of the parent were decoding are decoded again."""
+    with pf.open(xray_corpus / "big" / "lua-161mb.xray.zst") as recording:
+        stream = iter(recording.tables["call_events"].stream())
+        first = next(stream).num_rows
+
+        def rest() -> int:
+            return sum(batch.num_rows for batch in stream)
+
+        of_child = int(in_fork(rest))
+        # The number of function records in the corpus' manifest.
+        assert first + of_child == first + rest() == 20_128_646

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
-use std::thread;
+use std::{process, thread};
 
 use super::{num_threads, spawn};
 
@@ -21,42 +21,50 @@ type JobFn<J, T> = Arc<dyn Fn(J) -> T + Send + Sync>;
 pub struct JobResults<J, T> {
     run: JobFn<J, T>,
     jobs: VecDeque<J>,
-    /// Results being computed; a panic of a job is passed on.
-    pending: VecDeque<Receiver<thread::Result<T>>>,
+    /// Jobs whose results are being computed; a panic of a job is passed on.
+    pending: VecDeque<(J, Receiver<thread::Result<T>>)>,
+    /// The process whose threads compute them.
+    process: u32,
 }
 
-impl<J: Send + 'static, T: Send + 'static> JobResults<J, T> {
+impl<J: Clone + Send + 'static, T: Send + 'static> JobResults<J, T> {
     /// Nothing runs before the first result is taken.
     pub fn new(jobs: VecDeque<J>, run: impl Fn(J) -> T + Send + Sync + 'static) -> Self {
-        Self { run: Arc::new(run), jobs, pending: VecDeque::new() }
+        Self { run: Arc::new(run), jobs, pending: VecDeque::new(), process: process::id() }
     }
 
     /// Starts jobs until as many as allowed are pending.
     fn fill(&mut self) {
+        if self.process != process::id() {
+            // A forked process has none of these threads.
+            self.pending.drain(..).rev().for_each(|(job, _)| self.jobs.push_front(job));
+            self.process = process::id();
+        }
         let max_pending = num_threads().saturating_mul(RESULTS_PER_THREAD);
         while self.pending.len() < max_pending
             && let Some(job) = self.jobs.pop_front()
         {
             let (sender, result) = channel();
             let run = Arc::clone(&self.run);
+            let own = job.clone();
             spawn(move || {
-                let result = panic::catch_unwind(AssertUnwindSafe(|| run(job)));
+                let result = panic::catch_unwind(AssertUnwindSafe(|| run(own)));
                 // What the jobs share, such as an open file, is the consumer's alone once it has the last result.
                 drop(run);
                 // Fails where the iterator was dropped, and the result is not needed.
                 let _ = sender.send(result);
             });
-            self.pending.push_back(result);
+            self.pending.push_back((job, result));
         }
     }
 }
 
-impl<J: Send + 'static, T: Send + 'static> Iterator for JobResults<J, T> {
+impl<J: Clone + Send + 'static, T: Send + 'static> Iterator for JobResults<J, T> {
     type Item = T;
 
     fn next(&mut self) -> Option<T> {
         self.fill();
-        let result = self.pending.pop_front()?;
+        let (_, result) = self.pending.pop_front()?;
         self.fill();
         // A thread of the pool works on other jobs while it waits.
         let result = loop {
