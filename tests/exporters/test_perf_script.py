@@ -67,5 +67,5 @@ def test_refusals(small: FakeProfile, traces: Path) -> None:
         export(FakeProfile(), io.BytesIO(), to="perf-script")
     with pytest.raises(UsageError, match="names"):
         export(small, io.BytesIO(), to="perf-script", names="short")
-    with pytest.raises(ExportError, match="no samples, only calls or allocations"):
+    with pytest.raises(ExportError, match="perf script text has samples"):
         export(perfuse.fuse(traces / "fdr" / "small-v5.xray"), io.BytesIO(), to="perf-script")

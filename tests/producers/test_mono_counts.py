@@ -419,7 +419,7 @@ def test_a_log_of_handles_and_finalizers_alone(record: Record) -> None:
     for words in (("flame", log, "-o", log.with_suffix(".svg")), ("report", "--tree", log)):
         done = perfuse(*words)
         assert done.returncode == 2
-        assert "there are no samples, calls or allocations" in done.stderr
+        assert "calls or allocations to " in done.stderr
         assert "hint: " in done.stderr
     assert "no samples that could be compared" in perfuse("diff", log, log).stderr
     done = perfuse("flame", log, "-o", log.with_suffix(".svg"), "--weight", "retained")

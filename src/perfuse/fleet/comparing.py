@@ -273,8 +273,8 @@ class Steps:
         num_groups: Values of the label within which recordings were compared; 1 without one.
         mixed: A label by which the recordings are of several programs, `program` or `service`, and how many; None where
             they are of one, or where recordings were compared within a label.
-        num_boundaries: Builds with enough recordings before and from them on for a test, at most of
-            one group; without one no function is tested.
+        num_boundaries: Builds with enough recordings before and from them on for a test, at most of one group; without
+            one no function is tested.
         num_tested: Functions with enough samples, at most of one group.
         event: What was compared.
         normalize: `typical` where shares were divided by the typical change of a recording's functions, else `share`.
