@@ -23,7 +23,7 @@ from .kinds import CORPUS
 from .xray_programs import Traced, build, run
 
 TOLERANCE_NS = 1_000_000
-"""The entry of a call is recorded before the program reads its clock, and its exit after that."""
+"""The entry of a call is recorded before the program reads its clock, and its exit after that: `run` limits the sum."""
 PAIR = CORPUS / "found" / "xray" / "pair"
 PAIR_HZ = 2_445_426_000
 """Rate of the counter of the machine that wrote the pair of logs."""
