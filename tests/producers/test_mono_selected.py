@@ -116,3 +116,16 @@ def test_objects_that_are_left_out_are_counted(log: Path) -> None:
     assert "… 15 more (--limit 0 shows all)" in text
     assert len(re.findall(r"^  Found, ", text, re.MULTILINE)) == 10
     assert len(re.findall(r"^  Found, ", report(log, "--find", "T:Found", "--limit", "0"), re.MULTILINE)) == 25
+
+
+def test_a_heap_cannot_be_selected_by_thread(log: Path, tmp_path: Path) -> None:
+    commands = (
+        ["report", log, "--event", "retained", "--tree"],
+        ["flame", log, "--weight", "retained", "-o", tmp_path / "heap.html"],
+        ["diff", log, log, "--weight", "retained"],
+    )
+    for command in commands:
+        words = [sys.executable, "-m", "perfuse", *map(str, command), "--thread", "late"]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 2
+        assert "objects on a heap belong to no thread" in done.stderr
