@@ -59,6 +59,9 @@ def align(match: Match, facts: SamplingFacts, first_uses: list[tuple[int, int]])
         return _of_counter(mult, 2**shift, zero, "time_conv", "header")
     if match.marker is None or dump.summary.span is None:
         return _always(facts, "tsc" if is_tsc else "monotonic")
+    if not match.marker.ts:
+        # perf found the mapping when it attached to the process, and states no time of it.
+        return _always(facts, "tsc") if is_tsc else _by_first_use(first_uses, facts)
     anchor = Anchor(first_ticks(dump), match.marker.ts)
     if conversion is not None:
         # The conversion is to perf's own clock and the samples are on another: its rate applies, its zero does not.
@@ -100,6 +103,20 @@ def _by_offset(anchor: Anchor, first_uses: list[tuple[int, int]]) -> Clock:
     most = min((sampled - made for made, sampled in first_uses if sampled - made >= least), default=None)
     uncertainty = None if most is None else most - least
     return Clock(offset_ns=least, uncertainty_ns=uncertainty, alignment="marker")
+
+
+def _by_first_use(first_uses: list[tuple[int, int]], facts: SamplingFacts) -> Clock:
+    """Aligns clocks of the same rate without a time that is known on both.
+
+    The offset is at most the one at which no code runs before it was made. perf's own clock and the monotonic one both
+    count from the start of the system, and differ little.
+    """
+    latest = min((sampled - made for made, sampled in first_uses), default=None)
+    if facts.clock != "perf":
+        return _always(facts, "monotonic") if latest is None else Clock(offset_ns=latest, alignment="first_use")
+    if latest is None or latest <= 0:
+        return Clock(offset_ns=latest or 0, alignment="first_use")
+    return Clock(offset_ns=0, uncertainty_ns=latest, alignment="first_use")
 
 
 def _by_rate(anchor: Anchor, first_uses: list[tuple[int, int]], facts: SamplingFacts) -> Clock:
