@@ -36,9 +36,10 @@ def align_log(log: Recording, clock: Clock, facts: SamplingFacts, first_uses: li
         return clock
     if "first_use" not in log.entry.clock.alignments or not first_uses:
         return clock._replace(alignment="none")
-    # Code does not run before it is made, so the offset is at most this; some code runs right after it is made.
-    latest = min(sampled - made for made, sampled in first_uses)
-    return clock._replace(offset_ns=clock.offset_ns + latest, alignment="first_use")
+    offset, uncertainty = _latest_offset(first_uses, clock.kind, facts)
+    return clock._replace(
+        offset_ns=clock.offset_ns + offset, uncertainty_ns=uncertainty or clock.uncertainty_ns, alignment="first_use"
+    )
 
 
 def align(match: Match, facts: SamplingFacts, first_uses: list[tuple[int, int]]) -> Clock:
@@ -106,17 +107,24 @@ def _by_offset(anchor: Anchor, first_uses: list[tuple[int, int]]) -> Clock:
 
 
 def _by_first_use(first_uses: list[tuple[int, int]], facts: SamplingFacts) -> Clock:
-    """Aligns clocks of the same rate without a time that is known on both.
+    """Aligns clocks of the same rate without a time that is known on both."""
+    if not first_uses and facts.clock != "perf":
+        return _always(facts, "monotonic")
+    offset, uncertainty = _latest_offset(first_uses, "monotonic", facts)
+    return Clock(offset_ns=offset, uncertainty_ns=uncertainty, alignment="first_use")
 
-    The offset is at most the one at which no code runs before it was made. perf's own clock and the monotonic one both
-    count from the start of the system, and differ little.
+
+def _latest_offset(first_uses: list[tuple[int, int]], kind: str, facts: SamplingFacts) -> tuple[int, int | None]:
+    """The latest offset of a clock of the samples' rate, and how far below the limit that the samples set it is.
+
+    Code does not run before it is made, so the offset is at most this; some code runs right after it is made, unless
+    perf attached later. perf's own clock counts from the start of the system as the monotonic one does, so that they
+    differ little.
     """
     latest = min((sampled - made for made, sampled in first_uses), default=None)
-    if facts.clock != "perf":
-        return _always(facts, "monotonic") if latest is None else Clock(offset_ns=latest, alignment="first_use")
-    if latest is None or latest <= 0:
-        return Clock(offset_ns=latest or 0, alignment="first_use")
-    return Clock(offset_ns=0, uncertainty_ns=latest, alignment="first_use")
+    if (kind, facts.clock) != ("monotonic", "perf") or (latest is not None and latest <= 0):
+        return latest or 0, None
+    return 0, latest
 
 
 def _by_rate(anchor: Anchor, first_uses: list[tuple[int, int]], facts: SamplingFacts) -> Clock:
