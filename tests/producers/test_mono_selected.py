@@ -129,3 +129,20 @@ def test_a_heap_cannot_be_selected_by_thread(log: Path, tmp_path: Path) -> None:
         done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 2
         assert "objects on a heap belong to no thread" in done.stderr
+
+
+@pytest.mark.truth(
+    recording="mono_allocations",
+    path="diff",
+    source="a program that allocates a known number of objects, and another decoder of Mono logs",
+)
+@pytest.mark.parametrize("weight", ["bytes", "count"])
+@pytest.mark.parametrize("by", ["stack", "function"])
+def test_differences_count_allocations_not_sums_of_them(log: Path, weight: str, by: str) -> None:
+    command = [sys.executable, "-m", "perfuse", "diff", log, log, "--weight", weight, "--by", by, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    rows = json.loads(done.stdout)["functions"]
+    (found,) = [one for one in rows if one["name"] == "Found"]
+    assert (found["count"]["base"], found["count"]["new"]) == (25, 25)
+    allocated = sum(event.byte in (0x00, 0x10) for event in read_events(log))
+    assert sum(one["test"]["samples"][0] for one in rows if one["self"]["base"]) == allocated
