@@ -313,8 +313,10 @@ def _graph(profile: Profile, compared: _Compared, *, nodes: bool = False) -> Fun
         is_heap = profile.has("heap_snapshots") and not profile.has_traces and not events(profile)
     by: Any = compared.by
     if is_heap:
+        from perfuse.analysis.heap import selected_retained_sizes
+
         # All frames of retained sizes are types.
-        source, event, by = profile.heap().retained_sizes, None, "function" if by == "type" else by
+        source, event, by = selected_retained_sizes(profile), None, "function" if by == "type" else by
     if profile.has_traces and event is None and not is_heap and not compared.selection.stack_filter:
         nodes_too = nodes
     else:
