@@ -28,6 +28,7 @@ pub mod layout;
 pub mod log;
 pub mod named_fields;
 pub mod names;
+pub mod open_calls;
 pub mod ranges;
 pub mod reader;
 mod recording;

@@ -8,6 +8,7 @@ use perfuse_wire::ParseError;
 use crate::consts::EventByte;
 use crate::header::Header;
 use crate::names::LogNames;
+use crate::open_calls::{self, OpenCalls};
 use crate::stacks::{self, LogStacks};
 use crate::survey::LogSurvey;
 
@@ -20,6 +21,7 @@ pub struct LogData {
     pub header: Header,
     survey: OnceLock<LogSurvey>,
     names: OnceLock<LogNames>,
+    open_calls: OnceLock<OpenCalls>,
     event_stacks: OnceLock<LogStacks>,
     stacks: OnceLock<LogStacks>,
     table_stacks: [OnceLock<LogStacks>; stacks::TABLES.len()],
@@ -37,6 +39,7 @@ impl LogData {
             header,
             survey: OnceLock::new(),
             names: OnceLock::new(),
+            open_calls: OnceLock::new(),
             event_stacks: OnceLock::new(),
             stacks: OnceLock::new(),
             table_stacks: Default::default(),
@@ -55,10 +58,16 @@ impl LogData {
         self.names.get_or_init(|| LogNames::new(self.survey()))
     }
 
+    /// The open calls at the start of each buffer; computed once.
+    #[must_use]
+    pub fn open_calls(&self) -> &OpenCalls {
+        self.open_calls.get_or_init(|| OpenCalls::new(self))
+    }
+
     /// Every distinct stack of events other than allocations; computed once.
     #[must_use]
     pub fn event_stacks(&self) -> &LogStacks {
-        self.event_stacks.get_or_init(|| LogStacks::of_events(&self.source, self.survey(), self.names()))
+        self.event_stacks.get_or_init(|| LogStacks::of_events(self))
     }
 
     /// The stacks of a table's rows: only those of the table that `request.stacks_of` names, otherwise those of all
@@ -73,9 +82,7 @@ impl LogData {
             .zip(&self.table_stacks)
             .find(|((name, _), _)| request.stacks_of == Some(name));
         Some(match table {
-            Some(((_, kinds), made)) => {
-                made.get_or_init(|| LogStacks::gather(&self.source, self.survey(), self.names(), *kinds))
-            }
+            Some(((_, kinds), made)) => made.get_or_init(|| LogStacks::gather(self, *kinds)),
             None => self.event_stacks(),
         })
     }
@@ -84,11 +91,10 @@ impl LogData {
     #[must_use]
     pub fn stacks(&self) -> &LogStacks {
         let events = self.event_stacks();
-        if self.survey().count(EventByte::ALLOC_BT) == 0 {
+        let has_backtraces = self.survey().count(EventByte::ALLOC_BT) > 0;
+        if !has_backtraces && !open_calls::kinds(self.survey()).has(EventByte::ALLOC) {
             return events;
         }
-        self.stacks.get_or_init(|| {
-            LogStacks::of_allocations(&self.source, self.survey(), self.names(), events.clone())
-        })
+        self.stacks.get_or_init(|| LogStacks::of_allocations(self, events.clone()))
     }
 }

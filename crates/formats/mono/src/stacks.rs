@@ -3,29 +3,56 @@
 
 use std::hash::BuildHasher;
 
-use perfuse_recording::Source;
 use perfuse_workers::{in_call, install};
 use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::consts::{EventByte, KindSet};
 use crate::decode::backtraces::{KnownBacktraces, Meaning};
+use crate::log::LogData;
 use crate::names::LogNames;
+use crate::open_calls::{self, KnownPaths};
 use crate::ranges::MethodRanges;
 use crate::reader::{EventBuffer, file_range};
 use crate::records::{Event, EventBody};
-use crate::survey;
-use crate::survey::LogSurvey;
+use crate::survey::{LogSurvey, events};
 
-/// Events with a stack.
-pub const WITH_STACK: KindSet = KindSet::of(&[EventByte::ALLOC_BT]).or(OF_EVENTS);
-/// Events with a stack, except allocations.
+/// Events that have a stack of their own.
+const RECORDED: KindSet = KindSet::of(&[
+    EventByte::ALLOC_BT,
+    EventByte::SAMPLE_HIT,
+    EventByte::GC_HANDLE_CREATED_BT,
+    EventByte::GC_HANDLE_DESTROYED_BT,
+    EventByte::THROW_BT,
+    EventByte::MONITOR_BT,
+    EventByte::MONITOR_CONTENTION_BT,
+]);
+/// Allocations.
+pub const OF_ALLOCATIONS: KindSet = KindSet::of(&[EventByte::ALLOC, EventByte::ALLOC_BT]);
+/// Events that may have a stack, except allocations.
 const OF_EVENTS: KindSet =
     KindSet::of(&[EventByte::SAMPLE_HIT]).or(OF_HANDLES).or(OF_EXCEPTIONS).or(OF_LOCKS);
-const OF_HANDLES: KindSet =
-    KindSet::of(&[EventByte::GC_HANDLE_CREATED_BT, EventByte::GC_HANDLE_DESTROYED_BT]);
-const OF_EXCEPTIONS: KindSet = KindSet::of(&[EventByte::THROW_BT]);
-const OF_LOCKS: KindSet = KindSet::of(&[EventByte::MONITOR_BT, EventByte::MONITOR_CONTENTION_BT]);
+const OF_HANDLES: KindSet = KindSet::of(&[
+    EventByte::GC_HANDLE_CREATED,
+    EventByte::GC_HANDLE_CREATED_BT,
+    EventByte::GC_HANDLE_DESTROYED,
+    EventByte::GC_HANDLE_DESTROYED_BT,
+]);
+const OF_EXCEPTIONS: KindSet = KindSet::of(&[EventByte::THROW, EventByte::THROW_BT]);
+const OF_LOCKS: KindSet = KindSet::of(&[
+    EventByte::MONITOR,
+    EventByte::MONITOR_BT,
+    EventByte::MONITOR_CONTENTION,
+    EventByte::MONITOR_DONE,
+    EventByte::MONITOR_FAIL,
+    EventByte::MONITOR_CONTENTION_BT,
+]);
+
+/// Events of a log with a stack: a recorded one, or that of the open calls.
+#[must_use]
+pub fn with_stack(survey: &LogSurvey) -> KindSet {
+    RECORDED.or(open_calls::kinds(survey))
+}
 
 /// Tables whose stacks are available separately, and the events that have them.
 pub const TABLES: [(&str, KindSet); 3] =
@@ -45,53 +72,74 @@ pub struct LogStacks {
 impl LogStacks {
     /// Gathers the stacks of all events except allocations.
     #[must_use]
-    pub fn of_events(data: &Source, survey: &LogSurvey, names: &LogNames) -> Self {
-        Self::gather(data, survey, names, OF_EVENTS)
+    pub fn of_events(log: &LogData) -> Self {
+        Self::gather(log, OF_EVENTS)
     }
 
     /// Adds the stacks of allocations to `others`, whose indices do not change.
     #[must_use]
-    pub fn of_allocations(data: &Source, survey: &LogSurvey, names: &LogNames, others: Self) -> Self {
-        const ALLOCATIONS: KindSet = KindSet::of(&[EventByte::ALLOC_BT]);
-        let with_allocations = Self::of_buffers(data, survey, ALLOCATIONS, |part, known, number| {
-            let add = |methods: &[u64], time: u64| {
-                part.add_backtrace(methods, names, time);
-                if names.are_constant(methods) { Meaning::Constant(()) } else { Meaning::AtThisTime(()) }
-            };
-            survey.for_each_alloc_and_backtrace(data, number, known, add, |_, ()| ());
-        });
-        others.merge(with_allocations)
+    pub fn of_allocations(log: &LogData, others: Self) -> Self {
+        let (survey, names) = (log.survey(), log.names());
+        let with_allocations = Self::of_buffers(
+            log,
+            OF_ALLOCATIONS.and(RECORDED),
+            |part, known: &mut KnownBacktraces<()>, number| {
+                let add = |methods: &[u64], time: u64| {
+                    part.add_backtrace(methods, names, time);
+                    if names.are_constant(methods) { Meaning::Constant(()) } else { Meaning::AtThisTime(()) }
+                };
+                survey.for_each_alloc_and_backtrace(&log.source, number, known, add, |_, ()| ());
+            },
+        );
+        others.merge(with_allocations).with_open_calls(log, OF_ALLOCATIONS)
     }
 
     /// Gathers the stacks of events of these kinds, in parallel.
     #[must_use]
-    pub fn gather(data: &Source, survey: &LogSurvey, names: &LogNames, kinds: KindSet) -> Self {
+    pub fn gather(log: &LogData, kinds: KindSet) -> Self {
+        let (survey, names, recorded) = (log.survey(), log.names(), kinds.and(RECORDED));
         let code = MethodRanges::new(survey, names);
-        Self::of_buffers(data, survey, kinds, |part, _, number| {
-            survey.for_each_event(data, number, kinds, KindSet::all().without(kinds), |at, event| {
+        let with_recorded = Self::of_buffers(log, recorded, |part, (): &mut (), number| {
+            let without_backtraces = KindSet::all().without(recorded);
+            survey.for_each_event(&log.source, number, recorded, without_backtraces, |at, event| {
                 part.add_event(event, names, &code, at);
             });
-        })
+        });
+        with_recorded.with_open_calls(log, kinds)
     }
 
-    /// What `add_buffer` adds for each buffer that has events of these kinds, in parallel. It gets the backtraces of
-    /// allocations that were added before.
-    fn of_buffers(
-        data: &Source,
-        survey: &LogSurvey,
+    /// Adds the stacks of those events of these kinds that have the stack of the open calls.
+    fn with_open_calls(self, log: &LogData, kinds: KindSet) -> Self {
+        let kinds = kinds.and(open_calls::kinds(log.survey()));
+        if kinds == KindSet::default() {
+            return self;
+        }
+        let open_calls = log.open_calls();
+        self.merge(Self::of_buffers(log, kinds, |part, known: &mut KnownPaths, number| {
+            open_calls.for_each_event(log, number, kinds, |_, _, calls| {
+                calls.stack(known, |caller, function| part.tree.add_call(caller, function));
+            });
+        }))
+    }
+
+    /// What `add_buffer` adds for each buffer that has events of these kinds, in parallel. It gets what it stored for earlier
+    /// buffers, such as backtraces that were added before.
+    fn of_buffers<K: Default>(
+        log: &LogData,
         kinds: KindSet,
-        add_buffer: impl Fn(&mut Self, &mut KnownBacktraces<()>, usize) + Sync,
+        add_buffer: impl Fn(&mut Self, &mut K, usize) + Sync,
     ) -> Self {
-        let tasks = survey::events::tasks(&survey.buffers.list);
+        let survey = log.survey();
+        let tasks = events::tasks(&survey.buffers.list);
         let gather_task = |(first, buffers): (usize, &[EventBuffer])| {
-            let (mut part, mut known) = (Self::default(), KnownBacktraces::default());
+            let (mut part, mut known) = (Self::default(), K::default());
             for (_, number) in buffers.iter().zip(first..) {
                 if survey.events.kinds.get(number).is_some_and(|kinds_in_buffer| kinds_in_buffer.meets(kinds))
                 {
                     add_buffer(&mut part, &mut known, number);
                 }
             }
-            data.release(file_range(buffers.first(), buffers.last()));
+            log.source.release(file_range(buffers.first(), buffers.last()));
             part
         };
         install(|| tasks.into_par_iter().map(in_call(gather_task)).reduce(Self::default, Self::merge))
@@ -196,8 +244,8 @@ pub fn sample_frames(event: &Event<'_>, names: &LogNames, code: &MethodRanges, t
     let managed = event.frames.iter().rev().map(|method| StackFrame::method(names.function(*method, time)));
     let mut frames: Vec<_> = managed.collect();
     let native = |ip: &u64| match code.function_at(*ip, time) {
-        Some(function) => StackFrame { function: Some(function), address: Some(*ip) },
-        None => StackFrame { function: names.symbol(*ip), address: Some(*ip) },
+        Some(function) => StackFrame { function: Some(function), address: Some(*ip), is_traced: false },
+        None => StackFrame { function: names.symbol(*ip), address: Some(*ip), is_traced: false },
     };
     if frames.is_empty() {
         return event.addresses.iter().rev().map(native).collect();
@@ -214,18 +262,25 @@ pub struct StackFrame {
     pub function: Option<u32>,
     /// Address, if sampled.
     pub address: Option<u64>,
+    /// Whether it is known from enters and leaves.
+    pub is_traced: bool,
 }
 
 impl StackFrame {
     /// The frame of a method.
     #[must_use]
     pub fn method(function: u32) -> Self {
-        Self { function: Some(function), address: None }
+        Self { function: Some(function), address: None, is_traced: false }
+    }
+
+    /// The frame of an open call.
+    fn open_call(function: u32) -> Self {
+        Self { is_traced: true, ..Self::method(function) }
     }
 }
 
 /// Stands for the caller of an outermost frame.
-const NO_CALLER: u32 = u32::MAX;
+pub const NO_CALLER: u32 = u32::MAX;
 
 /// Distinct frames, and stacks as a frame on top of the caller's stack.
 #[derive(Clone, Debug, Default)]
@@ -263,6 +318,20 @@ impl StackTree {
             let frame = self.add_frame(*frame);
             self.add_stack(caller, frame)
         })
+    }
+
+    /// Adds a stack: an open call of a function, called by another stack. Returns its index.
+    fn add_call(&mut self, caller: u32, function: u32) -> u32 {
+        let frame = self.add_frame(StackFrame::open_call(function));
+        self.add_stack(caller, frame)
+    }
+
+    /// Index of a known stack that [`add_call`](Self::add_call) added.
+    #[must_use]
+    pub fn find_call(&self, caller: u32, function: u32) -> u32 {
+        let frame = self.frame_numbers.get(&StackFrame::open_call(function));
+        let stack = frame.and_then(|frame| self.stack_numbers.get(&(caller, *frame)));
+        stack.copied().unwrap_or(NO_CALLER)
     }
 
     /// Index of a frame, which is added if new.
