@@ -103,8 +103,7 @@ pub fn extent(log: &LogData) -> Offsets {
     let recorded = survey.events.definitions.num_frames;
     // Where stacks are those of open calls, each is of an enter, or of a leave whose enter was lost.
     let has_open_calls = open_calls::kinds(survey) != KindSet::default();
-    let calls = [EventByte::METHOD_ENTER, EventByte::METHOD_LEAVE, EventByte::METHOD_EXC_LEAVE];
-    let calls = calls.iter().fold(0u64, |sum, byte| sum.saturating_add(survey.count(*byte)));
+    let calls = open_calls::CALLS.iter().fold(0u64, |sum, byte| sum.saturating_add(survey.count(*byte)));
     let with_open_calls = recorded.saturating_add(if has_open_calls { calls } else { 0 });
     let stacks = u32::try_from(with_open_calls).unwrap_or(u32::MAX);
     Offsets {

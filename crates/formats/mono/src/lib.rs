@@ -27,6 +27,7 @@ mod ingest;
 pub mod layout;
 pub mod log;
 pub mod named_fields;
+pub mod named_log;
 pub mod names;
 pub mod open_calls;
 pub mod ranges;

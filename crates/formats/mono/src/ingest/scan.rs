@@ -143,18 +143,20 @@ pub fn for_each_event_and_stack(
     let (survey, names) = (log.survey(), log.names());
     let of_open_calls =
         if stacks.is_some() { open_calls::kinds(survey).and(kinds) } else { KindSet::default() };
+    let open_calls = log.open_calls(of_open_calls);
     let backtrace =
         |time, event: &Event<'_>| stacks.and_then(|stacks| stacks.find_backtrace(&event.frames, names, time));
     let mut known = KnownPaths::default();
     for &buffer in buffers {
         let needs_calls = survey.events.kinds.get(buffer).is_some_and(|kinds| kinds.meets(of_open_calls));
-        let Some(LogStacks { tree, .. }) = stacks.filter(|_| needs_calls) else {
+        let Some((LogStacks { tree, .. }, open_calls)) = stacks.zip(open_calls).filter(|_| needs_calls)
+        else {
             for_each_event_of(log, &[buffer], kinds, stacks.is_some(), |at, event| {
                 each(at, event, backtrace(at.time, event));
             });
             continue;
         };
-        log.open_calls().for_each_event(log, buffer, kinds, |time, event, calls| {
+        open_calls.for_each_event(log.named(), buffer, kinds, |time, event, calls| {
             let stack = if of_open_calls.has(event.byte) {
                 calls.stack(&mut known, |caller, function| tree.find_call(caller, function))
             } else {

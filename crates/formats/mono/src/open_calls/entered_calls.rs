@@ -1,10 +1,10 @@
-//! Open calls by function.
+//! The calls that a thread has entered and not left.
 
 use rustc_hash::FxHashMap;
 
 /// Open calls, outermost first: the function of each, and what belongs to it.
 #[derive(Debug)]
-pub(super) struct CallStack<T> {
+pub(super) struct EnteredCalls<T> {
     calls: Vec<(u32, T)>,
     /// The outermost ones, whose enters were lost.
     num_lost: usize,
@@ -12,13 +12,13 @@ pub(super) struct CallStack<T> {
     open: Option<FxHashMap<u32, u32>>,
 }
 
-impl<T> Default for CallStack<T> {
+impl<T> Default for EnteredCalls<T> {
     fn default() -> Self {
         Self { calls: Vec::new(), num_lost: 0, open: None }
     }
 }
 
-impl<T: Copy> CallStack<T> {
+impl<T: Copy> EnteredCalls<T> {
     /// Number of calls that are searched before functions are counted.
     const NEAR: usize = 64;
 
