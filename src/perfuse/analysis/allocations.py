@@ -105,6 +105,8 @@ class Allocations:
     @cached_property
     def sites_are_open_calls(self) -> bool:
         """Whether stacks are not recorded ones, but those of the calls that were open at each allocation."""
+        if not self._profile.has("call_events"):
+            return False
         frames = Columns(self._profile.tables["frames"])
         # The frames of a call trace are of another kind.
         return ("jit", "trace") in frames.tuples("kind", "unwound_by")
