@@ -33,6 +33,7 @@ KIND_NAMES = {
 
 LOAD, UNLOAD, NAME = 0x22, 0x42, 0x02
 CLASS, IMAGE, ASSEMBLY, DOMAIN, THREAD, CONTEXT = 1, 2, 3, 4, 5, 6
+WITH_BACKTRACE = (0x10, 0x61, 0x71, 0x84, 0x85, 0x95)
 MONITORS = (0x05, 0x85, 0x15, 0x25, 0x35, 0x95)
 CONTENTION = 1
 STOPPED, STARTING = 7, 8
@@ -275,16 +276,33 @@ class MonoWalk:
                 origin.update(moved)
         return origin.get(address)
 
+    def stacks(self, *kinds: int) -> Iterator[tuple[Event, tuple[str, ...]]]:
+        """Events of these kinds in the order of the file, each with its stack, innermost method first.
+
+        That is its backtrace; in a log of calls, which has none, the methods that its thread has entered and not left.
+        """
+        names = self.methods()
+        entered: dict[int, list[str]] = defaultdict(list)
+        for event in self.events:
+            stack = entered[event.thread]
+            if event.byte == 0x23:
+                stack.append(names[event.values[0]])
+            elif event.byte in (0x13, 0x33):
+                assert stack.pop() == names[event.values[0]]
+            elif event.byte in kinds:
+                recorded = [names[frame] for (frame,) in event.pairs] if event.byte in WITH_BACKTRACE else stack
+                yield event, tuple(reversed(recorded))
+
     def thrown(self) -> Iterator[tuple[str | None, tuple[str, ...]]]:
-        """Type and backtrace, innermost method first, of each exception."""
-        names, types = self.methods(), self.type_names()
+        """Type and stack, innermost method first, of each exception."""
+        types = self.type_names()
         at: dict[int, int] = {}
-        for event in self.ordered:
+        stacks = self.stacks(0x00, 0x10, 0x04, 0x84)
+        for event, frames in sorted(stacks, key=lambda one: one[0].time):
             if event.byte in (0x00, 0x10):
                 at[event.values[1]] = event.values[0]
-            elif event.byte in (0x04, 0x84):
-                type_name = types.get(at.get(event.values[0], 0))
-                yield type_name, tuple(names[frame] for (frame,) in reversed(event.pairs))
+            else:
+                yield types.get(at.get(event.values[0], 0)), frames
 
 
 def _wrapped(value: int, bits: int, unsigned: bool) -> int:

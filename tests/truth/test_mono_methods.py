@@ -225,11 +225,10 @@ STACKS = {
 @pytest.mark.truth(
     recording=["mono_samples", "mono_calls", "mono_allocations", "mono_locks", "mono_before_15"],
     path="api:Profile.stacks_of",
-    source="backtraces of events: a walk over the log",
+    source="backtraces of events, calls that are open: a walk over the log",
 )
 def test_stacks_of_events(log: MonoWalk, profile: Profile) -> None:
     names = dict(profile.sql("SELECT function_id, name::VARCHAR FROM functions").fetchall())
-    methods = log.methods()
     for table, kinds in STACKS.items():
         if not profile.has(table):
             continue
@@ -248,9 +247,7 @@ def test_stacks_of_events(log: MonoWalk, profile: Profile) -> None:
             for stack, ts_ns in zip(selected[column], selected[time], strict=True)
             if ts_ns in {event.time for event in log.of(*kinds)}
         )
-        expected = Counter(
-            without_runtime_calls([methods[frame] for (frame,) in event.pairs]) for event in log.of(*kinds)
-        )
+        expected = Counter(without_runtime_calls(frames) for _, frames in log.stacks(*kinds))
         assert found == expected, table
 
 
@@ -263,9 +260,9 @@ def chain(stack: int | None, parents: dict[int, tuple[int | None, str]]) -> tupl
     return tuple(found)
 
 
-def without_runtime_calls(outermost_first: list[str]) -> tuple[str, ...]:
-    """A backtrace, innermost first, up to the method that creates the object."""
-    frames = list(reversed(outermost_first))
+def without_runtime_calls(innermost_first: tuple[str, ...]) -> tuple[str, ...]:
+    """A stack up to the method that creates the object."""
+    frames = list(innermost_first)
     while frames and RUNTIME_CALLS.match(frames[0]):
         del frames[0]
     return tuple(frames)

@@ -452,7 +452,7 @@ def shown(frames: tuple[str, ...]) -> tuple[str, ...]:
 @pytest.mark.truth(
     recording=["mono_samples", "mono_calls", "mono_allocations", "mono_before_15"],
     path="report:stacks",
-    source="backtraces of exceptions: a walk over the log",
+    source="backtraces of exceptions, calls that are open: a walk over the log",
 )
 def test_whole_backtraces_of_exceptions(kind: Kind, log: MonoWalk) -> None:
     text = command_line(

@@ -102,6 +102,15 @@ class Allocations:
         """Number of places."""
         return len(self._sites)
 
+    @cached_property
+    def sites_are_open_calls(self) -> bool:
+        """Whether stacks are not recorded ones, but those of the calls that were open at each allocation."""
+        if not self._profile.has("call_events"):
+            return False
+        frames = Columns(self._profile.tables["frames"])
+        # The frames of a call trace are of another kind.
+        return ("jit", "trace") in frames.tuples("kind", "unwound_by")
+
     def by_thread(self) -> list[ThreadAllocations]:
         """Threads, the one with the most bytes first."""
         found: dict[int, ThreadAllocations] = {}

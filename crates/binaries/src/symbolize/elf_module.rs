@@ -102,11 +102,13 @@ impl ElfModule {
         let (address, target) = plt.find(address)?;
         let name = match target {
             StubTarget::Dynamic(name) => {
-                name_at(self.image.get(plt.strings.clone()).unwrap_or_default(), name).into()
+                let name = name_at(self.image.get(plt.strings.clone()).unwrap_or_default(), name);
+                [name, b"@plt"].concat()
             }
-            StubTarget::Resolver(by) => self.function(by)?.name,
+            StubTarget::Resolver(by) => [&*self.function(by)?.name, b"@plt"].concat(),
+            StubTarget::Loader => b".plt".to_vec(),
         };
-        Some(CoveringSymbol { address, name: [&name, &b"@plt"[..]].concat().into(), is_sized: true })
+        Some(CoveringSymbol { address, name: name.into(), is_sized: true })
     }
 
     /// First address of the function or stub at an address, and the first one after it.

@@ -79,7 +79,9 @@ pub(crate) fn demangle(raw: &str) -> Option<String> {
     let typed = with_result(raw, style);
     let raw = typed.as_deref().unwrap_or(raw);
     let name = cpp_name(raw, style)?;
-    Some(parameter_pack::expanded(raw, style).unwrap_or(name))
+    let expanded = parameter_pack::expanded(raw, style)
+        .or_else(|| parameter_pack::expanded_as_in_result(raw, &name, style));
+    Some(expanded.unwrap_or(name))
 }
 
 /// Limit on the places in a name that are tried: hostile ones have thousands that are possible.
@@ -95,11 +97,19 @@ fn with_result(raw: &str, style: DemangleOptions) -> Option<String> {
     let ends = raw.as_bytes().windows(2).enumerate().skip(start).filter(|(_, two)| two == b"EE");
     ends.take(MAX_ATTEMPTS).find_map(|(at, _)| {
         let (name, parameters) = raw.split_at_checked(at.saturating_add(2))?;
-        let typed = format!("{name}v");
+        let (before, after) = (name.get(..start)?, name.get(start.saturating_add(2)..)?);
         // In an identifier such as `AC1Impl` the same letters name no destructor when they are changed to `D1`.
-        let changed = format!("{}D1{}", typed.get(..start)?, typed.get(start.saturating_add(2)..)?);
         let destructors = |name: &str| Some(cpp_name(name, style)?.matches("::~").count());
-        (destructors(&changed)? > destructors(&typed)?).then(|| typed + parameters)
+        let is_constructor = |before: &str| {
+            let [as_is, changed] = [name.get(start..start.saturating_add(2))?, "D1"]
+                .map(|kind| format!("{before}{kind}{after}v"));
+            Some(destructors(&changed)? > destructors(&as_is)?)
+        };
+        // What is in a function starts with `_ZZ` and the function: that one may be the constructor.
+        let function = before.strip_prefix('_').map(|rest| format!("_Z{}", rest.trim_start_matches('Z')));
+        let is_found = is_constructor(before) == Some(true)
+            || function.is_some_and(|before| is_constructor(&before) == Some(true));
+        is_found.then(|| format!("{name}v{parameters}"))
     })
 }
 
@@ -111,7 +121,7 @@ fn cpp_name(raw: &str, style: DemangleOptions) -> Option<String> {
     if !tail.is_empty() {
         return None;
     }
-    let name = bounded(|out| symbol.structured_demangle(out, &style))?;
+    let name = with_plain_tables(bounded(|out| symbol.structured_demangle(out, &style))?);
     Some(with_literal_operators(with_short_literals(without_empty_packs(name))))
 }
 
@@ -142,6 +152,19 @@ fn after_call_offset(text: &str) -> Option<&str> {
         }
         _ => None,
     }
+}
+
+/// `vtable for Shape`, as other tools write it, for `{vtable(Shape)}`.
+fn with_plain_tables(name: String) -> String {
+    let Some((kind, class)) = name.strip_prefix('{').and_then(|name| name.split_once('(')) else {
+        return name;
+    };
+    let kind = match kind {
+        "vtable" => "vtable",
+        "vtt" => "VTT",
+        _ => return name,
+    };
+    class.strip_suffix(")}").map_or_else(|| name.clone(), |class| format!("{kind} for {class}"))
 }
 
 /// Without what the demangler leaves of empty parameter packs: `Run<Phase, >(&&)` is `Run<Phase>()`.
@@ -296,6 +319,27 @@ mod tests {
                 "_ZN4llvm2cl5applyINS0_3optEA15_cJNS0_4descENS0_3catENS0_4initEEEEvPT_RKT0_DpRKT1_",
                 "llvm::cl::apply<llvm::cl::opt, char [15], llvm::cl::desc, llvm::cl::cat, llvm::cl::init>(llvm::cl::opt*, char const (&) [15], llvm::cl::desc const&, llvm::cl::cat const&, llvm::cl::init const&)",
             ),
+            // Packs within packs, packs that results mention, and those of functions around something.
+            (
+                "_ZN3Map7emplaceIJRK3TagSt5tupleIJRKiEES4_IJEEEEEvDpOT_",
+                "Map::emplace<Tag const&, std::tuple<int const&>, std::tuple<> >(Tag const&, std::tuple<int const&>&&, std::tuple<>&&)",
+            ),
+            (
+                "_ZSt16forward_as_tupleIJifEESt5tupleIJDpOT_EES3_",
+                "std::forward_as_tuple<int, float>(int&&, float&&)",
+            ),
+            (
+                "_ZSt8__invokeIRPFiifEJRifEENSt15__invoke_resultIT_JDpT0_EE4typeEOS5_DpOS6_",
+                "std::__invoke<int (*&)(int, float), int&, float>(int (*&)(int, float), int&, float&&)",
+            ),
+            ("_ZSt3tieIJifEESt5tupleIJDpRT_EES3_", "std::tie<int, float>(int&, float&)"),
+            (
+                "_ZZ5printIPcJRKiiEEvOT_DpOT0_E4args",
+                "print<char*, int const&, int>(char*&&, int const&, int&&)::args",
+            ),
+            ("_ZZN4OnceC4I4CallEERT_ENUlvE_4_FUNEv", "Once::Once<Call>(Call&)::{lambda()#1}::_FUN()"),
+            ("_ZTV5Shape", "vtable for Shape"),
+            ("_ZTT5Shape", "VTT for Shape"),
             ("_ZN5ProxyI7ManagerI8FunctionJEE4LoopE3runEv", "Proxy<Manager<Function>, Loop>::run()"),
             ("_ZThn16_N7Derived4workEv", "non-virtual thunk to Derived::work()"),
             ("_ZTv0_n24_N7Derived4workEv", "virtual thunk to Derived::work()"),

@@ -34,6 +34,8 @@ pub(crate) enum StubTarget {
     Dynamic(u32),
     /// One of several functions of the module itself, by the address of the function that selects it (an IFUNC).
     Resolver(u64),
+    /// The loader, which finds a function when it is first called: what precedes the stubs of `.plt`, named as the section.
+    Loader,
 }
 
 /// Address of the slot that a stub jumps through, and the function that the loader stores there.
@@ -55,12 +57,17 @@ impl PltStubs {
             {
                 continue;
             }
-            if machine == elf::EM_X86_64 {
-                let entry_bytes = if Into::<u64>::into(section.sh_entsize(endian)) == 8 { 8 } else { 16 };
-                stubs.extend(x86_64_stubs(start, code, entry_bytes, &slots));
-            } else if machine == elf::EM_AARCH64 {
-                stubs.extend(aarch64_stubs(start, code, &slots));
+            let of_section = match machine {
+                elf::EM_X86_64 => x86_64_stubs(start, code, &slots),
+                elf::EM_AARCH64 => aarch64_stubs(start, code, &slots),
+                _ => continue,
+            };
+            let first =
+                of_section.first().map_or(start.saturating_add(code.len() as u64), |stub| stub.address);
+            if name == b".plt" && first > start {
+                stubs.push(PltStub { address: start, end: first, target: StubTarget::Loader });
             }
+            stubs.extend(of_section);
         }
         stubs.sort_unstable_by_key(|stub| stub.address);
         Self { stubs, strings: strings_range(file, file.elf_dynamic_symbol_table()).unwrap_or_default() }
@@ -111,18 +118,24 @@ fn target(slots: &[PltSlot], slot: u64) -> Option<StubTarget> {
     slots.binary_search_by_key(&slot, |&(address, _)| address).ok().and_then(|at| Some(slots.get(at)?.1))
 }
 
-/// `jmp *slot(%rip)`, after `endbr64` and a `bnd` prefix where there are any.
-fn x86_64_stubs(start: u64, code: &[u8], entry_bytes: usize, slots: &[PltSlot]) -> Vec<PltStub> {
-    let stub = |(index, entry): (usize, &[u8])| {
-        let address = start.checked_add(index.checked_mul(entry_bytes)? as u64)?;
+/// `jmp *slot(%rip)`, after `endbr64` and a `bnd` prefix where there are any. A stub has 16 bytes; 8 where only a `nop` of two
+/// bytes follows, as the stubs of IFUNCs in static programs, whose section states no size.
+fn x86_64_stubs(start: u64, code: &[u8], slots: &[PltSlot]) -> Vec<PltStub> {
+    const STEP: usize = 8;
+    let stub = |index: usize| {
+        let at = index.checked_mul(STEP)?;
+        let address = start.checked_add(at as u64)?;
+        let entry = code.get(at..)?;
         let bare = entry.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfa]).unwrap_or(entry);
         let jump = bare.strip_prefix(&[0xf2]).unwrap_or(bare).strip_prefix(&[0xff, 0x25])?;
         let (displacement, rest) = jump.split_first_chunk::<4>()?;
         let next = address.checked_add(entry.len().checked_sub(rest.len())? as u64)?;
         let slot = next.wrapping_add_signed(i32::from_le_bytes(*displacement).into());
-        Some(PltStub { address, end: address.checked_add(entry.len() as u64)?, target: target(slots, slot)? })
+        let len = if rest.starts_with(&[0x66, 0x90]) { STEP } else { STEP.checked_mul(2)? };
+        let end = address.checked_add(len.min(entry.len()) as u64)?;
+        Some(PltStub { address, end, target: target(slots, slot)? })
     };
-    code.chunks_exact(entry_bytes).enumerate().filter_map(stub).collect()
+    (0..code.len() / STEP).filter_map(stub).collect()
 }
 
 /// `adrp x16, page; ldr x17, [x16, #offset]`, after `bti c` where there is one.
@@ -167,7 +180,21 @@ mod tests {
     fn a_slot_without_a_relocation_has_no_name() {
         let mut code = vec![0xff, 0x25, 0x0a, 0, 0, 0];
         code.resize(16, 0x90);
-        assert!(x86_64_stubs(0x1000, &code, 16, &[(0x1018, StubTarget::Resolver(1))]).is_empty());
-        assert_eq!(x86_64_stubs(0x1000, &code, 16, &[(0x1010, StubTarget::Resolver(1))]).len(), 1);
+        assert!(x86_64_stubs(0x1000, &code, &[(0x1018, StubTarget::Resolver(1))]).is_empty());
+        assert_eq!(x86_64_stubs(0x1000, &code, &[(0x1010, StubTarget::Resolver(1))]).len(), 1);
+    }
+
+    #[test]
+    fn stubs_of_8_bytes_are_recognised_by_what_follows_the_jump() {
+        // As GNU ld writes them for IFUNCs in a static program, and the lazy stubs of a dynamic one.
+        let short = [0xff, 0x25, 0xe2, 0x3f, 0x0a, 0, 0x66, 0x90];
+        let slots = [(0xa5000, StubTarget::Resolver(1)), (0xa5008, StubTarget::Resolver(2))];
+        let stubs = x86_64_stubs(0x1018, &[short, short].concat(), &slots);
+        let found: Vec<_> = stubs.iter().map(|stub| (stub.address, stub.end, stub.target)).collect();
+        let expected = [(0x1018, 0x1020, StubTarget::Resolver(1)), (0x1020, 0x1028, StubTarget::Resolver(2))];
+        assert_eq!(found, expected);
+        let lazy = [0xff, 0x25, 0xca, 0x2f, 0, 0, 0x68, 0, 0, 0, 0, 0xe9, 0xe0, 0xff, 0xff, 0xff];
+        let stubs = x86_64_stubs(0x1030, &lazy, &[(0x4000, StubTarget::Dynamic(7))]);
+        assert_eq!(stubs.iter().map(|stub| (stub.address, stub.end)).collect::<Vec<_>>(), [(0x1030, 0x1040)]);
     }
 }

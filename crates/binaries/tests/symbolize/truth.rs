@@ -1,5 +1,6 @@
 //! Results for addresses agree with nm, addr2line and objdump.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 
@@ -208,6 +209,74 @@ fn stubs_are_named_after_what_they_call() {
         }
         assert!(num_stubs > 0, "{listing}");
     }
+}
+
+/// Addresses of instructions in a listing of `objdump -d`, with the last symbol before them and their text.
+fn instructions(listing: &str) -> Vec<(u64, &str, &str)> {
+    let mut symbol = "";
+    let mut found = Vec::new();
+    for line in listing.lines() {
+        if let Some((_, name)) = line.strip_suffix(">:").and_then(|line| line.split_once(" <")) {
+            symbol = name;
+        } else if let Some((address, text)) = line.trim_start().split_once(":\t") {
+            found.push((u64::from_str_radix(address, 16).expect("an address"), symbol, text));
+        }
+    }
+    found
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn every_instruction_of_a_stub_has_its_name() {
+    let scratch = Scratch::new("stub-instructions");
+    for flags in [&["-Wl,-z,lazy"][..], &["-Wl,-z,lazy,-z,ibtplt", "-fcf-protection=full"]] {
+        let program = scratch.compile("shapes", flags);
+        let module = symbolizer(false).module(text(&program), None);
+        let sections = ["-d", "-j", ".plt", "-j", ".plt.sec", "-j", ".plt.got"];
+        let listing = run(Command::new("objdump").args(sections).arg(&program));
+        let all = instructions(&listing);
+        assert!(all.len() > 10, "{listing}");
+        for (address, symbol, _) in all {
+            let found = module.resolve(file_offset(&program, address));
+            // What precedes the stubs, and passes the number of a function to the loader, has the name of the section, as in perf.
+            let expected = if symbol.ends_with("@plt") { symbol } else { ".plt" };
+            assert_eq!(found.frames.first().map(raw_name), Some(expected), "{flags:?} {address:x} {found:?}");
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn stubs_of_a_static_program_are_named_after_what_they_select() {
+    let scratch = Scratch::new("static-stubs");
+    let program = scratch.compile("shapes", &["-static"]);
+    let module = symbolizer(false).module(text(&program), None);
+    let listing = run(Command::new("objdump").args(["-d", "-j", ".plt"]).arg(&program));
+    let relocations = run(Command::new("readelf").arg("-rW").arg(&program));
+    let resolvers = relocations.lines().filter(|line| line.contains("R_X86_64_IRELATIV"));
+    let resolvers = resolvers.map(|line| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let hexadecimal = |text: &str| u64::from_str_radix(text, 16).expect("a number");
+        (hexadecimal(words[0]), hexadecimal(words[words.len() - 1]))
+    });
+    let resolvers: HashMap<_, _> = resolvers.collect();
+    let symbols = run(Command::new("nm").arg("--defined-only").arg(&program));
+    let mut num_stubs = 0;
+    for (address, _, code) in instructions(&listing) {
+        let Some((_, slot)) = code.split_once("# ").filter(|_| code.contains("jmp")) else { continue };
+        let slot = u64::from_str_radix(slot.split(' ').next().expect("an address"), 16).expect("an address");
+        let resolver = resolvers[&slot];
+        let at_resolver = symbols.lines().filter_map(|line| line.strip_prefix(&format!("{resolver:016x} ")));
+        // The kind of the symbol, a blank, the name.
+        let names: Vec<_> = at_resolver.map(|symbol| format!("{}@plt", &symbol[2..])).collect();
+        for at in [address, address + 6] {
+            let found = module.resolve(file_offset(&program, at));
+            let name = found.frames.first().map(raw_name).unwrap_or_default();
+            assert!(names.iter().any(|one| one == name), "{at:x}: {name:?}, not one of {names:?}");
+        }
+        num_stubs += 1;
+    }
+    assert!(num_stubs > 8, "{listing}");
 }
 
 #[inline(never)]

@@ -7,9 +7,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::consts::{EventByte, metadata as mtypes};
 use crate::log::LogData;
+use crate::open_calls;
 use crate::reader::{BufferDamage, EventBuffer};
 use crate::records::{Event, EventBody};
 use crate::rules::*;
+use crate::survey::LogSurvey;
 
 pub use crate::rules::RULES;
 
@@ -17,6 +19,7 @@ pub use crate::rules::RULES;
 pub fn check(log: &LogData, sink: &mut Diagnostics) {
     findings(log, sink);
     let survey = log.survey();
+    report_derived_stacks(survey, sink);
     let mut state = LogCheck::new(log, sink);
     let mut event = Event::default();
     for buffer in &survey.buffers.list {
@@ -64,6 +67,16 @@ pub fn findings(log: &LogData, sink: &mut Diagnostics) {
         sink.push(&NO_EVENTS, log.header.size.min(log.source.len() as u64), None, "", message);
     }
     check_end(log, sink);
+}
+
+/// Reports events whose stacks are those of the calls that are open, by kind.
+fn report_derived_stacks(survey: &LogSurvey, sink: &mut Diagnostics) {
+    let kinds = open_calls::kinds(survey);
+    let counts = EventByte::ALL.iter().filter(|byte| kinds.has(**byte));
+    let counts: Vec<_> = counts.map(|byte| format!("{} {byte}", survey.count(*byte))).collect();
+    if !counts.is_empty() {
+        sink.push(&STACKS_OF_CALLS, 0, None, "", || counts.join(", ").into());
+    }
 }
 
 /// Names of threads in a message.

@@ -148,6 +148,12 @@ impl KindSet {
         Self(self.0 & !other.0)
     }
 
+    /// The kinds that are in both sets.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
     /// Adds a kind.
     #[inline]
     pub fn add(&mut self, kind: EventByte) {

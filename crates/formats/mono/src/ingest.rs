@@ -17,9 +17,10 @@ use std::sync::Arc;
 use perfuse_recording::{BatchStream, Placement, TableRequest};
 use perfuse_tables::Offsets;
 
-use crate::consts::EventByte;
+use crate::consts::{EventByte, KindSet};
 use crate::log::LogData;
-use crate::stacks::WITH_STACK;
+use crate::open_calls;
+use crate::stacks::with_stack;
 
 pub use crate::ingest::calls::segments as call_segments;
 pub use crate::ingest::heap::totals as heapshot_totals;
@@ -99,7 +100,12 @@ pub fn extent(log: &LogData) -> Offsets {
     let count = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
     let functions =
         program::first_helper(names).saturating_add(count(survey.events.definitions.helpers.len()));
-    let frames = u32::try_from(survey.events.definitions.num_frames).unwrap_or(u32::MAX);
+    let recorded = survey.events.definitions.num_frames;
+    // Where stacks are those of open calls, each is of an enter, or of a leave whose enter was lost.
+    let has_open_calls = open_calls::kinds(survey) != KindSet::default();
+    let calls = open_calls::CALLS.iter().fold(0u64, |sum, byte| sum.saturating_add(survey.count(*byte)));
+    let with_open_calls = recorded.saturating_add(if has_open_calls { calls } else { 0 });
+    let stacks = u32::try_from(with_open_calls).unwrap_or(u32::MAX);
     Offsets {
         source: 1,
         function: functions,
@@ -108,8 +114,8 @@ pub fn extent(log: &LogData) -> Offsets {
         mapping: count(survey.events.definitions.binaries.len()),
         sample: survey.count(EventByte::SAMPLE_HIT),
         slice: survey.num_events(),
-        frame: frames,
-        stack: frames,
+        frame: stacks,
+        stack: stacks,
         type_: count(names.types.len()),
         counter: count(survey.events.definitions.counters.len()),
         snapshot: count(survey.events.definitions.heapshots.len()),
@@ -163,7 +169,8 @@ pub fn fills(log: &LogData, table: &str) -> bool {
     let survey = log.survey();
     let events = source_events(table);
     if table == "stacks" || table == "frames" {
-        return survey.events.kinds.iter().any(|kinds| kinds.meets(WITH_STACK));
+        let with_stack = with_stack(survey);
+        return survey.events.kinds.iter().any(|kinds| kinds.meets(with_stack));
     }
     TABLES.contains(&table) && (events.is_empty() || events.iter().any(|event| survey.count(*event) > 0))
 }

@@ -5,9 +5,11 @@ use std::sync::{Arc, OnceLock};
 use perfuse_recording::{Source, TableRequest};
 use perfuse_wire::ParseError;
 
-use crate::consts::EventByte;
+use crate::consts::{EventByte, KindSet};
 use crate::header::Header;
+use crate::named_log::NamedLog;
 use crate::names::LogNames;
+use crate::open_calls::{self, OpenCallsByBuffer};
 use crate::stacks::{self, LogStacks};
 use crate::survey::LogSurvey;
 
@@ -20,6 +22,7 @@ pub struct LogData {
     pub header: Header,
     survey: OnceLock<LogSurvey>,
     names: OnceLock<LogNames>,
+    open_calls: OnceLock<OpenCallsByBuffer>,
     event_stacks: OnceLock<LogStacks>,
     stacks: OnceLock<LogStacks>,
     table_stacks: [OnceLock<LogStacks>; stacks::TABLES.len()],
@@ -37,6 +40,7 @@ impl LogData {
             header,
             survey: OnceLock::new(),
             names: OnceLock::new(),
+            open_calls: OnceLock::new(),
             event_stacks: OnceLock::new(),
             stacks: OnceLock::new(),
             table_stacks: Default::default(),
@@ -55,10 +59,28 @@ impl LogData {
         self.names.get_or_init(|| LogNames::new(self.survey()))
     }
 
+    /// The log with its names.
+    #[must_use]
+    pub fn named(&self) -> NamedLog<'_> {
+        NamedLog { source: &self.source, survey: self.survey(), names: self.names() }
+    }
+
+    /// The open calls at the start of each buffer, if they are the stacks of events of these kinds; computed once.
+    #[must_use]
+    pub fn open_calls(&self, kinds: KindSet) -> Option<&OpenCallsByBuffer> {
+        let is_needed = open_calls::kinds(self.survey()).meets(kinds);
+        is_needed.then(|| self.open_calls.get_or_init(|| OpenCallsByBuffer::new(self.named())))
+    }
+
+    /// The stacks of events of these kinds.
+    fn gather(&self, kinds: KindSet) -> LogStacks {
+        LogStacks::gather(self.named(), kinds, self.open_calls(kinds))
+    }
+
     /// Every distinct stack of events other than allocations; computed once.
     #[must_use]
     pub fn event_stacks(&self) -> &LogStacks {
-        self.event_stacks.get_or_init(|| LogStacks::of_events(&self.source, self.survey(), self.names()))
+        self.event_stacks.get_or_init(|| self.gather(stacks::OF_EVENTS))
     }
 
     /// The stacks of a table's rows: only those of the table that `request.stacks_of` names, otherwise those of all
@@ -73,9 +95,7 @@ impl LogData {
             .zip(&self.table_stacks)
             .find(|((name, _), _)| request.stacks_of == Some(name));
         Some(match table {
-            Some(((_, kinds), made)) => {
-                made.get_or_init(|| LogStacks::gather(&self.source, self.survey(), self.names(), *kinds))
-            }
+            Some(((_, kinds), made)) => made.get_or_init(|| self.gather(*kinds)),
             None => self.event_stacks(),
         })
     }
@@ -84,11 +104,10 @@ impl LogData {
     #[must_use]
     pub fn stacks(&self) -> &LogStacks {
         let events = self.event_stacks();
-        if self.survey().count(EventByte::ALLOC_BT) == 0 {
+        let open_calls = self.open_calls(stacks::OF_ALLOCATIONS);
+        if self.survey().count(EventByte::ALLOC_BT) == 0 && open_calls.is_none() {
             return events;
         }
-        self.stacks.get_or_init(|| {
-            LogStacks::of_allocations(&self.source, self.survey(), self.names(), events.clone())
-        })
+        self.stacks.get_or_init(|| events.clone().with_allocations(self.named(), open_calls))
     }
 }

@@ -89,11 +89,18 @@ impl LogNames {
     pub fn without_runtime_calls<'a>(&self, methods: &'a [u64], time: u64) -> &'a [u64] {
         let mut own = methods;
         while let Some((last, callers)) = own.split_last()
-            && self.runtime_calls.contains(&self.function(*last, time))
+            && self.is_runtime_call(self.function(*last, time))
         {
             own = callers;
         }
         own
+    }
+
+    /// Whether a function is a call of the runtime that compiled code makes by itself.
+    #[must_use]
+    #[inline]
+    pub fn is_runtime_call(&self, function: u32) -> bool {
+        self.runtime_calls.contains(&function)
     }
 
     /// Index of the function of a method at a time; [`unknown_function`](Self::unknown_function) if it is never

@@ -35,6 +35,7 @@ rules! {
     THREAD_REUSED = "ML044", Info, "type metadata format";
     LEAVE_WITHOUT_ENTER = "ML050", Warning, "type method format";
     OPEN_CALLS = "ML051", Info, "type method format";
+    STACKS_OF_CALLS = "ML052", Info, "type method format";
     OUTSIDE_SHOT = "ML060", Error, "type heap format";
     OPEN_SHOT = "ML061", DataLoss, "type heap format";
 }

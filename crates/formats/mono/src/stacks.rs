@@ -1,31 +1,62 @@
 //! The distinct stacks of a log. A backtrace is looked up as a whole, by its method addresses as stored; only a new
 //! one is resolved to frames.
 
+pub mod tree;
+
 use std::hash::BuildHasher;
 
-use perfuse_recording::Source;
 use perfuse_workers::{in_call, install};
 use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::consts::{EventByte, KindSet};
 use crate::decode::backtraces::{KnownBacktraces, Meaning};
+use crate::named_log::NamedLog;
 use crate::names::LogNames;
+use crate::open_calls::{self, KnownPaths, OpenCallsByBuffer};
 use crate::ranges::MethodRanges;
 use crate::reader::{EventBuffer, file_range};
 use crate::records::{Event, EventBody};
-use crate::survey;
-use crate::survey::LogSurvey;
+use crate::survey::{LogSurvey, events};
 
-/// Events with a stack.
-pub const WITH_STACK: KindSet = KindSet::of(&[EventByte::ALLOC_BT]).or(OF_EVENTS);
-/// Events with a stack, except allocations.
-const OF_EVENTS: KindSet =
+pub use crate::stacks::tree::{NO_CALLER, StackFrame, StackTree};
+
+/// Events that have a stack of their own.
+const RECORDED: KindSet = KindSet::of(&[
+    EventByte::ALLOC_BT,
+    EventByte::SAMPLE_HIT,
+    EventByte::GC_HANDLE_CREATED_BT,
+    EventByte::GC_HANDLE_DESTROYED_BT,
+    EventByte::THROW_BT,
+    EventByte::MONITOR_BT,
+    EventByte::MONITOR_CONTENTION_BT,
+]);
+/// Allocations.
+pub const OF_ALLOCATIONS: KindSet = KindSet::of(&[EventByte::ALLOC, EventByte::ALLOC_BT]);
+/// Events that may have a stack, except allocations.
+pub const OF_EVENTS: KindSet =
     KindSet::of(&[EventByte::SAMPLE_HIT]).or(OF_HANDLES).or(OF_EXCEPTIONS).or(OF_LOCKS);
-const OF_HANDLES: KindSet =
-    KindSet::of(&[EventByte::GC_HANDLE_CREATED_BT, EventByte::GC_HANDLE_DESTROYED_BT]);
-const OF_EXCEPTIONS: KindSet = KindSet::of(&[EventByte::THROW_BT]);
-const OF_LOCKS: KindSet = KindSet::of(&[EventByte::MONITOR_BT, EventByte::MONITOR_CONTENTION_BT]);
+const OF_HANDLES: KindSet = KindSet::of(&[
+    EventByte::GC_HANDLE_CREATED,
+    EventByte::GC_HANDLE_CREATED_BT,
+    EventByte::GC_HANDLE_DESTROYED,
+    EventByte::GC_HANDLE_DESTROYED_BT,
+]);
+const OF_EXCEPTIONS: KindSet = KindSet::of(&[EventByte::THROW, EventByte::THROW_BT]);
+const OF_LOCKS: KindSet = KindSet::of(&[
+    EventByte::MONITOR,
+    EventByte::MONITOR_BT,
+    EventByte::MONITOR_CONTENTION,
+    EventByte::MONITOR_DONE,
+    EventByte::MONITOR_FAIL,
+    EventByte::MONITOR_CONTENTION_BT,
+]);
+
+/// Events of a log with a stack: a recorded one, or that of the open calls.
+#[must_use]
+pub fn with_stack(survey: &LogSurvey) -> KindSet {
+    RECORDED.or(open_calls::kinds(survey))
+}
 
 /// Tables whose stacks are available separately, and the events that have them.
 pub const TABLES: [(&str, KindSet); 3] =
@@ -43,55 +74,69 @@ pub struct LogStacks {
 }
 
 impl LogStacks {
-    /// Gathers the stacks of all events except allocations.
+    /// Gathers the stacks of events of these kinds, in parallel: recorded ones, and those of the open calls if there are.
     #[must_use]
-    pub fn of_events(data: &Source, survey: &LogSurvey, names: &LogNames) -> Self {
-        Self::gather(data, survey, names, OF_EVENTS)
+    pub fn gather(log: NamedLog<'_>, kinds: KindSet, open_calls: Option<&OpenCallsByBuffer>) -> Self {
+        let recorded = kinds.and(RECORDED);
+        let code = MethodRanges::new(log.survey, log.names);
+        let with_recorded = Self::of_buffers(log, recorded, |part, (): &mut (), number| {
+            let without_backtraces = KindSet::all().without(recorded);
+            log.survey.for_each_event(log.source, number, recorded, without_backtraces, |at, event| {
+                part.add_event(event, log.names, &code, at);
+            });
+        });
+        with_recorded.with_open_calls(log, kinds, open_calls)
     }
 
-    /// Adds the stacks of allocations to `others`, whose indices do not change.
+    /// Adds the stacks of allocations, without changing the indices of others.
     #[must_use]
-    pub fn of_allocations(data: &Source, survey: &LogSurvey, names: &LogNames, others: Self) -> Self {
-        const ALLOCATIONS: KindSet = KindSet::of(&[EventByte::ALLOC_BT]);
-        let with_allocations = Self::of_buffers(data, survey, ALLOCATIONS, |part, known, number| {
+    pub fn with_allocations(self, log: NamedLog<'_>, open_calls: Option<&OpenCallsByBuffer>) -> Self {
+        let NamedLog { source, survey, names } = log;
+        let recorded = OF_ALLOCATIONS.and(RECORDED);
+        let recorded = Self::of_buffers(log, recorded, |part, known: &mut KnownBacktraces<()>, number| {
             let add = |methods: &[u64], time: u64| {
                 part.add_backtrace(methods, names, time);
                 if names.are_constant(methods) { Meaning::Constant(()) } else { Meaning::AtThisTime(()) }
             };
-            survey.for_each_alloc_and_backtrace(data, number, known, add, |_, ()| ());
+            survey.for_each_alloc_and_backtrace(source, number, known, add, |_, ()| ());
         });
-        others.merge(with_allocations)
+        self.merge(recorded).with_open_calls(log, OF_ALLOCATIONS, open_calls)
     }
 
-    /// Gathers the stacks of events of these kinds, in parallel.
-    #[must_use]
-    pub fn gather(data: &Source, survey: &LogSurvey, names: &LogNames, kinds: KindSet) -> Self {
-        let code = MethodRanges::new(survey, names);
-        Self::of_buffers(data, survey, kinds, |part, _, number| {
-            survey.for_each_event(data, number, kinds, KindSet::all().without(kinds), |at, event| {
-                part.add_event(event, names, &code, at);
-            });
-        })
-    }
-
-    /// What `add_buffer` adds for each buffer that has events of these kinds, in parallel. It gets the backtraces of
-    /// allocations that were added before.
-    fn of_buffers(
-        data: &Source,
-        survey: &LogSurvey,
+    /// Adds the stacks of those events of these kinds that have the stack of the open calls.
+    fn with_open_calls(
+        self,
+        log: NamedLog<'_>,
         kinds: KindSet,
-        add_buffer: impl Fn(&mut Self, &mut KnownBacktraces<()>, usize) + Sync,
+        open_calls: Option<&OpenCallsByBuffer>,
     ) -> Self {
-        let tasks = survey::events::tasks(&survey.buffers.list);
+        let Some(open_calls) = open_calls else { return self };
+        let kinds = kinds.and(open_calls::kinds(log.survey));
+        self.merge(Self::of_buffers(log, kinds, |part, known: &mut KnownPaths, number| {
+            open_calls.for_each_event(log, number, kinds, |_, _, calls| {
+                calls.stack(known, |caller, function| part.tree.add_call(caller, function));
+            });
+        }))
+    }
+
+    /// What `add_buffer` adds for each buffer that has events of these kinds, in parallel. It gets what it stored for earlier
+    /// buffers, such as backtraces that were added before.
+    fn of_buffers<K: Default>(
+        log: NamedLog<'_>,
+        kinds: KindSet,
+        add_buffer: impl Fn(&mut Self, &mut K, usize) + Sync,
+    ) -> Self {
+        let survey = log.survey;
+        let tasks = events::tasks(&survey.buffers.list);
         let gather_task = |(first, buffers): (usize, &[EventBuffer])| {
-            let (mut part, mut known) = (Self::default(), KnownBacktraces::default());
+            let (mut part, mut known) = (Self::default(), K::default());
             for (_, number) in buffers.iter().zip(first..) {
                 if survey.events.kinds.get(number).is_some_and(|kinds_in_buffer| kinds_in_buffer.meets(kinds))
                 {
                     add_buffer(&mut part, &mut known, number);
                 }
             }
-            data.release(file_range(buffers.first(), buffers.last()));
+            log.source.release(file_range(buffers.first(), buffers.last()));
             part
         };
         install(|| tasks.into_par_iter().map(in_call(gather_task)).reduce(Self::default, Self::merge))
@@ -196,8 +241,8 @@ pub fn sample_frames(event: &Event<'_>, names: &LogNames, code: &MethodRanges, t
     let managed = event.frames.iter().rev().map(|method| StackFrame::method(names.function(*method, time)));
     let mut frames: Vec<_> = managed.collect();
     let native = |ip: &u64| match code.function_at(*ip, time) {
-        Some(function) => StackFrame { function: Some(function), address: Some(*ip) },
-        None => StackFrame { function: names.symbol(*ip), address: Some(*ip) },
+        Some(function) => StackFrame { function: Some(function), address: Some(*ip), is_traced: false },
+        None => StackFrame { function: names.symbol(*ip), address: Some(*ip), is_traced: false },
     };
     if frames.is_empty() {
         return event.addresses.iter().rev().map(native).collect();
@@ -205,102 +250,4 @@ pub fn sample_frames(event: &Event<'_>, names: &LogNames, code: &MethodRanges, t
     let top = event.addresses.first().filter(|ip| code.function_at(**ip, time).is_none());
     frames.extend(top.map(native));
     frames
-}
-
-/// A frame of a stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct StackFrame {
-    /// Function, if known.
-    pub function: Option<u32>,
-    /// Address, if sampled.
-    pub address: Option<u64>,
-}
-
-impl StackFrame {
-    /// The frame of a method.
-    #[must_use]
-    pub fn method(function: u32) -> Self {
-        Self { function: Some(function), address: None }
-    }
-}
-
-/// Stands for the caller of an outermost frame.
-const NO_CALLER: u32 = u32::MAX;
-
-/// Distinct frames, and stacks as a frame on top of the caller's stack.
-#[derive(Clone, Debug, Default)]
-pub struct StackTree {
-    frames: Vec<StackFrame>,
-    frame_numbers: FxHashMap<StackFrame, u32>,
-    /// Caller's stack and frame of each stack.
-    stacks: Vec<(u32, u32)>,
-    stack_numbers: FxHashMap<(u32, u32), u32>,
-}
-
-impl StackTree {
-    /// Whether there are no stacks.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.stacks.is_empty()
-    }
-
-    /// The distinct frames.
-    #[must_use]
-    pub fn frames(&self) -> &[StackFrame] {
-        &self.frames
-    }
-
-    /// Caller's stack and frame of each stack. A caller precedes the stacks on top of it.
-    pub fn stacks(&self) -> impl Iterator<Item = (Option<u32>, u32)> {
-        self.stacks
-            .iter()
-            .map(|(caller, frame)| (Some(*caller).filter(|caller| *caller != NO_CALLER), *frame))
-    }
-
-    /// Adds a stack of frames, outermost first; returns its index, [`NO_CALLER`] for none.
-    pub fn add(&mut self, frames: &[StackFrame]) -> u32 {
-        frames.iter().fold(NO_CALLER, |caller, frame| {
-            let frame = self.add_frame(*frame);
-            self.add_stack(caller, frame)
-        })
-    }
-
-    /// Index of a frame, which is added if new.
-    fn add_frame(&mut self, frame: StackFrame) -> u32 {
-        *self.frame_numbers.entry(frame).or_insert_with(|| {
-            self.frames.push(frame);
-            (self.frames.len() as u32).wrapping_sub(1)
-        })
-    }
-
-    /// Index of a stack, which is added if new.
-    fn add_stack(&mut self, caller: u32, frame: u32) -> u32 {
-        *self.stack_numbers.entry((caller, frame)).or_insert_with(|| {
-            self.stacks.push((caller, frame));
-            (self.stacks.len() as u32).wrapping_sub(1)
-        })
-    }
-
-    /// Index of a known stack.
-    #[must_use]
-    pub fn find(&self, frames: &[StackFrame]) -> Option<u32> {
-        let found = frames.iter().try_fold(NO_CALLER, |caller, frame| {
-            let frame = self.frame_numbers.get(frame)?;
-            self.stack_numbers.get(&(caller, *frame)).copied()
-        });
-        found.filter(|stack| *stack != NO_CALLER)
-    }
-
-    /// Adds the stacks of `other`; returns their new indices by their old ones.
-    pub fn append(&mut self, other: &Self) -> Vec<u32> {
-        let frames: Vec<_> = other.frames.iter().map(|frame| self.add_frame(*frame)).collect();
-        let mut numbers: Vec<u32> = Vec::with_capacity(other.stacks.len());
-        for (caller, frame) in &other.stacks {
-            let caller = numbers.get(*caller as usize).copied().unwrap_or(NO_CALLER);
-            let frame = frames.get(*frame as usize).copied().unwrap_or(0);
-            let number = self.add_stack(caller, frame);
-            numbers.push(number);
-        }
-        numbers
-    }
 }

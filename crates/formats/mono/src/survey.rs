@@ -12,7 +12,7 @@ use crate::decode::backtraces::{KnownBacktraces, Meaning};
 use crate::decode::runs::AllocEvent;
 use crate::dialect::LogDialect;
 use crate::reader::BufferList;
-use crate::records::{Event, EventBody};
+use crate::records::Event;
 use crate::survey::events::EventSurvey;
 
 /// The result of the survey.
@@ -96,9 +96,8 @@ impl LogSurvey {
                 each(&alloc);
             }
             let Some(Ok(())) = decoder.read(&mut event) else { return };
-            if let EventBody::Alloc { class, object, size } = event.body {
-                let (byte, offset) = (event.byte, event.offset);
-                each(&AllocEvent { byte, offset, time: event.time.unwrap_or(0), class, object, size });
+            if let Some(alloc) = AllocEvent::of(&event) {
+                each(&alloc);
             }
         }
     }
@@ -122,10 +121,8 @@ impl LogSurvey {
                 each(&alloc, value);
             }
             let Some(Ok(())) = decoder.read(&mut event) else { return };
-            if let EventBody::Alloc { class, object, size } = event.body {
-                let (byte, offset, time) = (event.byte, event.offset, event.time.unwrap_or(0));
-                let value = meaning_of(&event.frames, time).value();
-                each(&AllocEvent { byte, offset, time, class, object, size }, value);
+            if let Some(alloc) = AllocEvent::of(&event) {
+                each(&alloc, meaning_of(&event.frames, alloc.time).value());
             }
         }
     }

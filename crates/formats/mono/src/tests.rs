@@ -6,6 +6,7 @@ mod heap_snapshots;
 mod layouts;
 mod metadata;
 mod named_fields;
+mod open_calls;
 mod prerelease;
 mod round_trips;
 mod rules;

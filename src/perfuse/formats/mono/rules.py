@@ -189,6 +189,17 @@ RULES: dict[str, Explanation] = {
         meaning="They were running when the recording ended, or their LEAVE event was lost.",
         action="No action is needed: they end with their thread and are marked.",
     ),
+    "ML052": Explanation(
+        title="events without backtraces in a log that records calls",
+        meaning=(
+            "The profiler writes no backtraces where it records calls. The stack of an allocation, an exception, a "
+            "lock event or a handle is that of the calls which its thread has entered and not left, as in mprof-report."
+        ),
+        action=(
+            "No action is needed. Calls deeper than `calldepth` (100 unless set) are not recorded, so such a stack "
+            "ends with the last recorded call. Table `frames` has `trace` in column `unwound_by`."
+        ),
+    ),
     "ML060": Explanation(
         title="an object or the end of a heap snapshot without a start",
         meaning="Its start event was lost. mprof-report crashes.",

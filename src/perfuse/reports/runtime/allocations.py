@@ -37,6 +37,8 @@ class AllocationData:
     num_sites: int
     by_site: list[AllocationSite]
     by_thread: list[tuple[str, int, int]]
+    sites_are_open_calls: bool
+    """Whether stacks are those of the calls that were open, as the log records calls and no backtraces."""
     has_more: bool
     """Whether there are backtraces, and allocation sites were left out."""
 
@@ -56,6 +58,7 @@ def collect(context: SectionContext) -> AllocationData | None:
         by_type=found.by_type(request.rows(10), order=request.order),
         num_sites=found.num_sites if has_stacks else 0,
         by_site=found.by_site(request.rows(5), order=request.order) if has_stacks else [],
+        sites_are_open_calls=has_stacks and found.sites_are_open_calls,
         by_thread=[(context.thread_labels.get(one.thread_id, "?"), one.count, one.bytes) for one in found.by_thread()],
         has_more=context.profile.has("stacks") and not has_stacks,
     )
@@ -86,7 +89,9 @@ def lines(data: AllocationData, request: RuntimeRequest, style: Style) -> Iterat
     yield from more_rows_line(data.num_types - len(data.by_type), "allocations", request, style)
     if data.by_site:
         first = "innermost" if request.stacks else "outermost"
-        yield from section("Allocation sites", style, f"{counted(data.num_sites, 'site')}; {first} function first")
+        derived = "; stacks are open calls" if data.sites_are_open_calls else ""
+        figures = f"{counted(data.num_sites, 'site')}; {first} function first{derived}"
+        yield from section("Allocation sites", style, figures)
         yield from _sites(data, request, style)
     elif data.has_more:
         yield style.paint("  allocation sites: --section allocations", Role.FAINT)

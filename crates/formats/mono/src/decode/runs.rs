@@ -1,12 +1,12 @@
 //! Fast paths for allocations and moves, and for runs of heapshot objects: with [`calls`](crate::decode::calls), the
-//! most frequent events of most logs. No [`Event`](crate::records::Event) is built for each. A run ends before any other event and before
+//! most frequent events of most logs. No [`Event`] is built for each. A run ends before any other event and before
 //! anything unusual: a number of nine bytes, the last bytes of a buffer, damage. [`EventDecoder::read`] continues
 //! there.
 
 use crate::consts::EventByte;
 use crate::decode::backtraces::{EncodedBacktrace, KnownBacktraces, Meaning};
 use crate::decode::{EventDecoder, leb128};
-use crate::records::HeapObject;
+use crate::records::{Event, EventBody, HeapObject};
 
 /// The highest bit of each byte: clear in the last byte of a number.
 const HIGHEST: u64 = 0x8080_8080_8080_8080;
@@ -295,6 +295,16 @@ pub struct AllocEvent {
     pub object: u64,
     /// Size in bytes, as stored.
     pub size: u64,
+}
+
+impl AllocEvent {
+    /// Of an event; `None` if it is no allocation.
+    #[must_use]
+    pub fn of(event: &Event<'_>) -> Option<Self> {
+        let EventBody::Alloc { class, object, size } = event.body else { return None };
+        let (byte, offset, time) = (event.byte, event.offset, event.time.unwrap_or(0));
+        Some(Self { byte, offset, time, class, object, size })
+    }
 }
 
 /// Reads the number at `at` and moves `at` after it.

@@ -12,7 +12,9 @@ use crate::decode::runs::AllocEvent;
 use crate::ingest::scan;
 use crate::ingest::threads::ThreadKeys;
 use crate::log::LogData;
+use crate::open_calls;
 use crate::records::{EventBody, int_size};
+use crate::stacks::OF_ALLOCATIONS;
 
 /// A predicate for the requested object addresses.
 fn requested_objects(request: &TableRequest) -> impl Fn(u64) -> bool + Send + Sync + 'static {
@@ -36,14 +38,19 @@ fn requested_objects(request: &TableRequest) -> impl Fn(u64) -> bool + Send + Sy
 
 /// Table `allocations`, with or without stacks, of all or of the requested objects.
 pub fn allocations(log: &Arc<LogData>, placement: &Placement, request: &TableRequest) -> BatchStream {
-    const KINDS: KindSet = KindSet::of(&[EventByte::ALLOC, EventByte::ALLOC_BT]);
+    const KINDS: KindSet = OF_ALLOCATIONS;
     let threads = ThreadKeys::new(log, placement);
     let placement = placement.clone();
     let with_stacks = !request.no_allocation_stacks;
     let is_requested = requested_objects(request);
     let selection =
         scan::BufferSelection { objects: request.objects.clone(), ..scan::BufferSelection::default() };
-    scan::scan_selected_batches(log, KINDS, &selection, move |log, group| {
+    let prepare = move |log: &LogData| {
+        if with_stacks {
+            let _ = log.stacks();
+        }
+    };
+    scan::scan_prepared_batches(log, KINDS, &selection, prepare, move |log, group| {
         let names = log.names();
         let mut table = allocations::Builder::new();
         let mut push = |buffer: usize, it: &AllocEvent, stack: Option<u32>| {
@@ -58,7 +65,15 @@ pub fn allocations(log: &Arc<LogData>, placement: &Placement, request: &TableReq
                 it.offset,
             );
         };
-        if with_stacks {
+        if with_stacks && open_calls::kinds(log.survey()).meets(KINDS) {
+            scan::for_each_event_and_stack(log, group, KINDS, Some(log.stacks()), |at, event, stack| {
+                if let Some(it) = AllocEvent::of(event)
+                    && is_requested(it.object)
+                {
+                    push(at.buffer, &it, stack);
+                }
+            });
+        } else if with_stacks {
             let stacks = log.stacks();
             let mut known = KnownBacktraces::default();
             let stack_of = |methods: &[u64], time: u64| stacks.meaning_of(methods, names, time);
@@ -147,14 +162,13 @@ pub fn gc_handles(log: &Arc<LogData>, placement: &Placement, request: &TableRequ
         EventByte::GC_HANDLE_DESTROYED_BT,
     ]);
     let threads = ThreadKeys::new(log, placement);
-    let (names, stacks) = (log.names(), log.stacks_for(request));
-    let mut events = scan::collect_events_of(log, KINDS, stacks.is_some(), |at, event, found| {
+    let stacks = log.stacks_for(request);
+    let mut events = scan::collect_events_and_stacks(log, KINDS, stacks, |at, event, stack, found| {
         let (kind, handle, object) = match event.body {
             EventBody::HandleCreated { kind, handle, object } => (kind, handle, Some(object)),
             EventBody::HandleDestroyed { kind, handle } => (kind, handle, None),
             _ => return,
         };
-        let stack = stacks.and_then(|stacks| stacks.find_backtrace(&event.frames, names, at.time));
         let thread = threads.of_buffer(log, at.buffer);
         found.push(HandleEvent { time: at.time, thread, kind, handle, object, stack, offset: event.offset });
     });

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use perfuse_recording::{BatchStream, Placement, TableRequest, one_batch};
 use perfuse_tables::{
     EndReason, ExceptionEvent, LockEvent, SliceKind, StartReason, exceptions, instants, lock_events,
@@ -14,6 +15,7 @@ use crate::ingest::scan;
 use crate::ingest::threads::ThreadKeys;
 use crate::log::LogData;
 use crate::records::{Event, EventBody, Metadata};
+use crate::stacks::LogStacks;
 
 /// Events of locks.
 const LOCKS: KindSet = KindSet::of(&[
@@ -25,21 +27,36 @@ const LOCKS: KindSet = KindSet::of(&[
     EventByte::MONITOR_CONTENTION_BT,
 ]);
 
+/// A table of events with stacks, in batches that `make` builds; without stacks where none are requested.
+fn scan_batches_with_stacks(
+    log: &Arc<LogData>,
+    kinds: KindSet,
+    request: &TableRequest,
+    make: impl Fn(&LogData, &[usize], Option<&LogStacks>) -> RecordBatch + Send + Sync + 'static,
+) -> BatchStream {
+    let (before, request) = (request.clone(), request.clone());
+    let prepare = move |log: &LogData| {
+        let _ = log.stacks_for(&before);
+    };
+    let selection = scan::BufferSelection::default();
+    scan::scan_prepared_batches(log, kinds, &selection, prepare, move |log, group| {
+        make(log, group, log.stacks_for(&request))
+    })
+}
+
 /// Table `lock_events`.
 pub fn lock_events(log: &Arc<LogData>, placement: &Placement, request: &TableRequest) -> BatchStream {
     let threads = ThreadKeys::new(log, placement);
-    let (placement, request) = (placement.clone(), request.clone());
-    scan::scan_batches(log, LOCKS, move |log, group| {
-        let (names, stacks) = (log.names(), log.stacks_for(&request));
+    let placement = placement.clone();
+    scan_batches_with_stacks(log, LOCKS, request, move |log, group, stacks| {
         let mut table = lock_events::Builder::new();
-        scan::for_each_event_of(log, group, LOCKS, stacks.is_some(), |at, event| {
+        scan::for_each_event_and_stack(log, group, LOCKS, stacks, |at, event, stack| {
             let EventBody::Monitor { event: what, object } = event.body else { return };
             let kind = match what {
                 monitor::CONTENTION => LockEvent::Contention,
                 monitor::DONE => LockEvent::Acquired,
                 _ => LockEvent::Failed,
             };
-            let stack = stacks.and_then(|stacks| stacks.find_backtrace(&event.frames, names, at.time));
             table.push(
                 placement.clock.ns(at.time),
                 threads.of_buffer(log, at.buffer),
@@ -58,12 +75,12 @@ pub fn lock_events(log: &Arc<LogData>, placement: &Placement, request: &TableReq
 pub fn exceptions(log: &Arc<LogData>, placement: &Placement, request: &TableRequest) -> BatchStream {
     const KINDS: KindSet = KindSet::of(&[EventByte::THROW, EventByte::THROW_BT, EventByte::CLAUSE]);
     let threads = ThreadKeys::new(log, placement);
-    let (placement, request) = (placement.clone(), request.clone());
-    scan::scan_batches(log, KINDS, move |log, group| {
-        let (names, stacks) = (log.names(), log.stacks_for(&request));
+    let placement = placement.clone();
+    scan_batches_with_stacks(log, KINDS, request, move |log, group, stacks| {
+        let names = log.names();
         let has_object = log.survey().dialect.version >= 14;
         let mut table = exceptions::Builder::new();
-        scan::for_each_event_of(log, group, KINDS, stacks.is_some(), |at, event| {
+        scan::for_each_event_and_stack(log, group, KINDS, stacks, |at, event, stack| {
             let (kind, object, function, clause) = match event.body {
                 EventBody::Throw { object } => (ExceptionEvent::Throw, Some(object), None, None),
                 EventBody::Clause { kind, index, method, object } => {
@@ -79,7 +96,6 @@ pub fn exceptions(log: &Arc<LogData>, placement: &Placement, request: &TableRequ
                 }
                 _ => return,
             };
-            let stack = stacks.and_then(|stacks| stacks.find_backtrace(&event.frames, names, at.time));
             table.push(
                 placement.clock.ns(at.time),
                 threads.of_buffer(log, at.buffer),
@@ -277,7 +293,7 @@ pub fn slices(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     ])
     .or(LOCKS);
     let threads = ThreadKeys::new(log, placement);
-    let edges = scan::collect_events_of(log, kinds, false, |at, event, found| {
+    let edges = scan::collect_events_and_stacks(log, kinds, None, |at, event, _, found| {
         if let Some((subject, is_start)) = span_edge(event) {
             let thread = threads.of_buffer(log, at.buffer);
             found.push(SpanEdge { time: at.time, thread, subject, is_start, offset: event.offset });

@@ -11,7 +11,7 @@ use crate::ingest::threads::ThreadKeys;
 use crate::log::LogData;
 use crate::ranges::MethodRanges;
 use crate::records::EventBody;
-use crate::stacks::{LogStacks, sample_frames, sample_time};
+use crate::stacks::{LogStacks, StackFrame, sample_frames, sample_time};
 
 /// The stacks that a request needs.
 fn requested_stacks<'a>(log: &'a LogData, request: &TableRequest) -> Option<&'a LogStacks> {
@@ -31,7 +31,11 @@ pub fn frames(log: &Arc<LogData>, placement: &Placement, request: &TableRequest)
             None => "unknown",
         };
         let unresolved = frame.function.is_none().then_some("the log contains no symbol for this address");
-        let by = if frame.address.is_some() { "sampled" } else { "callchain" };
+        let by = match frame {
+            StackFrame { is_traced: true, .. } => "trace",
+            StackFrame { address: Some(_), .. } => "sampled",
+            _ => "callchain",
+        };
         table.push(
             id,
             frame.function.map(|function| placement.first.function.saturating_add(function)),

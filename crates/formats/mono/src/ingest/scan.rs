@@ -11,8 +11,10 @@ use rayon::prelude::*;
 
 use crate::consts::{EventByte, KindSet};
 use crate::log::LogData;
+use crate::open_calls::{self, KnownPaths};
 use crate::reader::{EventBuffer, file_range};
 use crate::records::Event;
+use crate::stacks::LogStacks;
 
 /// Bytes of events per batch.
 const BATCH_BYTES: u64 = 1 << 20;
@@ -128,6 +130,43 @@ pub fn for_each_event_of(
     }
 }
 
+/// The same with the stack of each event: that of its backtrace, or that of the open calls of its thread. No event has one without
+/// `stacks`.
+#[inline]
+pub fn for_each_event_and_stack(
+    log: &LogData,
+    buffers: &[usize],
+    kinds: KindSet,
+    stacks: Option<&LogStacks>,
+    mut each: impl FnMut(&EventContext, &Event<'_>, Option<u32>),
+) {
+    let (survey, names) = (log.survey(), log.names());
+    let of_open_calls =
+        if stacks.is_some() { open_calls::kinds(survey).and(kinds) } else { KindSet::default() };
+    let open_calls = log.open_calls(of_open_calls);
+    let backtrace =
+        |time, event: &Event<'_>| stacks.and_then(|stacks| stacks.find_backtrace(&event.frames, names, time));
+    let mut known = KnownPaths::default();
+    for &buffer in buffers {
+        let needs_calls = survey.events.kinds.get(buffer).is_some_and(|kinds| kinds.meets(of_open_calls));
+        let Some((LogStacks { tree, .. }, open_calls)) = stacks.zip(open_calls).filter(|_| needs_calls)
+        else {
+            for_each_event_of(log, &[buffer], kinds, stacks.is_some(), |at, event| {
+                each(at, event, backtrace(at.time, event));
+            });
+            continue;
+        };
+        open_calls.for_each_event(log.named(), buffer, kinds, |time, event, calls| {
+            let stack = if of_open_calls.has(event.byte) {
+                calls.stack(&mut known, |caller, function| tree.find_call(caller, function))
+            } else {
+                backtrace(time, event)
+            };
+            each(&EventContext { buffer, time }, event, stack);
+        });
+    }
+}
+
 /// Collects what `pick` appends for events of these kinds, in file order.
 pub fn collect_events<T: Send>(
     log: &LogData,
@@ -135,24 +174,33 @@ pub fn collect_events<T: Send>(
     pick: impl Fn(&EventContext, &EventBuffer, &Event<'_>, &mut Vec<T>) + Sync,
 ) -> Vec<T> {
     let buffers = &log.survey().buffers.list;
-    collect_events_of(log, kinds, true, |at, event, found| {
-        if let Some(buffer) = buffers.get(at.buffer) {
-            pick(at, buffer, event, found);
-        }
+    collect(log, kinds, |group, found| {
+        for_each_event_of(log, group, kinds, true, |at, event| {
+            if let Some(buffer) = buffers.get(at.buffer) {
+                pick(at, buffer, event, found);
+            }
+        });
     })
 }
 
-/// The same, with backtraces only if `stacks`.
-pub fn collect_events_of<T: Send>(
+/// The same, with the stack of each event if `stacks`.
+pub fn collect_events_and_stacks<T: Send>(
     log: &LogData,
     kinds: KindSet,
-    stacks: bool,
-    pick: impl Fn(&EventContext, &Event<'_>, &mut Vec<T>) + Sync,
+    stacks: Option<&LogStacks>,
+    pick: impl Fn(&EventContext, &Event<'_>, Option<u32>, &mut Vec<T>) + Sync,
 ) -> Vec<T> {
+    collect(log, kinds, |group, found| {
+        for_each_event_and_stack(log, group, kinds, stacks, |at, event, stack| pick(at, event, stack, found));
+    })
+}
+
+/// Collects what `pick` appends for groups of buffers that contain events of these kinds, in parallel; in file order.
+fn collect<T: Send>(log: &LogData, kinds: KindSet, pick: impl Fn(&[usize], &mut Vec<T>) + Sync) -> Vec<T> {
     let groups = buffer_groups(log, kinds, &BufferSelection::default());
     let collect_group = |group: Vec<usize>| {
         let mut found = Vec::new();
-        for_each_event_of(log, &group, kinds, stacks, |at, event| pick(at, event, &mut found));
+        pick(&group, &mut found);
         release(log, &group);
         found
     };
@@ -182,24 +230,43 @@ pub fn scan_selected_batches(
     selection: &BufferSelection,
     make: impl Fn(&LogData, &[usize]) -> RecordBatch + Send + Sync + 'static,
 ) -> BatchStream {
-    let pending = buffer_groups(log, kinds, selection).into_iter().collect();
-    Box::new(ScanBatches { log: Arc::clone(log), pending, ready: VecDeque::new(), make })
+    scan_prepared_batches(log, kinds, selection, |_| (), make)
 }
 
-/// Builds the batches of a table in parallel, as many at a time as there are threads. More would not be right: a thread that waits
-/// for a part of a value that `make` needs, such as the stacks of the log, would take up another batch, which needs the same value.
-struct ScanBatches<F> {
+/// The same; `prepare` computes those values of the log that `make` needs and that are computed in parallel, such as its stacks.
+pub fn scan_prepared_batches(
+    log: &Arc<LogData>,
+    kinds: KindSet,
+    selection: &BufferSelection,
+    prepare: impl FnOnce(&LogData) + Send + 'static,
+    make: impl Fn(&LogData, &[usize]) -> RecordBatch + Send + Sync + 'static,
+) -> BatchStream {
+    let pending = buffer_groups(log, kinds, selection).into_iter().collect();
+    let (log, prepare) = (Arc::clone(log), Some(prepare));
+    Box::new(ScanBatches { log, pending, ready: VecDeque::new(), prepare, make })
+}
+
+/// Builds the batches of a table in parallel, as many at a time as there are threads. The values that all need are computed before:
+/// a thread that waits for a part of such a value would take up another batch, which waits for the same value.
+struct ScanBatches<P, F> {
     log: Arc<LogData>,
     pending: VecDeque<Vec<usize>>,
     /// Batches that are ready.
     ready: VecDeque<RecordBatch>,
+    /// Until the first batch.
+    prepare: Option<P>,
     make: F,
 }
 
-impl<F: Fn(&LogData, &[usize]) -> RecordBatch + Send + Sync> Iterator for ScanBatches<F> {
+impl<P: FnOnce(&LogData), F: Fn(&LogData, &[usize]) -> RecordBatch + Send + Sync> Iterator
+    for ScanBatches<P, F>
+{
     type Item = RecordBatch;
 
     fn next(&mut self) -> Option<RecordBatch> {
+        if let Some(prepare) = self.prepare.take() {
+            prepare(&self.log);
+        }
         if self.ready.is_empty() {
             let num = self.pending.len().min(num_threads());
             let groups: Vec<_> = self.pending.drain(..num).collect();

@@ -92,6 +92,9 @@ fn calls() {
     breaks("ML051", &[event(0x23, &[METHOD])]);
     let left = codes(&log(&[buffer(&[event(0x23, &[METHOD]), event(0x33, &[METHOD])])]));
     assert!(!left.contains(&"ML050") && !left.contains(&"ML051"), "{left:?}");
+    let alloc = event(0x00, &[POINTER, OBJECT, &[16]]);
+    breaks("ML052", &[event(0x23, &[METHOD]), alloc.clone()]);
+    assert!(!codes(&log(&[buffer(&[alloc])])).contains(&"ML052"));
 }
 
 #[test]
