@@ -5,17 +5,13 @@ import { visible, weightText } from "../flame/format.js";
 import { choice, h, note, toggles } from "../widgets/dom.js";
 import { PagedGrid } from "../widgets/paged_grid.js";
 import { SearchField } from "../widgets/search_field.js";
+import { bytes, count, signed, typeColumn } from "./columns.js";
 import { Dominators } from "./dominators.js";
 import { Inspector } from "./inspector.js";
 import { Sites } from "./sites.js";
 import { tableOf } from "../widgets/table_picture.js";
 
 const PARTS = [["types", "Types"], ["dominators", "Dominators"], ["growth", "Growth"], ["sites", "Allocation sites"]];
-
-export const bytes = (key, label, title) => ({ key, label, title, number: true, width: "7rem", value: (row) => row[key], text: (row) => (row[key] === null || row[key] === undefined ? "" : weightText(row[key], "bytes")) });
-export const count = (key, label, title) => ({ key, label, title, number: true, width: "7.5rem", value: (row) => row[key], text: (row) => (row[key] === null || row[key] === undefined ? "" : row[key].toLocaleString("en-US")) });
-const signed = (column) => ({ ...column, text: (row) => (row[column.key] ? `${row[column.key] > 0 ? "+" : "−"}${column.text({ [column.key]: Math.abs(row[column.key]) })}` : "") });
-export const typeColumn = (extra = {}) => ({ key: "name", label: "Type", text: (row) => visible(row.type ?? ""), value: (row) => row.type, ...extra });
 
 /** The heap explorer. */
 export class HeapView {
