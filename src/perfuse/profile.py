@@ -163,19 +163,21 @@ class Profile:
     def span_ns(self) -> tuple[int, int] | None:
         """Time of the first and the last sample or event of a call trace; None where none has a time.
 
-        In a selection of a runtime log, start and end of the selected time.
+        Of calls and runtime logs: in selected time, its start and end; in selected threads of a call trace, their
+        first and last event.
         """
         if all(recording.summary.span is None for recording in self.recordings):
             return None
         traced = None if self._has_no_events else self._events.trace_span()
-        if traced and all(recording.role == "runtime_log" for recording in self.recordings):
-            first, last = self.selection.time_ns or traced
-            first, last = max(first, traced[0]), min(last, traced[1])
-            return (first, last) if first <= last else None
+        roles = {recording.role for recording in self.recordings}
+        if traced and roles <= {"call_trace", "runtime_log"}:
+            if (selected := self.selection.time_ns) is not None:
+                traced = max(selected[0], traced[0]), min(selected[1], traced[1])
+            elif self.selection.selects_threads and roles == {"call_trace"}:
+                traced = _core.call_statistics(self._events, threads=self._threads, time_ns=None).span_ns
+            return traced if traced and traced[0] <= traced[1] else None
         if self.selection != Selection():
             traced = None
-        if traced and all(recording.role in ("call_trace", "runtime_log") for recording in self.recordings):
-            return traced
         spans = [(first, last) for *_, first, last in _core.sampled_events(self.tables["samples"])]
         spans += [traced] if traced else []
         return (min(first for first, _ in spans), max(last for _, last in spans)) if spans else None

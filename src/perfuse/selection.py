@@ -112,6 +112,11 @@ class Selection:
         first, last = -(2**63), 2**63 - 1
         return first if self.start_ns is None else self.start_ns, last if self.end_ns is None else self.end_ns
 
+    def has_time(self, ts_ns: int) -> bool:
+        """Whether a time is selected."""
+        first, last = self.time_ns or (ts_ns, ts_ns + 1)
+        return first <= ts_ns < last
+
     def overlaps(self, start_ns: int, end_ns: int | None) -> bool:
         """Whether a part of what has a duration is in the selected time; what has no end lasts to the end."""
         if self.time_ns is None:

@@ -1,11 +1,26 @@
 """Dumps whose times are not on the recording's clock are aligned with it, with a bound on the error."""
 
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import perfuse as pf
+from perf_crafting import (
+    CALLCHAIN,
+    CONTEXT_USER,
+    IP,
+    PERIOD,
+    TID,
+    TIME,
+    Attribute,
+    PerfFile,
+    Record,
+    comm,
+    mmap2,
+    sample,
+)
 from perfuse.fusing.alignment import align
 from perfuse.fusing.facts import SamplingFacts
 from perfuse.fusing.matching import Match
@@ -91,6 +106,51 @@ def test_recorded_without_k_mono(jitdump_corpus: Path) -> None:
     names = profile.sql(f"SELECT linkage_name, count(*) n FROM ({LEAVES}) GROUP BY 1 ORDER BY n DESC").fetchall()
     assert names[0][0].startswith("JS:*fib ")
     assert sum(n for _, n in names) > 150
+
+
+def test_perf_that_attached_without_k_mono_states_no_time_of_the_marker(jitdump_corpus: Path, tmp_path: Path) -> None:
+    """It writes mappings that exist when it attaches at time 0: here, the marker of a recording that has its time."""
+    produced = jitdump_corpus / "produced"
+    recorded, dump = produced / "node20-noclock.perf.data", produced / "node20-noclock.dump"
+    file = PerfFile.read(recorded)
+    (attribute,) = file.attributes
+    untimed = attribute.sample_id(18494, 18494, 0)
+    markers = [number for number, one in enumerate(file.records) if b"/jit-18494.dump" in one.body]
+    for number in markers:
+        one = file.records[number]
+        file.records[number] = Record(one.type, one.misc, one.body[: -len(untimed)] + untimed)
+    assert markers
+    attached = pf.fuse(file.write(tmp_path / "perf.data"), dump)
+    started = pf.fuse(recorded, dump)
+    (join,) = attached.joins
+    assert (join.found_by, join.alignment, join.pid) == ("marker", "first_use", 18494)
+    assert join.offset_ns == pytest.approx(started.joins[0].offset_ns, abs=50_000_000)
+    leaves, expected = attached.sql(LEAVES).fetchall(), started.sql(LEAVES).fetchall()
+    assert len(expected) > 150
+    assert len(set(leaves) & set(expected)) >= 0.99 * len(expected)
+
+
+def test_code_that_replaces_other_code_is_it_from_its_own_time_on(tmp_path: Path) -> None:
+    pid, code, size, second = 7, 0x7000_0000, 0x1000, 1_000_000_000
+    own_clock = 1 << 25
+    attribute = Attribute.of((1, 0), IP | TID | TIME | CALLCHAIN | PERIOD)
+    attribute = replace(
+        attribute, attr=attribute.attr[:40] + struct.pack("<Q", attribute.flags & ~own_clock) + attribute.attr[48:]
+    )
+    records = [comm(attribute, pid, pid, "runtime"), mmap2(attribute, pid, "//anon", code, size, prot=7)]
+    records.append(mmap2(attribute, pid, f"/app/jit-{pid}.dump", 0x1000_0000, size))
+    chain = [CONTEXT_USER, code + 0x10]
+    for at in (15, 19, 21, 25):
+        records.append(sample(attribute, ip=chain[1], pid=pid, tid=pid, time=at * second, chain=chain))
+    dump = struct.pack("<4sIIIIIQQ", b"DTiJ", 1, 40, 62, 0, pid, 10 * second, 0)
+    for made, name in ((11, b"first"), (20, b"second")):
+        body = struct.pack("<IIQQQQ", pid, pid, code, code, 0x40, made) + name + b"\0" + b"\x90" * 0x40
+        dump += struct.pack("<IIQ", 0, 16 + len(body), made * second) + body
+    path = tmp_path / f"jit-{pid}.dump"
+    path.write_bytes(dump)
+    profile = pf.fuse(PerfFile([attribute], records).write(tmp_path / "perf.data"), path)
+    query = f"SELECT ts_ns // {second}, linkage_name FROM samples JOIN ({LEAVES}) USING (sample_id) ORDER BY 1"
+    assert profile.sql(query).fetchall() == [(15, "first"), (19, "first"), (21, "second"), (25, "second")]
 
 
 def test_pid_namespace(jitdump_corpus: Path) -> None:

@@ -69,6 +69,24 @@ def test_a_runtime_log_is_aligned_by_the_first_use_of_its_code(jitdump_corpus: P
     assert profile.sql(SUM).fetchall() == [(1, HALF_SECOND)]
 
 
+def test_a_log_of_a_process_that_perf_attached_to_is_not_shifted(jitdump_corpus: Path, tmp_path: Path) -> None:
+    """Its code was compiled 2 s before perf began to sample it, on clocks that both began with the system."""
+    perf = jitdump_corpus / "produced" / "node20-noclock.perf.data"
+    chains = "SELECT ts_ns, unnest(addresses) ip FROM callchains"
+    (address, first_ns), *_ = (
+        pf.fuse(perf)
+        .sql(f"""
+        SELECT ip, min(ts_ns) FROM ({chains}) GROUP BY 1 ORDER BY count(*) DESC
+    """)
+        .fetchall()
+    )
+    log = tmp_path / "m.mlpd"
+    compiled = first_ns - 2_000_000_000
+    log.write_bytes(mono_bytes.log(NOCLOCK_PID, [HALF_SECOND], start_ns=compiled, code=[(address, 1, 0)]))
+    (join,) = pf.fuse(perf, log).joins
+    assert (join.alignment, join.offset_ns, join.uncertainty_ns) == ("first_use", 0, 2_000_000_000)
+
+
 def test_a_directory_of_mono_logs_opens(tmp_path: Path) -> None:
     for index in range(3):
         data = mono_bytes.log(100 + index, [HALF_SECOND] * 5, start_ns=NODE20_START)

@@ -49,8 +49,11 @@ REPORT = ProfileReport(
         2048,
     ),
     start_ns=5_000_000_000,
-    duration_ns=1_420_000_000,
-    events=[Event("cpu-clock", "ns", 100, 1000, 0, 90), Event("cache-misses", "events", 7, 7, 3, 80)],
+    duration_ns=4_000_000_000,
+    events=[
+        Event("cpu-clock", "ns", 100, 1000, 5_010_000_000, 6_430_000_000),
+        Event("cache-misses", "events", 7, 7, 5_000_000_000, 9_000_000_000),
+    ],
     num_functions=6,
     top_self=[
         CRC,

@@ -10,7 +10,7 @@ from arro3.core import Table
 from perfuse.analysis.facts import facts_of
 from perfuse.profile import Profile
 
-from .command import json_of
+from .command import command_line, json_of
 from .kinds import CORPUS, Kind
 from .outside import CallLog, call_log, jitdump, mono_counts, mono_facts, num_rows, outside, perf_data
 
@@ -96,6 +96,37 @@ def test_span(kind: Kind, profile: Profile, path: str) -> None:
         assert first <= min(times)
         assert last >= max(times)
         assert last - first <= 2 * (max(times) - min(times))
+
+
+@pytest.mark.truth(
+    recording=["xray_fdr", "xray_basic", "xray_shared_objects"],
+    path=["api:Profile.span_ns", "assert:duration", "report"],
+    source="the selected time, and the first entry and last exit of threads: a walk over the structures of the files",
+)
+def test_span_of_selected_calls(kind: Kind, profile: Profile, path: str) -> None:
+    log = call_log(kind.paths[0])
+    assert profile.span_ns is not None
+    first, last = profile.span_ns
+    # As long as nothing begins or ends in it, too.
+    start, length = 0.4 * (last - first), 1000
+    between = profile.between(start / NS, (start + length) / NS)
+    if path == "report":
+        options = [*kind.paths, "--between", f"{start / NS:.9f}..{(start + length) / NS:.9f}"]
+        report = json_of("report", *options)
+        busy = max(one["busy_ns"] for one in report["threads"])
+        assert 0 < busy <= length + 1
+        assert "over 1.00 µs" in command_line("report", *options)
+        return
+    span = between.span_ns
+    assert span is not None
+    assert span == pytest.approx((first + start, first + start + length), abs=1)
+    if path == "assert:duration":
+        assert facts_of(between)["duration"]() == pytest.approx(length, abs=1)
+    for tid, calls in log.calls.items():
+        span = profile.thread(tid).span_ns
+        assert span is not None
+        ticks = max(one.end for one in calls) - min(one.start for one in calls)
+        assert span[1] - span[0] == pytest.approx(ticks * NS / log.hz, rel=2e-3, abs=200)
 
 
 def mono_span(kind: Kind) -> str:

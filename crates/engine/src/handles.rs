@@ -18,7 +18,7 @@ pub struct HandleKind {
     pub num_destroyed: u64,
     /// Number of those created that were never freed.
     pub num_left: u64,
-    /// Highest number alive at one time.
+    /// Highest number alive at one time of the selection, of those that the selected threads created, at whatever time.
     pub max_alive: u64,
 }
 
@@ -39,8 +39,9 @@ pub struct HandleSite {
 #[derive(Default)]
 struct HandleCounts {
     num_created: u64,
+    num_destroyed: u64,
     num_left: u64,
-    /// Times at which the number alive changes, with the change.
+    /// Times of the selection at which the number alive changes, with the change.
     steps: Vec<(i64, i64)>,
 }
 
@@ -68,7 +69,9 @@ pub fn handles(
                     .filter(|time| is_selected(selection, *time, nullable(threads, row)))
             };
             let (made, freed) = (selected(created, makers), selected(destroyed, freers));
-            if made.is_none() && freed.is_none() {
+            let lifetime =
+                alive(selection, nullable(created, row), nullable(destroyed, row), nullable(makers, row));
+            if made.is_none() && freed.is_none() && lifetime.is_none() {
                 continue;
             }
             let word = words.get(row).unwrap_or_default();
@@ -77,9 +80,12 @@ pub fn handles(
                 kinds.push((word.to_owned(), HandleCounts::default()));
             }
             let Some((_, of)) = kinds.get_mut(kind) else { continue };
-            of.steps.extend(freed.map(|time| (time, -1)));
-            if let Some(time) = made {
-                of.steps.push((time, 1));
+            if let Some((first, last)) = lifetime {
+                of.steps.push((first, 1));
+                of.steps.extend(last.map(|time| (time, -1)));
+            }
+            of.num_destroyed = of.num_destroyed.saturating_add(u64::from(freed.is_some()));
+            if made.is_some() {
                 let is_left = u64::from(destroyed.is_null(row));
                 of.num_created = of.num_created.saturating_add(1);
                 of.num_left = of.num_left.saturating_add(is_left);
@@ -96,6 +102,7 @@ pub fn handles(
             }
         }
     }
+    kinds.retain(|(_, of)| of.num_created > 0 || of.num_destroyed > 0);
     Ok((kinds.into_iter().map(|(name, of)| of.finish(name)).collect(), sites))
 }
 
@@ -107,6 +114,24 @@ fn is_selected(selection: &Selection, time: i64, thread: Option<u32>) -> bool {
     }
 }
 
+/// The part of the selected time in which a handle is alive that a selected thread created: its start, and when it is freed.
+///
+/// A handle whose creation was not recorded is alive from the start.
+fn alive(
+    selection: &Selection,
+    created: Option<i64>,
+    destroyed: Option<i64>,
+    maker: Option<u32>,
+) -> Option<(i64, Option<i64>)> {
+    if selection.threads.is_some() && !maker.is_some_and(|maker| selection.has(maker)) {
+        return None;
+    }
+    let time = selection.time_ns.clone().unwrap_or(i64::MIN..i64::MAX);
+    let first = created.unwrap_or(i64::MIN).max(time.start);
+    let is_alive = first < time.end && destroyed.is_none_or(|destroyed| destroyed >= time.start);
+    is_alive.then_some((first, destroyed.filter(|destroyed| *destroyed < time.end)))
+}
+
 impl HandleCounts {
     fn finish(mut self, name: String) -> HandleKind {
         // At one time, creations come before releases.
@@ -116,8 +141,8 @@ impl HandleCounts {
             Some(*alive)
         });
         let max_alive = alive.max().unwrap_or(0).max(0).unsigned_abs();
-        let num_destroyed = (self.steps.len() as u64).saturating_sub(self.num_created);
-        HandleKind { name, num_created: self.num_created, num_destroyed, num_left: self.num_left, max_alive }
+        let Self { num_created, num_destroyed, num_left, .. } = self;
+        HandleKind { name, num_created, num_destroyed, num_left, max_alive }
     }
 }
 
@@ -144,12 +169,39 @@ mod tests {
             .iter()
             .map(|it| (&*it.name, it.num_created, it.num_destroyed, it.num_left, it.max_alive))
             .collect();
-        assert_eq!(rows, [("weak", 3, 2, 1, 2), ("pinned", 0, 1, 0, 0)]);
+        assert_eq!(rows, [("weak", 3, 2, 1, 2), ("pinned", 0, 1, 0, 1)]);
         let rows: Vec<_> = sites.iter().map(|it| (it.stack_id, it.num_created, it.num_left)).collect();
         assert_eq!(rows, [(Some(7), 2, 1), (None, 1, 0)]);
         let selection = Selection { threads: Some(vec![2]), time_ns: Some(0..4) };
         let (kinds, sites) = handles([batch].into_iter(), &selection).unwrap();
         let rows: Vec<_> = kinds.iter().map(|it| (&*it.name, it.num_created, it.num_destroyed)).collect();
         assert_eq!((rows, sites.len()), (vec![("pinned", 0, 1), ("weak", 0, 1)], 0));
+    }
+
+    #[test]
+    fn handles_that_were_made_before_the_selected_time_are_alive_in_it() {
+        let mut table = gc_handles::Builder::new();
+        let mut push = |made: i64, freed: Option<i64>, maker| {
+            let freer = freed.map(|_| 2);
+            table.push(1, "normal", None, Some(made), freed, Some(maker), freer, None, None, 0, 0);
+        };
+        push(1, None, 1);
+        push(2, Some(12), 1);
+        push(3, Some(9), 1);
+        push(11, Some(13), 2);
+        push(20, None, 2);
+        let batch = table.finish();
+        let max_alive = |threads: Option<Vec<u32>>, time_ns| {
+            let selection = Selection { threads, time_ns };
+            let (kinds, _) = handles([batch.clone()].into_iter(), &selection).unwrap();
+            kinds.first().map(|it| it.max_alive)
+        };
+        assert_eq!(max_alive(None, None), Some(3));
+        assert_eq!(max_alive(None, Some(10..14)), Some(3));
+        assert_eq!(max_alive(None, Some(12..13)), Some(3));
+        assert_eq!(max_alive(None, Some(13..14)), Some(2));
+        assert_eq!(max_alive(None, Some(14..20)), None);
+        assert_eq!(max_alive(Some(vec![1]), Some(10..13)), None);
+        assert_eq!(max_alive(Some(vec![2]), Some(10..21)), Some(1));
     }
 }

@@ -115,9 +115,11 @@ class ComparedSide:
         """What is compared of a profile."""
         event = self._compared.requested_event
         is_of_heap = self._compared.is_of_heap(profile)
-        source = profile.heap().retained_sizes if is_of_heap else profile
+        source = profile
         if is_of_heap:
-            event = None
+            from perfuse.analysis.heap import selected_retained_sizes
+
+            source, event = selected_retained_sizes(profile), None
         elif event is None and self._first is not None and not profile.has_traces:
             event = self._first.event
         if not self.selection.stack_filter:

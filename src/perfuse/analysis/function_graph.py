@@ -67,9 +67,9 @@ class StackNodes:
         parents: Number of the caller's node; -1 for outermost ones.
         functions: Key of the function.
         self_weights: Weight of the samples with exactly this stack.
-        self_samples: Number of these samples.
+        self_samples: Number of these samples, calls or allocations.
         total_weights: Weight of the samples whose stack starts with this one.
-        total_samples: Number of these samples.
+        total_samples: Number of these samples, calls or allocations.
     """
 
     parents: list[int]
@@ -196,9 +196,11 @@ def _graph_of_calls(profile: Any, edges: bool) -> FunctionGraph:
 def _graph_of_samples(profile: Any, event: str | None, by: Grouping, nodes: bool, bins: bool) -> FunctionGraph:
     selected = select_event(profile, event)
     graph = _SampleGraph(profile, SampleFilter(event=selected.name), by)
-    counted = {}
-    if selected.name in COUNTED_EVENTS:
-        counted = _SampleGraph(profile, SampleFilter(event=COUNTED_EVENTS[selected.name]), by).functions
+    counts: _SampleGraph | None = None
+    if selected.unit == "samples" or selected.name in COUNTED_EVENTS.values():
+        counts = graph
+    elif selected.name in COUNTED_EVENTS:
+        counts = _SampleGraph(profile, SampleFilter(event=COUNTED_EVENTS[selected.name]), by)
     in_time = _binned(profile, selected, by) if bins and selected.last_ns > selected.first_ns else {}
     functions = {}
     for key, weight in graph.functions.items():
@@ -206,10 +208,8 @@ def _graph_of_samples(profile: Any, event: str | None, by: Grouping, nodes: bool
         declared = FunctionIdentity(name, module, path, line, column)
         identity = declared if is_declaration else FunctionIdentity(name, module)
         numbers = (weight.self_samples, weight.total_samples)
-        if selected.unit == "samples" or selected.name in COUNTED_EVENTS.values():
-            numbers = (weight.self_weight, weight.total_weight)
-        elif key in counted:
-            numbers = (counted[key].self_weight, counted[key].total_weight)
+        if counts is not None and (counted := counts.functions.get(key)) is not None:
+            numbers = (counted.self_weight, counted.total_weight)
         # A row of sums is many allocations or calls.
         values = {**_values_of_samples(weight), "count": numbers[1]}
         functions[key] = GraphFunction(name, module, path, line, values, identity, *numbers, in_time.get(key, {}))
@@ -225,7 +225,7 @@ def _graph_of_samples(profile: Any, event: str | None, by: Grouping, nodes: bool
         functions,
         edges,
         _unsampled(profile, {one.identity for one in functions.values()}) if by == "function" else (),
-        graph.nodes if nodes else None,
+        graph.nodes(counts) if nodes else None,
         (selected.first_ns, selected.last_ns) if selected.last_ns > selected.first_ns else None,
     )
 
@@ -303,7 +303,6 @@ class _SampleGraph:
         functions: Weights by function, a `group_id` of the symbols.
         edges: Weights by caller and callee.
         symbols: Name, module, path, line and column of each function, and whether they are of its declaration.
-        nodes: The call tree.
         total_weight: Weight of all samples.
     """
 
@@ -322,19 +321,42 @@ class _SampleGraph:
         self.edges = {ends: weight for ends, weight in self.edges.items() if _UNGROUPED not in ends}
         self._columns, self._groups = nodes, groups
 
-    @property
-    def nodes(self) -> StackNodes:
-        """The call tree."""
+    def nodes(self, counts: "_SampleGraph | None") -> StackNodes:
+        """The call tree; numbers of samples are the weights of `counts`, whose samples have the same stacks."""
         columns = self._columns
         numbers = {node: number for number, node in enumerate(columns["node_id"])}
+        self_samples, total_samples = columns["self_samples"], columns["total_samples"]
+        if counts is not None:
+            self_samples, total_samples = self._counted(counts)
         return StackNodes(
             [numbers.get(parent, -1) for parent in columns["parent_node_id"]],
             [self._groups[symbol] for symbol in columns["symbol_id"]],
             columns["self_weight"],
-            columns["self_samples"],
+            self_samples,
             columns["total_weight"],
-            columns["total_samples"],
+            total_samples,
         )
+
+    def _counted(self, counts: "_SampleGraph") -> tuple[list[int], list[int]]:
+        """Self and total weights of `counts` for each node; of nodes with equal stacks, the first has those of all."""
+        numbers: dict[tuple[int, int], int] = {}
+        found: dict[int, tuple[int, int]] = {}
+        weights = zip(counts._columns["self_weight"], counts._columns["total_weight"], strict=True)
+        for stack, (own, total) in zip(counts._stacks(numbers), weights, strict=True):
+            before = found.get(stack, (0, 0))
+            found[stack] = before[0] + own, before[1] + total
+        rows = [found.pop(stack, (0, 0)) for stack in self._stacks(numbers)]
+        return [own for own, _ in rows], [total for _, total in rows]
+
+    def _stacks(self, numbers: dict[tuple[int, int], int]) -> list[int]:
+        """The number of each node's stack of functions; `numbers` has those so far, by the caller's and function."""
+        columns = self._columns
+        of_node: dict[int, int] = {}
+        for node, parent, symbol in zip(
+            *(columns[name] for name in ("node_id", "parent_node_id", "symbol_id")), strict=True
+        ):
+            of_node[node] = numbers.setdefault((of_node.get(parent, -1), self._groups[symbol]), len(numbers))
+        return list(of_node.values())
 
 
 _WeightRow = tuple[int, int, int, int]

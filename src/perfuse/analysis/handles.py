@@ -8,6 +8,7 @@ from perfuse.analysis.functions import Backtrace, backtraces, stack_functions
 from perfuse.analysis.heap import Heap
 from perfuse.analysis.heap_rows import HeapObject
 from perfuse.analysis.profiles import RuntimeProfile
+from perfuse.selection import Selection
 from perfuse.table import Columns
 from perfuse.value_class import replace, value_class
 
@@ -108,6 +109,11 @@ class HandleProfile(Protocol):
     """A profile with handles; `perfuse.Profile` is one."""
 
     @property
+    def selection(self) -> Selection:
+        """The selected threads and time."""
+        ...
+
+    @property
     def tables(self) -> Mapping[str, Any]:
         """The common tables by name, each an Arrow stream."""
         ...
@@ -118,8 +124,8 @@ class HandleProfile(Protocol):
 
 
 def leaked_handles(profile: HandleProfile, heap: Heap | None = None) -> list[LeakedHandles]:
-    """Handles that were made and never freed, by kind and place: those that keep objects alive first,
-    then those whose objects retain most.
+    """Handles that were made in the selected threads and time and never freed, by kind and place: those that keep
+    objects alive first, then those whose objects retain most.
 
     Args:
         profile: A profile with a recording of handles.
@@ -128,8 +134,7 @@ def leaked_handles(profile: HandleProfile, heap: Heap | None = None) -> list[Lea
     if not profile.has("gc_handles"):
         return []
     table = Columns(profile.tables["gc_handles"])
-    times = enumerate(table.tuples("created_ns", "destroyed_ns"))
-    left = [row for row, (created, destroyed) in times if created is not None and destroyed is None]
+    left = _rows_left(profile, table)
     columns = ("kind", "created_stack_id", "created_ns", "object_address", "source_id")
     rows = sorted(table.take(left, columns), key=lambda row: row[2])
     objects_by_row: dict[int, HeapObject | None] = {}
@@ -157,3 +162,18 @@ def leaked_handles(profile: HandleProfile, heap: Heap | None = None) -> list[Lea
         handles,
         key=lambda one: (not one.keeps_objects, -(one.retained_bytes or 0), -one.num_handles, one.first_ns),
     )
+
+
+def _rows_left(profile: HandleProfile, table: Columns) -> list[int]:
+    """Rows of selected handles that nothing freed."""
+    selection = profile.selection
+    threads = set(selection.keys(profile.tables["threads"])) if selection.selects_threads else None
+    rows = enumerate(table.tuples("created_ns", "destroyed_ns", "created_thread_id"))
+    return [
+        row
+        for row, (created, destroyed, maker) in rows
+        if created is not None
+        and destroyed is None
+        and selection.has_time(created)
+        and (threads is None or maker in threads)
+    ]

@@ -75,6 +75,18 @@ def no_snapshot(profile: HeapProfile) -> tuple[str, str | None]:
     return "no heap snapshot is in the selected time", hint
 
 
+def selected_retained_sizes(profile: HeapProfile) -> "RetainedSizes":
+    """Retained sizes of the last heap snapshot in the selected time.
+
+    Raises:
+        UsageError: There is none, or threads are selected, and a heap is of all threads.
+    """
+    if profile.selection.selects_threads:
+        hint = "leave out --thread; --between selects snapshots by their time"
+        raise UsageError("objects on a heap belong to no thread", field="thread", hint=hint)
+    return profile.heap().retained_sizes
+
+
 class Heap:
     """A heap snapshot; `perfuse.Profile.heap` makes it.
 

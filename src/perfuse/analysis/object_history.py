@@ -73,7 +73,7 @@ def object_histories(profile: RuntimeProfile, addresses: Sequence[int]) -> list[
 
 
 def find_objects(
-    profile: RuntimeProfile, *, min_bytes: int | None = None, type_part: str | None = None, limit: int | None = None
+    profile: RuntimeProfile, *, min_bytes: int | None = None, type_part: str | None = None
 ) -> list[tuple[int, int]]:
     """Allocations as `(address, time)` of a minimum size, or of types whose name contains a text, in time order."""
     conditions = [f"size_bytes >= {min_bytes}"] if min_bytes is not None else []
@@ -83,7 +83,7 @@ def find_objects(
         )
     rows = profile.sql(f"""
         SELECT object_address, ts_ns FROM allocations WHERE {" AND ".join(conditions) or "true"}
-        AND {profile.selection.where() or "true"} ORDER BY ts_ns {"" if limit is None else f"LIMIT {limit}"}
+        AND {profile.selection.where() or "true"} ORDER BY ts_ns
     """).fetchall()
     return [(address, ts_ns) for address, ts_ns in rows]
 

@@ -95,5 +95,7 @@ def _weighted(profile: Profile, weight: str | None) -> SampleProfile:
     if weight != RETAINED and (weight in WEIGHTS or events(profile.filtered(NO_FILTER))):
         return profile
     if weight == RETAINED or profile.has("heap_snapshots"):
-        return filtered_samples(profile.heap().retained_sizes, profile.stack_filter)
+        from perfuse.analysis.heap import selected_retained_sizes
+
+        return filtered_samples(selected_retained_sizes(profile), profile.stack_filter)
     raise no_samples_error(profile)

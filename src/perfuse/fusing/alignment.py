@@ -36,9 +36,10 @@ def align_log(log: Recording, clock: Clock, facts: SamplingFacts, first_uses: li
         return clock
     if "first_use" not in log.entry.clock.alignments or not first_uses:
         return clock._replace(alignment="none")
-    # Code does not run before it is made, so the offset is at most this; some code runs right after it is made.
-    latest = min(sampled - made for made, sampled in first_uses)
-    return clock._replace(offset_ns=clock.offset_ns + latest, alignment="first_use")
+    offset, uncertainty = _latest_offset(first_uses, clock.kind, facts)
+    return clock._replace(
+        offset_ns=clock.offset_ns + offset, uncertainty_ns=uncertainty or clock.uncertainty_ns, alignment="first_use"
+    )
 
 
 def align(match: Match, facts: SamplingFacts, first_uses: list[tuple[int, int]]) -> Clock:
@@ -59,6 +60,9 @@ def align(match: Match, facts: SamplingFacts, first_uses: list[tuple[int, int]])
         return _of_counter(mult, 2**shift, zero, "time_conv", "header")
     if match.marker is None or dump.summary.span is None:
         return _always(facts, "tsc" if is_tsc else "monotonic")
+    if not match.marker.ts:
+        # perf found the mapping when it attached to the process, and states no time of it.
+        return _always(facts, "tsc") if is_tsc else _by_first_use(first_uses, facts)
     anchor = Anchor(first_ticks(dump), match.marker.ts)
     if conversion is not None:
         # The conversion is to perf's own clock and the samples are on another: its rate applies, its zero does not.
@@ -100,6 +104,27 @@ def _by_offset(anchor: Anchor, first_uses: list[tuple[int, int]]) -> Clock:
     most = min((sampled - made for made, sampled in first_uses if sampled - made >= least), default=None)
     uncertainty = None if most is None else most - least
     return Clock(offset_ns=least, uncertainty_ns=uncertainty, alignment="marker")
+
+
+def _by_first_use(first_uses: list[tuple[int, int]], facts: SamplingFacts) -> Clock:
+    """Aligns clocks of the same rate without a time that is known on both."""
+    if not first_uses and facts.clock != "perf":
+        return _always(facts, "monotonic")
+    offset, uncertainty = _latest_offset(first_uses, "monotonic", facts)
+    return Clock(offset_ns=offset, uncertainty_ns=uncertainty, alignment="first_use")
+
+
+def _latest_offset(first_uses: list[tuple[int, int]], kind: str, facts: SamplingFacts) -> tuple[int, int | None]:
+    """The latest offset of a clock of the samples' rate, and how far below the limit that the samples set it is.
+
+    Code does not run before it is made, so the offset is at most this; some code runs right after it is made, unless
+    perf attached later. perf's own clock counts from the start of the system as the monotonic one does, so that they
+    differ little.
+    """
+    latest = min((sampled - made for made, sampled in first_uses), default=None)
+    if (kind, facts.clock) != ("monotonic", "perf") or (latest is not None and latest <= 0):
+        return latest or 0, None
+    return 0, latest
 
 
 def _by_rate(anchor: Anchor, first_uses: list[tuple[int, int]], facts: SamplingFacts) -> Clock:

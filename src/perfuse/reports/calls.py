@@ -370,7 +370,8 @@ def part_header(report: CallsReport) -> list[tuple[str, Cell]]:
 def _calls_header(report: CallsReport) -> list[tuple[str, Cell]]:
     totals = report.totals
     first, last = totals.span_ns or (0, 0)
-    over = f" over {_time(report)(last - first)}" if last > first else ""
+    span_ns = last - first if report.selected_ns is None else report.selected_ns
+    over = f" over {_time(report)(span_ns)}" if span_ns > 0 else ""
     functions = counted(report.num_called, "function")
     pairs: list[tuple[str, Cell]] = [("calls", f"{count_text(totals.num_calls)} of {functions}{over}")]
     return pairs + [("", (endings, Role.FAINT)) for endings in [_endings(totals)] if endings]

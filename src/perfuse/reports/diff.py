@@ -352,6 +352,8 @@ def _order_text(report: DiffReport) -> str:
     order = f"by change of {_ORDER_WORDS.get(report.order, report.order)}"
     if report.difference.unit == "bytes":
         order = order.replace("self time", "own bytes").replace("time on the stack", "bytes")
+    elif report.difference.unit not in ("ns", "ticks", "samples"):
+        order = order.replace("self time", "self").replace("time on the stack", "total")
     kind = f"number of {counted_noun(report.difference.base.runs[0])}s"
     return order.replace("number of calls", kind)
 

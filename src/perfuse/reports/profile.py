@@ -341,12 +341,15 @@ def share_lines(shares: Sequence[GroupWeight], whole: int, style: Style) -> Iter
         yield style.paint(f"  … {count_text(len(shares) - SHARES_SHOWN)} more (--json shows all)", Role.FAINT)
 
 
+def over_text(event: Event) -> str:
+    """` over 1.54 s`, from the first to the last sample of an event; nothing where all are of one time."""
+    duration_ns = event.last_ns - event.first_ns
+    return f" over {duration_text(duration_ns)}" if duration_ns > 0 else ""
+
+
 def _header(report: ProfileReport) -> list[tuple[str, Cell]]:
     event = report.event
-    rate = ""
-    if report.duration_ns > 0 and event.num_samples > 1:
-        rate = f" over {duration_text(report.duration_ns)}"
-    pairs: list[tuple[str, Cell]] = [("samples", f"{_samples_text(event)}{rate}")]
+    pairs: list[tuple[str, Cell]] = [("samples", f"{_samples_text(event)}{over_text(event)}")]
     pairs += [("", f"{_samples_text(other)} (--event {other.name})") for other in report.events[1:]]
     if report.selection and report.recorded is not None:
         share = percent_text(event.weight, report.recorded.weight)

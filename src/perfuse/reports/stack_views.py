@@ -193,7 +193,9 @@ def weighted_source(profile: Profile, event: str | None) -> tuple[SampleProfile,
         raise UsageError(
             "there are no samples, calls or allocations to report", hint="`perfuse info` counts the records"
         )
-    sizes = profile.heap().retained_sizes
+    from perfuse.analysis.heap import selected_retained_sizes
+
+    sizes = selected_retained_sizes(profile)
     return filtered_samples(sizes, profile.stack_filter), sizes, None
 
 

@@ -72,6 +72,7 @@ pub static FORMAT: Format = Format {
             Alignment::TimeConv,
             Alignment::Marker,
             Alignment::MarkerAndRate,
+            Alignment::FirstUse,
             Alignment::NotAligned,
         ],
         start_field: Some("timestamp"),

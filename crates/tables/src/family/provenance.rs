@@ -42,7 +42,8 @@ choices! {
         TimeConv = "time_conv",
         /// The recording contains times of the wall clock or another system clock beside its counter.
         WallTime = "wall_time",
-        /// The latest offset at which no code runs before it was created.
+        /// The latest offset at which no code runs before it was created; at most 0 to perf's own clock, which counts from the
+        /// start of the system, too.
         FirstUse = "first_use",
         /// No time is known on both clocks; offsets are not meaningful.
         NotAligned = "none",

@@ -39,18 +39,7 @@ def lines(data: Exceptions, request: RuntimeRequest, style: Style) -> Iterator[s
     ran = ", ".join(f"{count_text(count)} {kind}" for kind, count in data.clauses.items() if count)
     handled = f"; handlers run: {ran}" if ran else ""
     yield from section("Exceptions", style, f"{counted(data.count, 'exception')}{handled}")
-    shown = data.by_site[: request.rows(5)]
-    if request.stacks:
-        for one in shown:
-            yield f"  {count_text(one.count)} {one.type_name or UNKNOWN}"
-            yield from backtrace_lines(one.backtrace, request.frames, style)
-    elif shown:
-        rows: list[list[Cell]] = [
-            [count_text(one.count), one.type_name or UNKNOWN, _place(one.backtrace)] for one in shown
-        ]
-        columns = [Column("count", right=True), Column("type", shrinks=20), Column("in", role=Role.FAINT, shrinks=20)]
-        yield from grid(columns, rows, style)
-    yield from more_rows_line(len(data.by_site) - len(shown), "exceptions", request, style)
+    yield from _site_lines(data, request, style)
     if request.is_overview or not data.handlers:
         return
     yield from section("Handlers", style)
@@ -58,6 +47,29 @@ def lines(data: Exceptions, request: RuntimeRequest, style: Style) -> Iterator[s
     rows = [[count_text(one.count), one.kind, one.function] for one in handlers]
     yield from grid([Column("ran", right=True), Column("", role=Role.NAME), Column("in", shrinks=20)], rows, style)
     yield from more_rows_line(len(data.handlers) - len(handlers), "exceptions", request, style)
+
+
+def _site_lines(data: Exceptions, request: RuntimeRequest, style: Style) -> Iterator[str]:
+    """By type and whole stack where stacks are requested, else by type and innermost function."""
+    num_shown = request.rows(5)
+    if request.stacks:
+        for one in data.by_site[:num_shown]:
+            yield f"  {count_text(one.count)} {one.type_name or UNKNOWN}"
+            yield from backtrace_lines(one.backtrace, request.frames, style)
+        num_sites = len(data.by_site)
+    else:
+        places: dict[tuple[str, str], int] = {}
+        for one in data.by_site:
+            place = one.type_name or UNKNOWN, _place(one.backtrace)
+            places[place] = places.get(place, 0) + one.count
+        num_sites = len(places)
+        sites = sorted(places.items(), key=lambda item: (-item[1], *item[0]))
+        rows: list[list[Cell]] = [[count_text(count), *place] for place, count in sites[:num_shown]]
+        columns = [Column("count", right=True), Column("type", shrinks=20), Column("in", role=Role.FAINT, shrinks=20)]
+        if rows:
+            yield from grid(columns, rows, style)
+    if num_shown is not None:
+        yield from more_rows_line(num_sites - min(num_shown, num_sites), "exceptions", request, style)
 
 
 def _place(backtrace: tuple[str, ...]) -> str:

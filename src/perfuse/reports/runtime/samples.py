@@ -7,10 +7,10 @@ from typing import Any
 
 from perfuse.analysis.sampled import events
 from perfuse.reports.grid import section
-from perfuse.reports.profile import ProfileReport, profile_report, sample_lines
+from perfuse.reports.profile import ProfileReport, over_text, profile_report, sample_lines
 from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext
 from perfuse.reports.text import Style
-from perfuse.reports.units import counted, duration_text
+from perfuse.reports.units import counted
 from perfuse.table import SUM_EVENTS
 
 _HEADER = ("kind", "title", "inputs", "joins", "diagnostics")
@@ -32,8 +32,7 @@ def as_json(data: ProfileReport) -> Any:
 
 def lines(data: ProfileReport, request: RuntimeRequest, style: Style) -> Iterator[str]:
     """Functions, threads and modules."""
-    over = f" over {duration_text(data.duration_ns)}" if data.duration_ns else ""
     # The file does not name the event.
     of = "" if data.event.name == "sample" else f" of {data.event.name}"
-    yield from section("Samples", style, f"{counted(data.event.num_samples, 'sample')}{of}{over}")
+    yield from section("Samples", style, f"{counted(data.event.num_samples, 'sample')}{of}{over_text(data.event)}")
     yield from sample_lines(data, style, brief=request.is_overview)
