@@ -4,7 +4,7 @@ import importlib
 from functools import cache
 
 from perfuse import _core
-from perfuse.errors import UsageError
+from perfuse.errors import UsageError, nearest_hint
 from perfuse.value_class import value_class
 
 SEVERITIES = ("info", "warning", "data_loss", "error")
@@ -133,10 +133,7 @@ def explain(code: str) -> Rule:
         UsageError: There is none; the hint names similar codes.
     """
     if code.upper() not in _declarations():
-        from difflib import get_close_matches
-
-        near = get_close_matches(code.upper(), _declarations(), n=3)
-        hint = f"did you mean {', '.join(near)}?" if near else "`perfuse explain` alone lists all codes"
+        hint = nearest_hint(code, _declarations(), "`perfuse explain` alone lists all codes")
         raise UsageError(f"no rule has the code {code}", hint=hint)
     return _rule(code.upper())
 

@@ -1,6 +1,6 @@
 """The exceptions that perfuse raises."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 
 class PerfuseError(Exception):
@@ -138,27 +138,42 @@ def with_escaped_bytes(name: str) -> str:
 _MOST_NAMES = 60
 
 
-def nearest_hint(value: str, known: Iterable[str]) -> str:
-    """A hint for an unknown name: known names that are similar, or all of them."""
+def nearest_hint(
+    value: str, known: Iterable[str], otherwise: str | None = None, *, shown: Callable[[str], str] = str
+) -> str:
+    """A hint for an unknown name: known names that are similar, else `otherwise`, or all of them.
+
+    Names are written as `shown` returns them.
+    """
+    names = list(known)
+    near = _similar_names(value, names)
+    if near:
+        return f"did you mean {' or '.join(map(shown, near))}?"
+    if otherwise is not None:
+        return otherwise
+    if not names:
+        return "there is none"
+    more = f", … ({len(names):,} in all)" if len(names) > _MOST_NAMES else ""
+    return f"known: {', '.join(map(shown, names[:_MOST_NAMES]))}{more}"
+
+
+def _similar_names(value: str, names: Sequence[str]) -> list[str]:
+    """At most three names, the most similar first."""
     import difflib
     import re
 
-    names = list(known)
-    if not names:
-        return "there is none"
     by_lower = {name.lower(): name for name in names}
-    shown = ", ".join(names[:_MOST_NAMES]) + (f", … ({len(names):,} in all)" if len(names) > _MOST_NAMES else "")
 
     def similar(of: dict[str, str], cutoff: float) -> list[str]:
         found = difflib.get_close_matches(value.lower(), of, n=3, cutoff=cutoff)
         return list(dict.fromkeys(of[name] for name in found))
 
     near = similar(by_lower, 0.6)
-    if not near:
-        # A word of a long name, such as that of a method.
-        by_word = {word.lower(): name for name in reversed(names) for word in re.findall(r"\w{3,}", name)}
-        near = similar(by_word, 0.7) or similar(by_lower, 0.5)
-    return f"did you mean {' or '.join(near)}?" if near else f"known: {shown}"
+    if near:
+        return near
+    # A word of a long name, such as that of a method.
+    by_word = {word.lower(): name for name in reversed(names) for word in re.findall(r"\w{3,}", name)}
+    return similar(by_word, 0.7) or similar(by_lower, 0.5)
 
 
 def require_known(value: str, known: Iterable[str], what: str) -> str:

@@ -67,7 +67,7 @@ def handle_key(text: str, kind: Literal["f", "s", "t"]) -> int | None:
 
 @value_class
 class FramePattern:
-    """A pattern of frames.
+    """What selects frames: by their function, module, source file or tier.
 
     Attributes:
         text: As it was written.

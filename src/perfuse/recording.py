@@ -343,6 +343,19 @@ def open(
     return recording
 
 
+def open_of_format(source: Input | Recording, name: str, title: str) -> Recording:
+    """Opens a file that has to be of the format `name`; `title` is what users call one, such as `a Mono log`.
+
+    Raises:
+        UnreadableInput: It cannot be read.
+        UsageError: It is of another format.
+    """
+    recording = source if isinstance(source, Recording) else open(source)
+    if recording.format != name:
+        raise UsageError(f"{recording.path} is not {title} but {recording.format}", path=recording.path)
+    return recording
+
+
 def _record_range(
     indexes: tuple[int, int | None] | None, offsets: tuple[int, int | None] | None
 ) -> tuple[bool, int, int | None]:

@@ -46,7 +46,7 @@ class KindDifference:
 
 @dataclass(frozen=True, slots=True)
 class RepairResult:
-    """The result of a repair.
+    """What a repair changed, lost and left in a file.
 
     Attributes:
         changes: Every change.

@@ -146,7 +146,7 @@ class FilteredStacks:
         return more
 
     def table(self, name: str) -> _core.ArrowStream:
-        """One of the tables."""
+        """One of `FILTERED_TABLES` after the steps."""
         if name == "samples":
             return self._core.samples(self._samples, self._append)
         if name == "functions" and self._of_stacks[name] is not self._tables[name]:
@@ -327,7 +327,7 @@ class FrameSymbols:
         return [group in groups for group in self._groups]
 
     def function_names(self) -> list[str]:
-        """Names of functions."""
+        """The short names of the functions on stacks, sorted."""
         return sorted(set(self._short_names) - {"", "[no stack]"})
 
     def module_names(self) -> list[str]:
@@ -339,7 +339,7 @@ class FrameSymbols:
         return [name for name, _ in Counter(last_part(name) for name in self._paths if name).most_common()]
 
     def tier_names(self) -> list[str]:
-        """Names of tiers."""
+        """The tiers of the frames on stacks, sorted."""
         return sorted({tier for tier in self.tiers if tier})
 
 

@@ -52,7 +52,7 @@ class SectionHeader:
 
 @value_class
 class CodeSection:
-    """A section of code.
+    """How much of a section of code SFrame functions cover.
 
     Attributes:
         name: Its name.

@@ -61,6 +61,18 @@ def test_a_search_goes_along_to_other_views(view):
     assert len(found) < len(reported(POSTCARDS)["top_self"])
 
 
+def test_the_key_of_a_search_field_starts_a_search(view):
+    viewed = view(SERVER)
+    page = viewed.page
+    viewed.show("calls")
+    first, *others = (row[-1] for row in viewed.rows("Slowest calls"))
+    name = next(one for one in others if one != first)
+    page.keyboard.press("/")
+    page.keyboard.type(name)
+    expect(page.locator('table[aria-label="Slowest calls"] tbody tr[role=row]').first).to_contain_text(name)
+    assert {row[-1] for row in viewed.rows("Slowest calls")} == {name}
+
+
 def test_the_page_states_that_the_server_ended(browser):
     with served(SERVER) as address:
         context = browser.new_context()

@@ -192,6 +192,11 @@ def test_errors_have_a_message_and_a_hint(
     assert len(rest) <= 1
 
 
+@pytest.mark.parametrize("name", ["repotr", "xyzzy"])
+def test_an_unknown_verb_has_the_same_hint_with_and_without_help(perfuse: Perfuse, name: str) -> None:
+    assert perfuse(name).err == perfuse("help", name).err
+
+
 def test_a_pointer_of_git_lfs_is_named(perfuse: Perfuse, recordings: Path) -> None:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab\nsize 12345\n"
     (recordings / "output.mlpd").write_text(pointer, encoding="ascii")

@@ -162,6 +162,8 @@ def test_runs_of_a_side_may_lack_what_a_filter_names(perfuse: Perfuse, folded: s
     done = perfuse("diff", str(other), folded, "--", folded, "--only", "savee")
     assert "A: --only savee matches nothing here, nor in any other of its 2 runs" in done.err
     assert "did you mean save or shade?" in done.err
+    done = perfuse("diff", folded, folded, "--by", "module", "-o", "diff.html", "--hide", "nosuch")
+    assert "A: --hide nosuch matches nothing here\n" in done.err
     done = perfuse("diff", str(other), folded, "--only", "save")
     assert "B: --only save matches nothing here" in done.err
     for words, message in (

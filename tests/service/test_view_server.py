@@ -122,7 +122,7 @@ def test_several_requests_for_one_answer_make_it_once() -> None:
 
     def ask() -> None:
         start.wait()
-        found.append(session.kept("key", lambda: made.append(1) or object()))
+        found.append(session.cached("key", lambda: made.append(1) or object()))
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
     for thread in threads:
@@ -138,18 +138,18 @@ def test_answers_that_need_much_memory_are_forgotten_first() -> None:
     made = []
 
     def make(key: tuple[str, int]) -> int:
-        return session.kept(key, lambda: made.append(key) or key[1])
+        return session.cached(key, lambda: made.append(key) or key[1])
 
-    session.kept("events", lambda: 0)
+    session.cached("events", lambda: 0)
     for number in (1, 2, 1, 3, 1, 2):
         assert make(("heap", number)) == number
     assert [number for _, number in made] == [1, 2, 3, 2]
     for number in range(500):
         make(("x", number))
-    assert session.kept("events", lambda: made.append("again")) == 0
+    assert session.cached("events", lambda: made.append("again")) == 0
     with pytest.raises(ValueError, match="once"):
-        session.kept("fails", lambda: int("once"))
-    assert session.kept("fails", lambda: 5) == 5
+        session.cached("fails", lambda: int("once"))
+    assert session.cached("fails", lambda: 5) == 5
 
 
 def test_neighbours_lead_through_a_row_and_back(page: Page) -> None:

@@ -80,8 +80,8 @@ def test_an_answer_of_old_content_is_not_kept() -> None:
         session.reopen()
         return 1
 
-    assert session.kept(("number", 1), make) == 1
-    assert session.kept(("number", 1), lambda: 2) == 2
+    assert session.cached(("number", 1), make) == 1
+    assert session.cached(("number", 1), lambda: 2) == 2
 
 
 def test_standard_input_is_not_watched() -> None:

@@ -118,12 +118,6 @@ impl Flow {
             Self::Bad => "bad",
         }
     }
-
-    /// Whether an instruction of this flow has a target that its text ends with.
-    #[must_use]
-    pub fn is_direct(self) -> bool {
-        matches!(self, Self::Jump | Self::Branch | Self::Call)
-    }
 }
 
 /// An instruction.

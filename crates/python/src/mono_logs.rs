@@ -13,7 +13,6 @@ use perfuse_formats::mono::header::Header;
 use perfuse_formats::mono::named_fields::{self, FieldValue, NamedField};
 
 use perfuse_formats::mono::writer::{RowStacks, WriteError, Writer, events_from_rows};
-use perfuse_formats::{Rate, Recording};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -21,9 +20,9 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::arrow::{batches, reader};
 use crate::call::call;
 use crate::errors::{export_error, table_error};
-use crate::inputs::{Inputs, ReadInputs};
+use crate::inputs::ReadInputs;
 use crate::output::Target;
-use crate::recording::PyRecording;
+use crate::recording::{PyRecording, common_clock};
 
 /// `(number of buffers, number of events, omitted events by kind, unsupported items by code)`.
 type MonoWriteFacts = (u64, u64, Vec<(String, u64)>, Vec<(&'static str, u64)>);
@@ -67,16 +66,8 @@ pub fn convert_mono(
     out: Target,
     options: MonoConversion,
 ) -> PyResult<MonoWriteFacts> {
-    let logs: Option<Vec<&MonoLog>> =
-        recordings.iter().map(|recording| recording.inner.as_any().downcast_ref::<MonoLog>()).collect();
-    let logs = logs.ok_or_else(|| PyTypeError::new_err("not a Mono log"))?;
-    let first = *logs.first().ok_or_else(|| PyValueError::new_err("no log to convert"))?;
-    let inputs = Inputs::of(recordings.iter().map(|recording| &recording.inner));
-    let (clock, zero) = inputs.read(py, || {
-        let clock = first.clock(Rate::Auto).map;
-        let starts = logs.iter().filter_map(|log| log.span()).map(|(start, _)| clock.ns(start));
-        (clock, starts.min().unwrap_or(0))
-    })?;
+    let logs: Vec<&MonoLog> = recordings.iter().map(|one| one.concrete()).collect::<PyResult<_>>()?;
+    let (inputs, clock, zero) = common_clock(py, &recordings)?;
     let zero = if options.is_relative { zero } else { 0 };
     let time = |ns: i64| clock.ticks(ns.saturating_add(zero));
     let threads = options.threads.map(|all| {

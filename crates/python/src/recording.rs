@@ -7,14 +7,16 @@ use std::io::{self, Read};
 use std::sync::{Arc, Mutex};
 
 use perfuse_formats::listing::{RecordCursor, RecordForm, RecordRange, RecordStyle, write_records};
-use perfuse_formats::{Placement, Rate, Recording, Source, TableRequest, UnpackLimit, registry, table_of};
+use perfuse_formats::{
+    ClockMap, Placement, Rate, Recording, Source, TableRequest, UnpackLimit, registry, table_of,
+};
 use perfuse_profile::saved_events::keys_of;
 use perfuse_profile::sframe::cross_check_recording;
 use perfuse_profile::{
     DiagnosticRow, begin_opening, diagnostics_batch, forget_opened, prefetch_summary, take_opened,
 };
 use perfuse_wire::{Diagnostic, Diagnostics, Endian, RecordView, Value};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyList, PyString};
 
@@ -286,6 +288,26 @@ impl PyRecording {
         inputs.check(py)?;
         Ok(Self { inner, inputs })
     }
+
+    /// The recording as its concrete type, for what only one format has.
+    pub fn concrete<T: Recording + 'static>(&self) -> PyResult<&T> {
+        let other = || PyTypeError::new_err(format!("this call is not for format {}", self.format()));
+        self.inner.as_any().downcast_ref().ok_or_else(other)
+    }
+}
+
+/// The inputs of recordings, the clock of the first, and when the earliest begins on it, in nanoseconds.
+pub fn common_clock(
+    py: Python<'_>,
+    recordings: &[PyRef<'_, PyRecording>],
+) -> PyResult<(Inputs, ClockMap, i64)> {
+    let all: Vec<_> = recordings.iter().map(|one| &one.inner).collect();
+    let inputs = Inputs::of(all.iter().copied());
+    let (clock, start) = inputs.read(py, || {
+        let clock = all.first().map(|one| one.clock(Rate::Auto).map).unwrap_or_default();
+        (clock, all.iter().filter_map(|one| one.span()).map(|(start, _)| clock.ns(start)).min())
+    })?;
+    Ok((inputs, clock, start.unwrap_or(0)))
 }
 
 /// Number of records after which the file's size is compared again.

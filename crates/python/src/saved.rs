@@ -28,11 +28,6 @@ use crate::recording::PyRecording;
 
 const AGAIN: &str = "copy the file again, or make it again with `perfuse pack`";
 
-fn profile_of(recording: &PyRecording) -> PyResult<&SavedProfile> {
-    let found = recording.inner.as_any().downcast_ref();
-    found.ok_or_else(|| PyValueError::new_err("the recording is not a saved profile"))
-}
-
 fn damaged(py: Python<'_>, recording: &PyRecording, what: impl std::fmt::Display) -> PyErr {
     lacking(py, &recording.inner.source().path, what, AGAIN)
 }
@@ -40,14 +35,14 @@ fn damaged(py: Python<'_>, recording: &PyRecording, what: impl std::fmt::Display
 /// Name and size of each member.
 #[pyfunction]
 pub fn saved_members(saved: &PyRecording) -> PyResult<Vec<(String, usize)>> {
-    let members = profile_of(saved)?.members().iter();
+    let members = saved.concrete::<SavedProfile>()?.members().iter();
     Ok(members.map(|member| (member.name.clone(), member.range.len())).collect())
 }
 
 /// The bytes of a member.
 #[pyfunction]
 pub fn saved_member<'py>(py: Python<'py>, saved: &PyRecording, name: &str) -> PyResult<Bound<'py, PyBytes>> {
-    let profile = profile_of(saved)?;
+    let profile: &SavedProfile = saved.concrete()?;
     let bytes = saved.inputs.read(py, || profile.bytes(name))?;
     let bytes = bytes.ok_or_else(|| damaged(py, saved, format!("{name} is missing or damaged")))?;
     Ok(PyBytes::new(py, bytes))
@@ -87,7 +82,7 @@ pub fn saved_recording(
     size: u64,
     code: Option<Vec<u32>>,
 ) -> PyResult<PyRecording> {
-    let profile = profile_of(saved)?;
+    let profile: &SavedProfile = saved.concrete()?;
     let limit = saved.inner.source().unpack_limit;
     let unpacked = saved.inputs.read(py, || {
         profile

@@ -5,6 +5,7 @@ use std::io::BufWriter;
 use std::os::fd::RawFd;
 use std::sync::{Mutex, MutexGuard};
 
+use perfuse_formats::ClockMap;
 use perfuse_formats::xray::XRay;
 use perfuse_formats::xray::consts::{Action, FUNCTION_ID_BITS};
 use perfuse_formats::xray::convert::{ConvertError, Options, RecordSelection, TablesError, convert, to_yaml};
@@ -12,19 +13,18 @@ use perfuse_formats::xray::header::Mode;
 use perfuse_formats::xray::writer::{
     FinishLog, LogSink, LogSpec, LogWriter, ThreadEvent, TscStamp, WriteError, WriteSummary,
 };
-use perfuse_formats::{ClockMap, Rate, Recording};
 use perfuse_profile::call_log::write_call_log;
 use perfuse_wire::Endian;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::calls::choice;
 use crate::errors::{export_error, table_error};
-use crate::inputs::{Inputs, ReadInputs};
+use crate::inputs::ReadInputs;
 use crate::output::duplicate;
 use crate::profile::PyProfile;
-use crate::recording::{PyRecording, parse_endian};
+use crate::recording::{PyRecording, common_clock, parse_endian};
 
 /// Nanoseconds in a second: the rate of a log made of tables.
 const NANOSECONDS: u64 = 1_000_000_000;
@@ -90,16 +90,9 @@ pub fn convert_xray(
     options: LogOptions,
     yaml_names: Option<HashMap<u32, String>>,
 ) -> PyResult<XRayWriteFacts> {
-    let logs: Option<Vec<&XRay>> =
-        recordings.iter().map(|recording| recording.inner.as_any().downcast_ref::<XRay>()).collect();
-    let logs = logs.ok_or_else(|| PyTypeError::new_err("not an XRay log"))?;
+    let logs: Vec<&XRay> = recordings.iter().map(|one| one.concrete()).collect::<PyResult<_>>()?;
+    let (inputs, clock, zero) = common_clock(py, &recordings)?;
     let first = *logs.first().ok_or_else(|| PyValueError::new_err("no log to convert"))?;
-    let inputs = Inputs::of(recordings.iter().map(|recording| &recording.inner));
-    let (clock, zero) = inputs.read(py, || {
-        let clock = first.clock(Rate::Auto).map;
-        let starts = logs.iter().filter_map(|log| log.span()).map(|(start, _)| clock.ns(start));
-        (clock, starts.min().unwrap_or(0))
-    })?;
     let options = options.resolve(Options::like(first), &clock, zero)?;
     let written = inputs.read(py, || {
         let mut out = BufWriter::with_capacity(1 << 20, duplicate(out).map_err(WriteError::from)?);

@@ -39,6 +39,25 @@ pub struct Summary {
     pub header: Vec<(&'static str, Value<'static>)>,
 }
 
+impl Summary {
+    /// The summary of a file that states no machine, clock or header; kinds without records are left out.
+    #[must_use]
+    pub fn of_counts(counts: &[(&str, u64)]) -> Self {
+        let present = counts.iter().filter(|(_, count)| *count > 0);
+        Self {
+            version: None,
+            endian: Endian::Little,
+            pointer_bytes: None,
+            arch: None,
+            producer: None,
+            clock: "unknown",
+            span: None,
+            counts: present.map(|(name, count)| ((*name).to_owned(), *count)).collect(),
+            header: Vec::new(),
+        }
+    }
+}
+
 /// Conversion of a source's time stamps to the profile's clock: `ns = ticks * numerator / denominator + offset_ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockMap {

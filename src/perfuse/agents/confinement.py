@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import stat
 from pathlib import Path
 
-from perfuse.errors import UsageError
+from perfuse.errors import UsageError, nearest_hint
 
 MAX_ENTRIES = 20_000
 """Entries of a directory, and of those in it, that are looked at."""
@@ -86,6 +85,7 @@ class Confinement:
         while not folder.is_dir() and folder != self.directory:
             folder = folder.parent
         names = [one.name for one in folder.iterdir()]
-        near = difflib.get_close_matches(missing.name, names, n=3)
-        shown = [str((folder / name).relative_to(self.directory)) for name in near]
-        return f"did you mean {' or '.join(shown)}?" if shown else "`open` without files lists the files"
+        shown = folder.relative_to(self.directory)
+        return nearest_hint(
+            missing.name, names, "`open` without files lists the files", shown=lambda name: str(shown / name)
+        )

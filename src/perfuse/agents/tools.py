@@ -19,7 +19,7 @@ MOST_ROWS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool.
+    """What a client can call: a name, and the command line that a call becomes.
 
     Attributes:
         name: Its name.

@@ -1,13 +1,12 @@
 """Assertions about the facts of a report, such as `allocations.bytes < 50MB`, for builds that fail on regressions."""
 
-import difflib
 import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from perfuse.errors import UsageError
+from perfuse.errors import UsageError, nearest_hint
 
 UNITS = {
     "": 1.0,
@@ -146,9 +145,7 @@ def _value(fact: str, facts: Facts) -> float:
         name = f"{match['list']}[]{match['rest']}"
         arguments = [match["single"] if match["single"] is not None else match["double"]]
     if name not in facts:
-        near = difflib.get_close_matches(name, facts, n=3) or list(facts)
-        names = ", ".join(one.replace("[]", "['NAME']") for one in near)
-        hint = f"did you mean {names}?" if len(near) <= 3 else f"facts are {names}"
+        hint = nearest_hint(name, facts, shown=lambda one: one.replace("[]", "['NAME']"))
         raise UsageError(f"there is no fact {fact!r}", field="assert", hint=hint)
     found = facts[name]
     return found(*arguments) if callable(found) else found  # type: ignore[no-any-return]

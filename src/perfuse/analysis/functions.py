@@ -12,7 +12,7 @@ from perfuse.value_class import value_class
 
 @value_class
 class Function:
-    """A function.
+    """A function as reports of calls and samples name it.
 
     Attributes:
         function_id: Its key.
@@ -35,7 +35,7 @@ class Function:
 
 @value_class
 class ThreadIds:
-    """A thread.
+    """What a thread is called: by the profile, by the system, by the program.
 
     Attributes:
         thread_id: Its key.

@@ -78,7 +78,7 @@ class FunctionLatency:
 
 @value_class
 class ThreadActivity:
-    """Activity of a thread.
+    """How long and how deep a thread was in calls.
 
     Attributes:
         thread: The thread.

@@ -6,7 +6,7 @@ from typing import Any
 
 from perfuse.analysis.filtered_samples import FilteredSamples
 from perfuse.analysis.profiles import SampleProfile
-from perfuse.analysis.sampled import events
+from perfuse.analysis.sampled import Event, events
 from perfuse.errors import UsageError
 from perfuse.name_pattern import handle_key
 from perfuse.stack_filter import StackFilter
@@ -46,21 +46,22 @@ class RunSelection:
                     hint=f"give the name, or '/^{pattern}$/' for a function of that name",
                 )
 
-    def select(self, source: SampleProfile) -> SampleProfile:
-        """The selected samples of a run; without a filter, the source.
+    def select(self, source: SampleProfile, event: Event) -> SampleProfile | None:
+        """The selected samples of a run; None where nothing is left of the event.
 
         Args:
             source: A profile without a filter, or retained sizes.
-
+            event: Its event that is compared.
         """
-        if not self.stack_filter:
-            return source
         tables: dict[str, Any] = dict(source.tables)
         if self.stack_filter.during:
             tables["samples"] = self._samples_during(source)
         found = FilteredSamples(source, replace(self.stack_filter, is_lenient=True).apply(tables))
         self._runs.append(found)
-        return found
+        left = sum(one.weight for one in events(found) if one.name == event.name)
+        self.recorded += event.weight
+        self.selected += left
+        return found if left else None
 
     @property
     def share(self) -> float | None:

@@ -91,7 +91,7 @@ class SampledFunction:
 
 @value_class
 class SlowCall:
-    """A slow call.
+    """One of the slowest calls: where it was, what happened in it, and what took longer than usual.
 
     Attributes:
         slice_id: Its key.

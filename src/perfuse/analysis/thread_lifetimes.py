@@ -7,7 +7,7 @@ from perfuse.value_class import value_class
 
 @value_class
 class ThreadLifetime:
-    """A thread.
+    """When a thread of a runtime log started and ended, and its names meanwhile.
 
     Attributes:
         thread_id: Its key.

@@ -1,7 +1,7 @@
 """Saving a profile: its tables as Parquet, its recordings as compressed copies, and a manifest, in a zip file."""
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -162,10 +162,8 @@ def _save(
         if copies_bytes > SMALL_COPIES:
             _save_range_tables(archive, profile)
             known = {str(row["name"]) for row in tables} | {str(row["table"]) for row in left_out}
-            with _member(archive, FACTS) as out:
-                empty_tables = [name for name in names() if name not in known and not rows.is_partial(name)]
-                events = _core.sampled_events(profile.tables["samples"])
-                out.write(facts_member(profile.recordings, empty_tables, events))
+            empty_tables = [name for name in names() if name not in known and not rows.is_partial(name)]
+            _save_facts(archive, profile, empty_tables)
         manifest = Manifest(
             title=profile.title,
             tool=__version__,
@@ -377,6 +375,13 @@ def _save_range_tables(archive: ZipFile, profile: WholeProfile) -> None:
         slices = _core.selected_rows(profile._fusion, "slices", columns, everything)
         with _member(archive, SLICES) as out:
             _core.write_table(cast(IO[bytes], out), "slices", slices, GROUP_ROWS)
+
+
+def _save_facts(archive: ZipFile, profile: WholeProfile, empty_tables: Sequence[str]) -> None:
+    """Saves what reports state without opening the copies of large recordings."""
+    events = _core.sampled_events(profile.tables["samples"])
+    with _member(archive, FACTS) as out:
+        out.write(facts_member(profile.recordings, empty_tables, events))
 
 
 def _first_rows(stream: Any) -> Any:

@@ -97,7 +97,7 @@ class SourceDefinitions:
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """A runtime.
+    """A runtime that `perfuse record` prepares, so that its functions have names.
 
     Attributes:
         name: Its name for `--runtime`.

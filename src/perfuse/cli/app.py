@@ -16,7 +16,7 @@ from perfuse.cli import exit_codes
 from perfuse.cli.environment import COMPLETION
 from perfuse.cli.running import run_command
 from perfuse.cli.verbs import COLORS, VERBS
-from perfuse.errors import check_text
+from perfuse.errors import UsageError, check_text, nearest_hint
 
 
 class App(click.Group):
@@ -43,15 +43,8 @@ class App(click.Group):
         """The verb that the first argument names; for an unknown one, the error suggests similar names."""
         name = args[0]
         if name not in VERBS and not name.startswith("-"):
-            error = click.UsageError(f"no verb {name!r}", ctx)
-            import difflib
-
-            near = difflib.get_close_matches(name, VERBS, n=2, cutoff=0.5)
-            if near:
-                error.hint = f"did you mean {' or '.join(near)}?"  # type: ignore[attr-defined]
-            elif os.path.exists(name):
-                error.hint = f"a command starts with a verb: `perfuse info {name}`"  # type: ignore[attr-defined]
-            raise error
+            other = f"a command starts with a verb: `perfuse info {name}`" if os.path.exists(name) else None
+            raise UsageError(f"no verb {name!r}", hint=nearest_hint(name, VERBS, other))
         return super().resolve_command(ctx, args)
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from perfuse.analysis.function_graph import (
-    GROUPINGS,
-    RETAINED_STATISTICS,
-    SAMPLE_STATISTICS,
-    STATISTICS,
-    FunctionGraph,
-    empty_graph,
-    function_graph,
-)
+from perfuse.analysis.function_graph import GROUPINGS, SAMPLE_STATISTICS, STATISTICS
 from perfuse.analysis.normalization import METHODS
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
@@ -29,10 +21,10 @@ from perfuse.errors import UsageError
 from perfuse.table import RETAINED, WEIGHTS
 
 if TYPE_CHECKING:
-    from perfuse import Diagnostic, Profile
+    from perfuse import Diagnostic
+    from perfuse.analysis.compared_side import ComparedSide
     from perfuse.analysis.diff import DiffOptions
     from perfuse.analysis.diff_assertions import ChangeAssertion
-    from perfuse.analysis.run_selection import RunSelection
     from perfuse.reports.compared_runs import ComparedRun
     from perfuse.reports.diff import DiffReport
 
@@ -43,29 +35,11 @@ TEXT_LIMIT = 10
 
 
 @dataclass(frozen=True, slots=True)
-class _Compared:
-    """What is compared of each recording."""
-
-    by: str
-    event: str | None
-    weight: str | None
-    edges: bool
-    nodes: bool
-    bins: bool
-    per: str | None
-    selection: RunSelection
-    first: FunctionGraph | None = None
-    """The first recording, whose event is compared; a recording of calls has all of them."""
-
-
-@dataclass(slots=True)
 class _Side:
-    """The runs of one side as they were read."""
+    """A side as it was read: its runs, what a report states of each, and their diagnostics."""
 
-    graphs: list[FunctionGraph]
-    trees: list[FunctionGraph]
+    compared: ComparedSide
     runs: list[ComparedRun]
-    units: list[float]
     diagnostics: list[Diagnostic]
 
 
@@ -198,6 +172,7 @@ def command(
         raise click.UsageError("--per and --normalize both say what numbers are divided by: give one of them")
     if not 0 <= noise <= 1000:
         raise click.UsageError(f"{noise} % is not a noise between runs")
+    from perfuse.analysis.compared_side import Compared, ComparedSide
     from perfuse.analysis.diff_assertions import parse_change_assertion
     from perfuse.analysis.run_selection import RunSelection
     from perfuse.reports.compared_runs import Selected
@@ -208,15 +183,15 @@ def command(
     base, new = given.base, given.new
     for run in given.repeated:
         console.note(f"{'+'.join(run)} was given more than once on one side and is counted once")
-    compared = _Compared(
-        by="function" if by == "stack" else by,
+    grouping: Any = "function" if by == "stack" else by
+    compared = Compared(
+        by=grouping,
         event=event,
         weight=weight,
         edges=by == "function",
         nodes=by == "stack" or output is not None,
         bins=len(base) == len(new) == 1,
         per=per,
-        selection=RunSelection("A", how.stack_filter),
     )
     statistic = {"name": "self", "p50": "median"}.get(sort, sort)
     if how.stack_filter and statistic not in SAMPLE_STATISTICS:
@@ -224,12 +199,13 @@ def command(
         raise UsageError(
             f"filters of stacks do not select single calls: --sort is one of {orders}, not {sort}", field="sort"
         )
-    before = _read(console, base, replace(how, maps=_own_maps(how.maps, map_a)), compared)
+    side_a = ComparedSide(compared, RunSelection("A", how.stack_filter))
+    before = _read(console, base, replace(how, maps=_own_maps(how.maps, map_a)), side_a)
     # The event of the first side, which may not be the one with the most samples of the second.
-    same = replace(compared, first=before.graphs[0], selection=RunSelection("B", how.stack_filter))
-    after = _read(console, new, replace(how, maps=_own_maps(how.maps, map_b)), same)
+    side_b = ComparedSide(compared, RunSelection("B", how.stack_filter), first=side_a.graphs[0])
+    after = _read(console, new, replace(how, maps=_own_maps(how.maps, map_b)), side_b)
     report = _report(before, after, by, statistic, normalize, per, noise / 100)
-    selected = Selected(_selection_text(how), compared.selection.share, same.selection.share)
+    selected = Selected(_selection_text(how), side_a.selection.share, side_b.selection.share)
     report = replace(report, selected=selected if selected.text else None)
     diagnostics = [*before.diagnostics, *after.diagnostics]
     written = _Output(form, sort, limit, budget, output)
@@ -252,96 +228,19 @@ def _selection_text(how: ProfileOptions) -> str:
     return ", ".join([*parts, *([str(how.stack_filter)] if how.stack_filter else [])])
 
 
-def _read(console: Console, runs: Sequence[Run], how: ProfileOptions, compared: _Compared) -> _Side:
-    """Reads the runs of a side, one after the other; what is not compared of them is not kept."""
-    from perfuse.analysis.work import units_of_work
+def _read(console: Console, runs: Sequence[Run], how: ProfileOptions, compared: ComparedSide) -> _Side:
+    """Reads the runs of a side, one after the other."""
     from perfuse.reports.compared_runs import compared_run
 
-    side = _Side([], [], [], [], [])
+    side = _Side(compared, [], [])
     for run in runs:
         # Single steps of a filter may match nothing in some of the runs.
         profile = open_profile(console, run, replace(how, stack_filter=NO_FILTER))
-        try:
-            graph = _graph(profile, compared)
-        except UsageError as error:
-            raise _without_event(error, profile, run, compared) from error
-        side.graphs.append(graph)
-        if compared.nodes:
-            has_nodes = graph.nodes is not None
-            side.trees.append(graph if has_nodes else _graph(profile, replace(compared, by="function"), nodes=True))
-        machines = [one.machine for one in profile.recordings if one.role == "samples"]
-        side.runs.append(compared_run(profile, graph, next(filter(None, machines), None)))
-        side.diagnostics += profile.diagnostics
-        if compared.per is not None:
-            side.units.append(units_of_work(profile, compared.per))
-        compared = replace(compared, first=compared.first or graph)
+        graph = compared.add(profile, "+".join(run))
+        side.runs.append(compared_run(profile, graph))
+        side.diagnostics.extend(profile.diagnostics)
     compared.selection.refuse_nothing()
     return side
-
-
-def _without_event(error: UsageError, profile: Profile, run: Run, compared: _Compared) -> UsageError:
-    """The error for a run without the event that is compared, which names its side; `error` where that is not wrong."""
-    from perfuse.analysis.sampled import events
-
-    first = None if compared.first is None else compared.first.event
-    event = _compared_event(compared) or first
-    names = [one.name for one in events(profile)]
-    if error.field != "event" or event is None or event in names:
-        return error
-    run_text = f"{compared.selection.side} ({'+'.join(run)})"
-    has = f"{run_text} has {', '.join(names) or 'no samples'}"
-    if not event:
-        return UsageError("A has no samples that could be compared", field="event", hint=has)
-    of_first = ", the event of A" if first == event else ""
-    choice = "; --event NAME compares an event that both sides have" if names else ""
-    return UsageError(f"{run_text} has no samples of event {event!r}{of_first}", field="event", hint=f"{has}{choice}")
-
-
-def _compared_event(compared: _Compared) -> str | None:
-    """The event that options name."""
-    return compared.event if compared.weight is None else WEIGHTS.get(compared.weight)
-
-
-def _graph(profile: Profile, compared: _Compared, *, nodes: bool = False) -> FunctionGraph:
-    """What is compared of a recording; `nodes` is for the call tree of recorded calls, which is that of their times."""
-    from perfuse.analysis.sampled import events, select_event
-
-    source: Any = profile
-    event = _compared_event(compared)
-    is_heap = RETAINED in (compared.weight, compared.event)
-    if not is_heap and compared.weight is None and event is None:
-        is_heap = profile.has("heap_snapshots") and not profile.has_traces and not events(profile)
-    by: Any = compared.by
-    if is_heap:
-        from perfuse.analysis.heap import selected_retained_sizes
-
-        # All frames of retained sizes are types.
-        source, event, by = selected_retained_sizes(profile), None, "function" if by == "type" else by
-    if profile.has_traces and event is None and not is_heap and not compared.selection.stack_filter:
-        nodes_too = nodes
-    else:
-        nodes_too = nodes or (compared.nodes and compared.by == "function")
-    if event is None and compared.first is not None and not profile.has_traces and not is_heap:
-        event = compared.first.event
-    if compared.selection.stack_filter:
-        whole = select_event(source, event)
-        source, event = compared.selection.select(source), whole.name
-        left = sum(one.weight for one in events(source) if one.name == event)
-        compared.selection.recorded += whole.weight
-        compared.selection.selected += left
-        if not left:
-            return empty_graph(source.title, whole)
-    graph = function_graph(source, event, edges=compared.edges, by=by, nodes=nodes_too, bins=compared.bins)
-    if is_heap:
-        # Its samples are paths, whose number says nothing of that of objects.
-        graph = replace(graph, statistics=RETAINED_STATISTICS)
-    if by == "type" and not graph.functions and (graph.num_counted or graph.whole):
-        raise UsageError(
-            f"{graph.event or 'what was recorded'} has no types",
-            field="by",
-            hint="types are those of allocations (--weight bytes) and of heap snapshots (--weight retained)",
-        )
-    return graph
 
 
 def _report(
@@ -351,16 +250,17 @@ def _report(
     from perfuse.analysis.normalization import Normalization
     from perfuse.reports.diff import diff_report
 
+    side_a, side_b = before.compared, after.compared
     method: Any = normalize if per is None else "work"
-    normalization = Normalization(method, per, (tuple(before.units), tuple(after.units)))
+    normalization = Normalization(method, per, (tuple(side_a.units), tuple(side_b.units)))
     options = DiffOptions(statistic=statistic, normalization=normalization, noise=noise)
-    difference = Difference(before.graphs, after.graphs, options)
+    difference = Difference(side_a.graphs, side_b.graphs, options)
     stacks = None
-    if before.trees:
+    if side_a.trees:
         from perfuse.analysis.diff_tree import stack_difference
 
-        is_same = before.trees[0] is before.graphs[0]
-        functions = difference if is_same else Difference(before.trees, after.trees, _of_trees(options))
+        is_same = side_a.trees[0] is side_a.graphs[0]
+        functions = difference if is_same else Difference(side_a.trees, side_b.trees, _of_trees(options))
         # Boxes of the page have the width and the colour of totals.
         stacks = stack_difference(functions, functions.options.statistic if by == "stack" else "total")
     return diff_report((before.runs, after.runs), difference, stacks, by)

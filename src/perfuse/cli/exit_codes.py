@@ -14,6 +14,7 @@ from perfuse.errors import (
     QueryError,
     UsageError,
     core_error,
+    nearest_hint,
 )
 from perfuse.value_class import value_class
 
@@ -99,10 +100,8 @@ def _usage(error: click.ClickException) -> Failure:
     message = error.format_message().rstrip(".")
     message = message[:1].lower() + message[1:]
     context = getattr(error, "ctx", None)
-    hint = getattr(error, "hint", None)
-    if hint is None:
-        # Where no verb was found, the command path is the name of the program.
-        hint = f"`{context.command_path if context else 'perfuse'} --help` lists what it takes"
+    # Where the verb has no context yet, the command path is the name of the program.
+    hint = f"`{context.command_path if context else 'perfuse'} --help` lists what it takes"
     return Failure(message, hint, USAGE)
 
 
@@ -124,12 +123,8 @@ def _near_files(path: str) -> str | None:
     except OSError:
         # Not Path.is_dir, which raises where the directory above may not be searched.
         return None if os.path.isdir(given.parent) else f"there is no directory {given.parent}"  # noqa: PTH112
-    import difflib
-
-    near = difflib.get_close_matches(given.name, there, n=2)
-    if near:
-        return f"did you mean {' or '.join(str(given.parent / name) for name in near)}?"
-    return f"no file in {given.parent.absolute()} has a similar name"
+    none = f"no file in {given.parent.absolute()} has a similar name"
+    return nearest_hint(given.name, there, none, shown=lambda name: str(given.parent / name))
 
 
 def _os_hint(error: OSError) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from perfuse.stack_filter import StackFilter
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
+    from perfuse.viewer.session import Session
 
 LAST_PORT = 65535
 DEFAULT_IDLE_S = 1800.0
@@ -104,7 +105,6 @@ def command(
     from perfuse.viewer.policy import new_token
     from perfuse.viewer.routes import Routes
     from perfuse.viewer.server import ViewServer
-    from perfuse.viewer.session import Session
 
     if "-" in base_files:
         raise click.UsageError("--base needs files: standard input is for FILE")
@@ -113,6 +113,39 @@ def command(
     for path in (*files, *base_files):
         if path != "-" and not Path(path).exists():
             raise FileNotFoundError(2, "No such file or directory", path)
+    session = _session(files, base_files, source_dirs, how)
+    try:
+        symbol_token = new_token() if firefox else None
+        server = ViewServer(Routes(session), new_token(), port=port, idle_s=idle or None, symbol_token=symbol_token)
+    except OSError as error:
+        raise UsageError(
+            f"port {port} cannot be used: {error.strerror}", hint="without --port any that is free is used"
+        ) from error
+    session.on_failure = lambda: _end_soon(server)
+    with server, _ending_with_signals(server):
+        url = server.url + _state(how.stack_filter)
+        _print_addresses(console, url, server.symbol_url)
+        session.start()
+        watching = _watching(session) if watch else None
+        opened = None if no_browser else _opened_in_browser(console, url)
+        server.run()
+        session.cancel()
+        if watching is not None:
+            watching.stop()
+        if opened is not None:
+            opened.unlink(missing_ok=True)
+    if session.error is not None:
+        raise session.error
+    if server.has_been_idle:
+        console.note(f"no page was open for {idle:g} s")
+    return note_data_loss(console, session.profile.diagnostics) if session.is_ready else 0
+
+
+def _session(
+    files: Sequence[str], base_files: Sequence[str], source_dirs: Sequence[str], how: ProfileOptions
+) -> Session:
+    """The session of the files, and of those that they can be compared with; it opens them when it is started."""
+    from perfuse.viewer.session import Session
 
     def open_profile(progress: Any) -> Profile:
         profile = fused_profile(files, replace(how, stack_filter=NO_FILTER), progress)
@@ -125,7 +158,7 @@ def command(
         return fused_profile(base_files, replace(how, stack_filter=NO_FILTER, between=None, thread=None), progress)
 
     # Half of the limit of memory is for the profile and the answers.
-    session = Session(
+    return Session(
         open_profile,
         files,
         _options(how),
@@ -134,43 +167,27 @@ def command(
         follow=how.follow,
         base=Session(open_base, base_files, _options(how)) if base_files else None,
     )
-    try:
-        symbol_token = new_token() if firefox else None
-        server = ViewServer(Routes(session), new_token(), port=port, idle_s=idle or None, symbol_token=symbol_token)
-    except OSError as error:
-        raise UsageError(
-            f"port {port} cannot be used: {error.strerror}", hint="without --port any that is free is used"
-        ) from error
-    session.on_failure = lambda: _end_soon(server)
-    with contextlib.closing(_Closing(server)), _ending_with_signals(server):
-        url = server.url + _state(how.stack_filter)
-        console.line(url)
-        if server.symbol_url is not None:
-            from perfuse.viewer.firefox import front_end_url
 
-            console.line(front_end_url(server.symbol_url))
-            console.line(f"symbol server: {server.symbol_url}")
-        console.out.flush()
-        session.start()
-        watching = _watching(session) if watch else None
-        opened = None
-        if not no_browser:
-            from perfuse.viewer.opening import open_in_browser
 
-            opened = open_in_browser(url)
-            if opened is None:
-                console.note("there is no browser here: open the URL above", "over SSH, forward the port: ssh -L")
-        server.run()
-        session.cancel()
-        if watching is not None:
-            watching.stop()
-        if opened is not None:
-            opened.unlink(missing_ok=True)
-    if session.error is not None:
-        raise session.error
-    if server.has_been_idle:
-        console.note(f"no page was open for {idle:g} s")
-    return note_data_loss(console, session.profile.diagnostics) if session.is_ready else 0
+def _print_addresses(console: Console, url: str, symbol_url: str | None) -> None:
+    """Prints the address of the page, and those for the Firefox Profiler."""
+    console.line(url)
+    if symbol_url is not None:
+        from perfuse.viewer.firefox import front_end_url
+
+        console.line(front_end_url(symbol_url))
+        console.line(f"symbol server: {symbol_url}")
+    console.out.flush()
+
+
+def _opened_in_browser(console: Console, url: str) -> Path | None:
+    """Opens the page; returns the file that leads to it, None where there is no browser."""
+    from perfuse.viewer.opening import open_in_browser
+
+    opened = open_in_browser(url)
+    if opened is None:
+        console.note("there is no browser here: open the URL above", "over SSH, forward the port: ssh -L")
+    return opened
 
 
 def _watching(session: Any) -> Any:
@@ -187,17 +204,6 @@ def _end_soon(server: Any) -> None:
     timer = threading.Timer(ERROR_SHOWN_S if server.has_page else 0, server.shutdown)
     timer.daemon = True
     timer.start()
-
-
-class _Closing:
-    """Closes the server's sockets."""
-
-    def __init__(self, server: Any) -> None:
-        self._server = server
-
-    def close(self) -> None:
-        """Closes them."""
-        self._server.server_close()
 
 
 @contextlib.contextmanager

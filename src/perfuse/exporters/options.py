@@ -1,13 +1,12 @@
 """Options of targets as text: parsing and describing the values of `perfuse convert -O NAME=VALUE`."""
 
-import difflib
 import inspect
 import re
 from dataclasses import dataclass
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
-from perfuse.errors import UsageError
+from perfuse.errors import UsageError, nearest_hint
 from perfuse.exporters.registry import Target
 
 _BOOLEANS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
@@ -87,9 +86,8 @@ def option_named(target: Target, name: str) -> Option:
     options = {option.name: option for option in options_of(target)}
     if name in options:
         return options[name]
-    close = difflib.get_close_matches(name, options, n=1)
     known = f"it takes {', '.join(options)}" if options else "it takes none"
-    hint = f"did you mean {close[0]}?" if close else known
+    hint = nearest_hint(name, options, known)
     raise UsageError(f"{target.name} has no option {name!r}; {known}", field=name, hint=hint)
 
 

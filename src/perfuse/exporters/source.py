@@ -97,7 +97,7 @@ class ImageSource(Protocol):
 
 
 class WrittenLog(Protocol):
-    """A written log."""
+    """What a writer of logs returns: what it could not write."""
 
     def notes(self) -> list[str]:
         """What the log does not represent, a line each."""

@@ -1,1 +1,1 @@
-"""What only one format has. One file a format."""
+"""What only one format has: a package each."""

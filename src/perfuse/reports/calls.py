@@ -96,7 +96,7 @@ class InstantCount:
 
 @value_class
 class CallsReport:
-    """The report of calls."""
+    """What is printed of the calls of a profile, as text, JSON or CSV."""
 
     title: str
     inputs: list[Input]

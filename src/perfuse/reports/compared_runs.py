@@ -57,12 +57,13 @@ class Selected:
         return f"{self.base:.1%} of base, {self.new:.1%} of new, by {self.text}"
 
 
-def compared_run(profile: Profile, graph: FunctionGraph, machine: tuple[str, str] | None = None) -> ComparedRun:
+def compared_run(profile: Profile, graph: FunctionGraph) -> ComparedRun:
     """What a report states of a recording."""
     from perfuse.reports.inputs import inputs
 
     start = graph.span_ns[0] if graph.span_ns else None
-    return ComparedRun(profile.title, inputs(profile), start, machine)
+    machines = (one.machine for one in profile.recordings if one.role == "samples")
+    return ComparedRun(profile.title, inputs(profile), start, next(filter(None, machines), None))
 
 
 def run_warnings(runs: tuple[list[ComparedRun], list[ComparedRun]], difference: Difference) -> list[str]:

@@ -70,7 +70,7 @@ class Report:
 
 @value_class
 class ReportKind:
-    """A kind of report.
+    """What `perfuse report` can print: the recordings and the options decide which.
 
     Attributes:
         name: The name by which a format declares its report.

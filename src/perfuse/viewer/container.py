@@ -10,7 +10,7 @@ from perfuse.jslb import TYPES, json_slab, packed
 
 
 def container(head: Mapping[str, Any], columns: Mapping[str, tuple[str, bytes]]) -> bytes:
-    """A container.
+    """Numbers for the page as bytes, with a JSON object that describes them.
 
     Args:
         head: The JSON object, without `columns`.

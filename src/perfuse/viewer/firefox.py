@@ -58,7 +58,7 @@ class FirefoxAnswers:
                 write(self._session.profile, out)
             return gzip.compress(out.getvalue(), 6)
 
-        return self._session.kept("firefox-profile", make)
+        return self._session.cached("firefox-profile", make)
 
     def answer(self, path: str, body: bytes) -> dict[str, Any]:
         """The answer to a question.
@@ -85,7 +85,7 @@ class FirefoxAnswers:
         from perfuse.viewer.symbolication import Libraries
 
         profile = self._session.profile
-        return self._session.kept("libraries", lambda: Libraries(profile))
+        return self._session.cached("libraries", lambda: Libraries(profile))
 
     def _symbolicate(self, request: dict[str, Any]) -> dict[str, Any]:
         jobs = request.get("jobs", [request])

@@ -1,4 +1,4 @@
-"""What one `perfuse view` shows: the profile, opened in a thread, and answers that are kept for the next request."""
+"""What one `perfuse view` shows: the profile, opened in a thread, and answers that are cached for the next request."""
 
 import threading
 from collections import OrderedDict
@@ -22,8 +22,8 @@ T = TypeVar("T")
 OpenProfile = Callable[["Progress"], "Profile"]
 """Opens the profile, with a callback for the name of the step and the completed share."""
 
-KEPT_ANSWERS = 48
-KEPT_OF_KIND = {
+CACHED_ANSWERS = 48
+CACHED_OF_KIND = {
     "heap": 2,
     "heap-tree": 2,
     "part": 6,
@@ -98,8 +98,8 @@ class Session:
         """Called when they could not."""
         self._profile: Profile | None = None
         self._timeline: Timeline | None = None
-        self._kept: OrderedDict[Any, Any] = OrderedDict()
-        self._keeping = threading.Lock()
+        self._cache: OrderedDict[Any, Any] = OrderedDict()
+        self._cache_lock = threading.Lock()
         self._opening_base = threading.Lock()
         self._making: dict[Any, threading.Lock] = {}
         self._data = 1
@@ -226,10 +226,10 @@ class Session:
         profile = self._open(lambda _stage, _share: self._check_cancelled())
         span = profile._whole().span_ns
         timeline = None if span is None else self._timeline_of(profile, span[0])
-        with self._keeping:
+        with self._cache_lock:
             self._profile, self._timeline = profile, timeline
             self.__dict__.pop("_zero", None)
-            self._kept.clear()
+            self._cache.clear()
             self._making.clear()
             self._data += 1
         self._set(data=self._data, timeline="ready" if timeline else "none", stale=None)
@@ -302,7 +302,7 @@ class Session:
         from perfuse.analysis.sampled import events
 
         profile = self._profile
-        return [] if profile is None else self.kept("events", lambda: events(profile))
+        return [] if profile is None else self.cached("events", lambda: events(profile))
 
     def part(
         self,
@@ -314,12 +314,12 @@ class Session:
         """The part of the profile in a time and in threads, with a filter of its stacks."""
         if stack_filter:
             filtered = lambda: self.part(from_ns, to_ns, threads).filtered(stack_filter)  # noqa: E731 - one line
-            return self.kept(("part", from_ns, to_ns, threads, stack_filter), filtered)
+            return self.cached(("part", from_ns, to_ns, threads, stack_filter), filtered)
         if from_ns is None and to_ns is None and threads is None:
             return self.profile
         zero = 0 if self._zero is None else self._zero[0]
         make = lambda: part_of(self.profile, zero, from_ns, to_ns, threads)  # noqa: E731 - one line
-        return self.kept(("part", from_ns, to_ns, threads), make)
+        return self.cached(("part", from_ns, to_ns, threads), make)
 
     def thread_rows(self) -> list[dict[str, Any]]:
         """Keys, ids and names of the threads."""
@@ -335,7 +335,7 @@ class Session:
                 for key, process, tid, name, start, end in rows
             ]
 
-        return self.kept("threads", make)
+        return self.cached("threads", make)
 
     def thread_row(self, key: int) -> dict[str, Any]:
         """A thread by its key."""
@@ -349,44 +349,44 @@ class Session:
         """The command line that compares the other recording with this one."""
         return command_text("diff", [*self.base_files, "--", *self.files], [*self._options, *arguments])
 
-    def kept(self, key: Any, make: Callable[[], T]) -> T:
+    def cached(self, key: Any, make: Callable[[], T]) -> T:
         """A value that is made once, also where several requests need it at the same time.
 
         Those used least recently are forgotten.
         """
-        with self._keeping:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]  # type: ignore[no-any-return]
+        with self._cache_lock:
+            if key in self._cache:
+                self._cache.move_to_end(key)
+                return self._cache[key]  # type: ignore[no-any-return]
             making, data = self._making.setdefault(key, threading.Lock()), self._data
         with making:
-            with self._keeping:
-                if key in self._kept:
-                    return self._kept[key]  # type: ignore[no-any-return]
+            with self._cache_lock:
+                if key in self._cache:
+                    return self._cache[key]  # type: ignore[no-any-return]
             try:
                 value = make()
             except BaseException:
-                with self._keeping:
+                with self._cache_lock:
                     self._making.pop(key, None)
                 raise
-            with self._keeping:
-                # What was made of files that have changed since is not kept.
+            with self._cache_lock:
+                # What was made of files that have changed since is not cached.
                 if data != self._data:
                     return value
-                self._kept[key] = value
+                self._cache[key] = value
                 self._making.pop(key, None)
                 self._forget(key)
         return value
 
     def _forget(self, key: Any) -> None:
         """Removes the answers used least recently, beyond the limits; called with the lock."""
-        if isinstance(key, tuple) and key[0] in KEPT_OF_KIND:
-            same = [one for one in self._kept if isinstance(one, tuple) and one[0] == key[0]]
-            for one in same[: max(0, len(same) - KEPT_OF_KIND[key[0]])]:
-                del self._kept[one]
-        others = [one for one in self._kept if isinstance(one, tuple)]
-        for one in others[: max(0, len(self._kept) - KEPT_ANSWERS)]:
-            del self._kept[one]
+        if isinstance(key, tuple) and key[0] in CACHED_OF_KIND:
+            same = [one for one in self._cache if isinstance(one, tuple) and one[0] == key[0]]
+            for one in same[: max(0, len(same) - CACHED_OF_KIND[key[0]])]:
+                del self._cache[one]
+        others = [one for one in self._cache if isinstance(one, tuple)]
+        for one in others[: max(0, len(self._cache) - CACHED_ANSWERS)]:
+            del self._cache[one]
 
 
 def _described(error: Exception) -> dict[str, Any]:

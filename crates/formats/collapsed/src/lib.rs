@@ -26,7 +26,7 @@ use perfuse_recording::{
     TableRequest,
 };
 use perfuse_tables::Offsets;
-use perfuse_wire::{Diagnostics, Endian, ParseError, RecordView, Value, rules};
+use perfuse_wire::{Diagnostics, ParseError, RecordView, Value, rules};
 
 use line::Line;
 use survey::Survey;
@@ -94,22 +94,7 @@ impl Recording for CollapsedStacks {
 
     fn summary(&self) -> Summary {
         let survey = self.survey();
-        let counts = [("stack", survey.num_stack_lines()), ("comment", survey.num_comments())];
-        Summary {
-            version: None,
-            endian: Endian::Little,
-            pointer_bytes: None,
-            arch: None,
-            producer: None,
-            clock: "unknown",
-            span: None,
-            counts: counts
-                .into_iter()
-                .filter(|(_, count)| *count > 0)
-                .map(|(name, n)| (name.to_owned(), n))
-                .collect(),
-            header: Vec::new(),
-        }
+        Summary::of_counts(&[("stack", survey.num_stack_lines()), ("comment", survey.num_comments())])
     }
 
     fn read_record<'a>(

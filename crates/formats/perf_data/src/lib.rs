@@ -11,6 +11,7 @@
 )]
 
 mod attribute;
+mod bit_fields;
 mod branches;
 pub mod check;
 pub mod consts;

@@ -4,6 +4,7 @@ use linux_perf_event_reader::constants as abi;
 use perfuse_tables::memory_accesses;
 
 use super::attribute::EventAttribute;
+use super::bit_fields;
 use super::sample::SampleRecord;
 use super::sample_rows::{SampleRow, SampleRows};
 
@@ -134,22 +135,11 @@ impl From<u64> for DataSource {
 }
 
 impl DataSource {
-    /// The source of a word in the byte order of the file: big-endian machines lay bit fields from the top.
+    /// The source of a word in the byte order of the file.
     #[must_use]
     pub fn of_machine(word: u64, big_endian: bool) -> Self {
-        if !big_endian {
-            return Self::from(word);
-        }
-        // Width of each field, from the first to the last.
         const WIDTHS: [u32; 12] = [5, 14, 5, 2, 7, 4, 1, 2, 3, 3, 5, 13];
-        let (mut from_top, mut from_bottom, mut little) = (64u32, 0u32, 0u64);
-        for width in WIDTHS {
-            from_top = from_top.saturating_sub(width);
-            let mask = 1u64.wrapping_shl(width).wrapping_sub(1);
-            little |= (word.wrapping_shr(from_top) & mask).wrapping_shl(from_bottom);
-            from_bottom = from_bottom.saturating_add(width);
-        }
-        Self::from(little)
+        Self::from(bit_fields::from_bottom(word, &WIDTHS, big_endian))
     }
 }
 

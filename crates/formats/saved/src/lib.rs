@@ -30,7 +30,7 @@ use perfuse_recording::{
     Summary, TableRequest,
 };
 use perfuse_tables::{Offsets, RANGE_TABLES, TABLES, TableSpec};
-use perfuse_wire::{Diagnostics, Endian, ErrorKind, ParseError, RecordView, Value};
+use perfuse_wire::{Diagnostics, ErrorKind, ParseError, RecordView, Value};
 
 use container::{MANIFEST, Member};
 use parquet_file::{BATCH_ROWS, ParquetTable, TableError};
@@ -173,21 +173,7 @@ impl Recording for SavedProfile {
             ("recording", count("inputs/")),
             ("member", self.members.len() as u64),
         ];
-        Summary {
-            version: Some("1".to_owned()),
-            endian: Endian::Little,
-            pointer_bytes: None,
-            arch: None,
-            producer: None,
-            clock: "unknown",
-            span: None,
-            counts: counts
-                .into_iter()
-                .filter(|(_, n)| *n > 0)
-                .map(|(name, n)| (name.to_owned(), n))
-                .collect(),
-            header: Vec::new(),
-        }
+        Summary { version: Some("1".to_owned()), ..Summary::of_counts(&counts) }
     }
 
     fn read_record<'a>(

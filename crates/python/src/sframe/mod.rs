@@ -15,7 +15,7 @@ use perfuse_profile::sframe::{
     section_from_eh_frame, unwind_by_sframe,
 };
 use perfuse_writers::Error;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -27,11 +27,6 @@ use crate::output::{Target, WaitingPython};
 use crate::recording::PyRecording;
 
 pub use section::SFrameSection;
-
-pub fn sframe(recording: &PyRecording) -> PyResult<&SFrame> {
-    let sframe = recording.inner.as_any().downcast_ref::<SFrame>();
-    sframe.ok_or_else(|| PyTypeError::new_err("not an SFrame file"))
-}
 
 /// Opens a bare section that is loaded to an address.
 #[pyfunction]
@@ -50,7 +45,7 @@ pub fn sframe_at(py: Python<'_>, path: &str, data: Option<Vec<u8>>, address: u64
 /// Looks addresses up: an array of native 64-bit numbers.
 #[pyfunction]
 pub fn sframe_find(py: Python<'_>, recording: &PyRecording, addresses: &[u8]) -> PyResult<ArrowStream> {
-    let file = sframe(recording)?;
+    let file: &SFrame = recording.concrete()?;
     let addresses: Vec<u64> =
         addresses.chunks_exact(8).map(|bytes| bytes.try_into().map_or(0, u64::from_ne_bytes)).collect();
     let batches = recording.inputs.read(py, || sframe::look_up(file, &addresses))?;
@@ -60,7 +55,7 @@ pub fn sframe_find(py: Python<'_>, recording: &PyRecording, addresses: &[u8]) ->
 /// Facts of each piece: `section, member, offset, address, version, abi, flags, num_functions, num_rows, starts, because`.
 #[pyfunction]
 pub fn sframe_pieces<'py>(py: Python<'py>, recording: &PyRecording) -> PyResult<Vec<Bound<'py, PyDict>>> {
-    let file = sframe(recording)?;
+    let file: &SFrame = recording.concrete()?;
     file.views()
         .map(|view| {
             let piece = view.unit;
@@ -90,7 +85,7 @@ impl SFrameText {
     #[new]
     fn new(recording: &PyRecording, style: &str, section: usize) -> PyResult<Self> {
         let style = Style::named(style).ok_or_else(|| PyValueError::new_err(format!("no style {style}")))?;
-        match Dump::of(sframe(recording)?, style, section) {
+        match Dump::of(recording.concrete::<SFrame>()?, style, section) {
             Ok(dump) => Ok(Self { dump: Mutex::new(dump), inputs: recording.inputs.clone() }),
             Err(refused) => {
                 let hint =
@@ -150,7 +145,7 @@ pub fn sframe_put_back<'py>(
     section: usize,
     data: &[u8],
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let file = sframe(recording)?;
+    let file: &SFrame = recording.concrete()?;
     let section =
         file.sections().get(section).ok_or_else(|| PyValueError::new_err("there is no such section"))?;
     let bytes =
@@ -222,7 +217,7 @@ pub fn sframe_unwind(
     stack: &[u8],
     bias: u64,
 ) -> PyResult<UnwoundStack> {
-    let file = sframe(recording)?;
+    let file: &SFrame = recording.concrete()?;
     let values = registers.iter().map(|(name, value)| (name.as_str(), *value));
     let registers = parse_registers(file, values).map_err(PyValueError::new_err)?;
     let (frames, stop) = recording.inputs.read(py, || unwind_by_sframe(file, &registers, stack, bias))?;
@@ -233,7 +228,7 @@ pub fn sframe_unwind(
 /// not, and how far rows agree with `.eh_frame`.
 #[pyfunction]
 pub fn sframe_coverage<'py>(py: Python<'py>, recording: &PyRecording) -> PyResult<Vec<Bound<'py, PyDict>>> {
-    let file = sframe(recording)?;
+    let file: &SFrame = recording.concrete()?;
     let sections = recording.inputs.read(py, || section_coverage(file))?;
     sections.iter().map(|section| coverage_dict(py, section)).collect()
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard};
 
+use perfuse_formats::sframe::SFrame;
 use perfuse_formats::sframe::consts::Abi;
 use perfuse_formats::sframe::recovery::{Base, Expression, Recover, Recovery};
 use perfuse_formats::sframe::writer::{self, NewFunction, SectionContents, UnrepresentableItem};
@@ -9,7 +10,6 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::sframe;
 use crate::call::call;
 use crate::errors::export_error;
 use crate::inputs::ReadInputs;
@@ -41,7 +41,7 @@ impl SFrameSection {
     /// One for each piece of a file.
     #[staticmethod]
     fn all_of(py: Python<'_>, recording: &PyRecording) -> PyResult<Vec<Self>> {
-        let file = sframe(recording)?;
+        let file: &SFrame = recording.concrete()?;
         recording.inputs.read(py, || file.views().map(|view| Self::of(SectionContents::of(view))).collect())
     }
 

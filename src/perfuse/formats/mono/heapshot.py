@@ -7,7 +7,7 @@ from os import PathLike, fspath
 from typing import Any
 
 from perfuse.errors import UnreadableInput, UsageError
-from perfuse.recording import open
+from perfuse.recording import open, open_of_format
 
 _COMMAND = b"heapshot\n"
 _HINT = "run the program with --profile=log:heapshot=ondemand"
@@ -42,9 +42,7 @@ def heapshot(
     """
     before = 0
     if log is not None:
-        recording = open(log)
-        if recording.format != "mono":
-            raise UsageError(f"{recording.path} is not a Mono log but {recording.format}", path=recording.path)
+        recording = open_of_format(log, "mono", "a Mono log")
         before = recording.summary.records.get("HEAP_END", 0)
         port = _port(recording.header) if port is None else port
     if port is None:

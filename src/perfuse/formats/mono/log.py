@@ -18,7 +18,7 @@ from perfuse import _core
 from perfuse.errors import ExportError, UsageError
 from perfuse.formats.mono.unsupported import UNSUPPORTED
 from perfuse.output_file import output_file
-from perfuse.recording import Input, Recording, open
+from perfuse.recording import Input, Recording, open_of_format
 
 _SECOND_NS = 1_000_000_000
 
@@ -104,12 +104,9 @@ def convert(
         UsageError: An input is not a Mono log, there is none, or the data version or a kind of event does not exist.
         ExportError: The logs are not of one run, or the output cannot be written.
     """
-    recordings = [one if isinstance(one, Recording) else open(one) for one in inputs]
+    recordings = [open_of_format(one, "mono", "a Mono log") for one in inputs]
     if not recordings:
         raise UsageError("no log to convert")
-    for one in recordings:
-        if one.format != "mono":
-            raise UsageError(f"{one.path} is not a Mono log but {one.format}", path=one.path)
     options: _core._MonoOptions = {
         "version": version,
         "between_ns": None if between is None else (round(between[0] * _SECOND_NS), round(between[1] * _SECOND_NS)),

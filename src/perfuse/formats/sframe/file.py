@@ -40,7 +40,7 @@ class UnwoundFrame(NamedTuple):
 
 @value_class
 class UnwoundStack:
-    """An unwound stack.
+    """The frames that unwinding found, and why it ended.
 
     Attributes:
         frames: Its frames, innermost first.

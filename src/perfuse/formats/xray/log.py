@@ -18,7 +18,7 @@ from typing import Literal
 from perfuse import _core
 from perfuse.errors import ExportError, UsageError
 from perfuse.output_file import output_path
-from perfuse.recording import Input, Recording, open
+from perfuse.recording import Input, Recording, open_of_format
 
 Mode = Literal["fdr", "basic"]
 """Flight data recorder mode, or Basic ("naive") mode."""
@@ -116,12 +116,9 @@ def convert(
         UsageError: An input is not a log, there is none, or the version does not exist.
         ExportError: The logs are not of one run, or the output cannot be written.
     """
-    recordings = [one if isinstance(one, Recording) else open(one) for one in inputs]
+    recordings = [open_of_format(one, "xray", "an XRay log") for one in inputs]
     if not recordings:
         raise UsageError("no log to convert")
-    for one in recordings:
-        if one.format != "xray":
-            raise UsageError(f"{one.path} is not an XRay log but {one.format}", path=one.path)
     options: _core._XRayOptions = {
         "mode": mode,
         "version": version,

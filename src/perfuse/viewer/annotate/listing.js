@@ -2,7 +2,7 @@
 
 import { visible } from "../flame/format.js";
 
-export const MAX_LANES = 8;
+const MAX_LANES = 8;
 const LANE_WIDTH = 6;
 const ROW_HEIGHT = 20;
 

@@ -48,7 +48,7 @@ def annotate(session: "Session", parameters: Parameters) -> dict[str, Any]:
         return {"choices": [], "message": str(error), "hint": error.hint, **NO_COMMAND}
     compilation = annotation.hottest if number is None else annotation.compilation(number)
     key = ("listing", part.key, annotation.function.handle, tier, intel, compilation.number)
-    listing = session.kept(key, lambda: annotation.listing(compilation))
+    listing = session.cached(key, lambda: annotation.listing(compilation))
     sources = _sources(session, annotation)
     from perfuse.exporters.annotation_page import page_data
 
@@ -68,7 +68,7 @@ def _annotation(part: Selected, wanted: str, tier: str | None, intel: bool) -> "
     event = part.event if part.event in _sampled(part) else None
     key = ("annotation", part.key, wanted, tier, intel)
     make = lambda: part.profile.annotate(wanted, tier=tier, event=event, intel=intel)  # noqa: E731 - one line
-    return part.session.kept(key, make)
+    return part.session.cached(key, make)
 
 
 def _sampled(part: Selected) -> list[str]:
@@ -94,7 +94,7 @@ def _heaviest(part: Selected) -> str | None:
                 continue
         return _first_code(part)
 
-    return part.session.kept(("heaviest-code", part.key), make)
+    return part.session.cached(("heaviest-code", part.key), make)
 
 
 def _first_code(part: Selected) -> str | None:
@@ -116,7 +116,7 @@ def _sources(session: "Session", annotation: "Annotation") -> "SourceFiles":
     paths = [one.path for one in session.profile.recordings]
     build_id = annotation.build_id
     make = lambda: SourceFiles(session.profile, session.source_dirs, build_id, paths, session.follow)  # noqa: E731
-    return session.kept(("sources", build_id), make)
+    return session.cached(("sources", build_id), make)
 
 
 def _heaviest_of(rows: list[dict[str, Any]], shown: "Compilation") -> list[dict[str, Any]]:

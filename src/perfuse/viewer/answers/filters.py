@@ -76,7 +76,7 @@ def check_filter(session: "Session", stack_filter: StackFilter) -> None:
             return error
         return None
 
-    error = session.kept(("checked-filter", stack_filter), make)
+    error = session.cached(("checked-filter", stack_filter), make)
     if error is not None:
         raise error
 

@@ -45,7 +45,7 @@ def weights_of(part: Selected) -> "Weights | None":
         except UsageError:
             return None
 
-    return part.session.kept(("weights", part.key), make)
+    return part.session.cached(("weights", part.key), make)
 
 
 def functions(session: "Session", parameters: Parameters) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def _statistics(part: Selected) -> "dict[int | None, Latency]":
         rows = CallAccount(part.profile).functions()
         return {row.function.function_id: row.latency for row in rows}
 
-    return part.session.kept(("statistics", part.key), make)
+    return part.session.cached(("statistics", part.key), make)
 
 
 def _matching(rows: "list[FunctionWeight]", pattern: str | None) -> "list[FunctionWeight]":

@@ -30,7 +30,7 @@ def _heap(session: "Session", parameters: Parameters, name: str = "snapshot") ->
         if not rows:
             raise RequestError(404, "not_recorded", "the recording has no heap snapshots")
         key = rows[-1].snapshot_id
-    return session.kept(("heap", key), lambda: session.profile.heap(key))
+    return session.cached(("heap", key), lambda: session.profile.heap(key))
 
 
 def _command(session: "Session") -> dict[str, str]:
@@ -44,10 +44,12 @@ def types(session: "Session", parameters: Parameters) -> dict[str, Any]:
     order = parameters.choice("order", ("asc", "desc"), "asc" if sort == "name" else "desc")
     pattern = parameters.text("q")
     since = None if parameters.text("since") is None else _heap(session, parameters, "since")
-    classes = session.kept(("heap-types", heap.snapshot.snapshot_id), heap.classes)
+    classes = session.cached(("heap-types", heap.snapshot.snapshot_id), heap.classes)
     earlier: dict[int | None, Any] = {}
     if since is not None:
-        earlier = {one.type_id: one for one in session.kept(("heap-types", since.snapshot.snapshot_id), since.classes)}
+        earlier = {
+            one.type_id: one for one in session.cached(("heap-types", since.snapshot.snapshot_id), since.classes)
+        }
     rows: list[dict[str, Any]] = []
     for one in classes:
         before = earlier.get(one.type_id)
@@ -191,7 +193,7 @@ def instances(session: "Session", parameters: Parameters) -> dict[str, Any]:
     heap = _heap(session, parameters)
     type_id = parameters.required("type_id", most=2**32 - 1)
     offset, limit = parameters.count("offset", 0, most=10**6), parameters.count("limit", 100, most=MOST_OBJECTS)
-    classes = session.kept(("heap-types", heap.snapshot.snapshot_id), heap.classes)
+    classes = session.cached(("heap-types", heap.snapshot.snapshot_id), heap.classes)
     num = next((one.num_objects for one in classes if one.type_id == type_id), 0)
     rows = heap.instances(type_id, limit, offset=offset)
     return {"num": num, "rows": [_object(one) for one in rows], **_command(session)}
@@ -205,7 +207,7 @@ def paths(session: "Session", parameters: Parameters) -> dict[str, Any]:
     type_id = parameters.required("type_id", most=2**32 - 1)
     limit = parameters.count("limit", 50, most=MOST_OBJECTS)
     snapshot = heap.snapshot.snapshot_id
-    found = session.kept(("heap-paths", snapshot, type_id), lambda: holding_paths(heap, [type_id]))
+    found = session.cached(("heap-paths", snapshot, type_id), lambda: holding_paths(heap, [type_id]))
     rows = [
         {
             "root": _root(one.root),
@@ -230,8 +232,8 @@ def growth(session: "Session", parameters: Parameters) -> dict[str, Any]:
         raise RequestError(400, "bad_parameter", "since is an earlier snapshot")
     limit = parameters.count("limit", 100, most=MOST_OBJECTS)
     key = heap.snapshot.snapshot_id, since.snapshot.snapshot_id
-    changes = session.kept(("heap-growth", *key), lambda: heap.growth(since))
-    classes = session.kept(("heap-types", heap.snapshot.snapshot_id), heap.classes)
+    changes = session.cached(("heap-growth", *key), lambda: heap.growth(since))
+    classes = session.cached(("heap-types", heap.snapshot.snapshot_id), heap.classes)
     type_ids = {one.type: one.type_id for one in classes}
     return {
         "num": len(changes),
@@ -270,6 +272,6 @@ def tree(session: "Session", parameters: Parameters) -> bytes:
     heap = _heap(session, parameters)
     min_share = parameters.share("min_share", 0.0)
     make = lambda: FlameTree.of(heap.retained_sizes)  # noqa: E731 - one line
-    flame = session.kept(("heap-tree", heap.snapshot.snapshot_id), make)
+    flame = session.cached(("heap-tree", heap.snapshot.snapshot_id), make)
     command = session.command("flame", "--weight", "retained", "-o", "heap.html")
     return tree_bytes(flame, min_share, {"command": command})

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def inputs(session: "Session", _parameters: Parameters) -> dict[str, Any]:
     """The files, and their diagnostics with what they mean and what to do."""
-    return session.kept("files", lambda: _inputs(session))
+    return session.cached("files", lambda: _inputs(session))
 
 
 def _inputs(session: "Session") -> dict[str, Any]:

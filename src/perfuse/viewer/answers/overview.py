@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def overview(session: "Session", _parameters: Parameters) -> dict[str, Any]:
     """Everything that the page needs before it asks for parts."""
-    return {**session.kept("overview", lambda: _overview(session)), "has": _has(session)}
+    return {**session.cached("overview", lambda: _overview(session)), "has": _has(session)}
 
 
 def _overview(session: "Session") -> dict[str, Any]:
@@ -132,4 +132,4 @@ def _snapshots(session: "Session") -> list[dict[str, Any]]:
             found.append({"snapshot": row.snapshot_id, "ts_ns": row.ts_ns - zero, "objects": objects, "bytes": size})
         return found
 
-    return session.kept("snapshots", make)
+    return session.cached("snapshots", make)

@@ -32,4 +32,4 @@ def report_of(part: Selected, limit: int = 0) -> dict[str, Any]:
             raise RequestError(400, "empty", "nothing to report: no sample, call or event is in the selection")
         return kind.build(part.profile, {**options, "--limit": limit}).as_json()
 
-    return part.session.kept(("report", part.key, limit), make)
+    return part.session.cached(("report", part.key, limit), make)

@@ -120,7 +120,7 @@ def _folded(pattern: str, name: str) -> bool:
 def _totals(session: "Session", part: Selected) -> list[tuple[int, int, int, tuple[int, int, int]]]:
     threads = None if part.threads is None else list(part.threads)
     make = lambda: session.timeline.core.totals(time_ns=part.time_ns, threads=threads)  # noqa: E731 - one line
-    return session.kept(("totals", part.key), make)
+    return session.cached(("totals", part.key), make)
 
 
 def slowest(session: "Session", parameters: Parameters) -> dict[str, Any]:

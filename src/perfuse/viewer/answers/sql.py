@@ -86,7 +86,7 @@ def query(session: "Session", request: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(limit, bool) or not isinstance(limit, int) or not 0 < limit <= MOST_ROWS:
         raise RequestError(400, "bad_parameter", f"limit is a number from 1 to {MOST_ROWS:,}")
     profile = session.profile
-    runner = session.kept("sql-runner", Runner)
+    runner = session.cached("sql-runner", Runner)
     if not runner.one_at_a_time.acquire(blocking=False):
         raise RequestError(409, "busy", "another query is running", "cancel it, or wait for it")
     try:
@@ -121,7 +121,7 @@ def query(session: "Session", request: Mapping[str, Any]) -> dict[str, Any]:
 
 def cancel(session: "Session", _request: Mapping[str, Any]) -> dict[str, Any]:
     """Stops the query that runs."""
-    runner = session.kept("sql-runner", Runner)
+    runner = session.cached("sql-runner", Runner)
     interrupt = runner.interrupt
     if interrupt is not None:
         runner.was_cancelled = True

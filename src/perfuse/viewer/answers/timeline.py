@@ -102,7 +102,7 @@ def _counters(session: "Session") -> list[dict[str, Any]]:
         names = ("counter", "name", "section", "unit", "min", "max", "num")
         return [dict(zip(names, row, strict=True)) for row in rows]
 
-    return session.kept("counters", make)
+    return session.cached("counters", make)
 
 
 def symbols(session: "Session", parameters: Parameters) -> dict[str, Any]:

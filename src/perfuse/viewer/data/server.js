@@ -8,7 +8,7 @@ export const ENDED = "ended";
 const HEADER = "X-Perfuse-Token";
 
 /** An answer that is an error: its code, message and hint are the server's. */
-export class ServerError extends Error {
+class ServerError extends Error {
   constructor(status, { code = `http-${status}`, message = `the server answered ${status}`, hint = "" } = {}) {
     super(message);
     Object.assign(this, { status, code, hint });

@@ -12,7 +12,7 @@ export async function unpack(text) {
 }
 
 /** A tree whose nodes have numbers of both sides; callers precede callees. */
-export class Comparison {
+class Comparison {
   constructor(data) {
     Object.assign(this, data);
     const { parent, function: of, base, new: after, baseTotal, newTotal, low, high } = data.nodes;

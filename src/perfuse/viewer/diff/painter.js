@@ -5,7 +5,7 @@ const STEPS = [0.02, 0.05, 0.1, 0.2, 0.5];
 const LEAST_PIXELS = 0.5;
 
 /** The step of a change: 0 for none, up to 5. */
-export function step(change) {
+function step(change) {
   const size = Math.abs(change);
   return STEPS.filter((least) => size >= least).length;
 }

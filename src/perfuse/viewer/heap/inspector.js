@@ -3,6 +3,7 @@
 import { visible, weightText } from "../flame/format.js";
 import { facts, h, note } from "../widgets/dom.js";
 import { PagedGrid } from "../widgets/paged_grid.js";
+import { bytes } from "./columns.js";
 
 const PAGE = 500;
 
@@ -25,7 +26,6 @@ export class Inspector {
     const table = h("div.grid-host");
     const paths = h("div.paths");
     this.host.replaceChildren(h("h2", {}, visible(name ?? `type ${type}`)), paths, table);
-    const bytes = (key, label) => ({ key, label, number: true, width: "7rem", value: (row) => row[key], text: (row) => (row[key] === null || row[key] === undefined ? "" : weightText(row[key], "bytes")) });
     const grid = new PagedGrid(table, {
       label: "Objects of the type", empty: "No objects.",
       columns: [bytes("retained_bytes", "Retained"), bytes("bytes", "Size"), { key: "address", label: "Address", text: ({ address }) => address }],

@@ -4,18 +4,14 @@ import { momentText } from "../data/times.js";
 import { visible, weightText } from "../flame/format.js";
 import { choice, h, note, toggles } from "../widgets/dom.js";
 import { PagedGrid } from "../widgets/paged_grid.js";
+import { SearchField } from "../widgets/search_field.js";
+import { bytes, count, signed, typeColumn } from "./columns.js";
 import { Dominators } from "./dominators.js";
 import { Inspector } from "./inspector.js";
 import { Sites } from "./sites.js";
 import { tableOf } from "../widgets/table_picture.js";
 
-const WAIT_MS = 150;
 const PARTS = [["types", "Types"], ["dominators", "Dominators"], ["growth", "Growth"], ["sites", "Allocation sites"]];
-
-export const bytes = (key, label, title) => ({ key, label, title, number: true, width: "7rem", value: (row) => row[key], text: (row) => (row[key] === null || row[key] === undefined ? "" : weightText(row[key], "bytes")) });
-export const count = (key, label, title) => ({ key, label, title, number: true, width: "7.5rem", value: (row) => row[key], text: (row) => (row[key] === null || row[key] === undefined ? "" : row[key].toLocaleString("en-US")) });
-const signed = (column) => ({ ...column, text: (row) => (row[column.key] ? `${row[column.key] > 0 ? "+" : "−"}${column.text({ [column.key]: Math.abs(row[column.key]) })}` : "") });
-export const typeColumn = (extra = {}) => ({ key: "name", label: "Type", text: (row) => visible(row.type ?? ""), value: (row) => row.type, ...extra });
 
 /** The heap explorer. */
 export class HeapView {
@@ -28,12 +24,7 @@ export class HeapView {
     this.right = h("div.inspector", { "aria-label": "Object" });
     host.replaceChildren(this.bar, this.facts, h("div.heap-panes", {}, this.left, this.right));
     this.inspector = new Inspector(this.right, app);
-    this.search = h("input", { type: "search", placeholder: "Search types ( / )", "aria-label": "Search types", spellcheck: false, oninput: () => this.searchSoon() });
-  }
-
-  searchSoon() {
-    clearTimeout(this.typing);
-    this.typing = setTimeout(() => this.app.change({ q: this.search.value }), WAIT_MS);
+    this.search = new SearchField(app, "q", "Search types", "Search types");
   }
 
   get snapshots() {
@@ -47,7 +38,7 @@ export class HeapView {
     const part = PARTS.some(([name]) => name === state.heap) && (state.heap !== "growth" || earlier.length) ? state.heap : "types";
     const since = earlier.some(({ snapshot }) => String(snapshot) === state.since) ? state.since : undefined;
     Object.assign(this, { snapshot: shot.snapshot, part, since });
-    if (document.activeElement !== this.search) this.search.value = state.q ?? "";
+    this.search.show(state);
     this.showControls(shot, earlier);
     const key = JSON.stringify([this.snapshot, part, since, part === "types" ? state.q : ""]);
     if (key !== this.shown) {
@@ -63,7 +54,7 @@ export class HeapView {
     this.bar.replaceChildren(
       choice("Snapshot", this.snapshots.map(label), String(shot.snapshot), (snapshot) => app.change({ snapshot, object: null, since: null })),
       earlier.length ? choice("Growth since", [["", "–"], ...earlier.map(label)], this.since ?? "", (since) => app.change({ since: since || null })) : "",
-      toggles("Part", PARTS.filter(([name]) => name !== "growth" || earlier.length), this.part, (heap) => app.change({ heap })), h("span.room"), this.part === "types" ? this.search : "",
+      toggles("Part", PARTS.filter(([name]) => name !== "growth" || earlier.length), this.part, (heap) => app.change({ heap })), h("span.room"), this.part === "types" ? this.search.input : "",
     );
   }
 
@@ -127,9 +118,7 @@ export class HeapView {
   }
 
   key(event) {
-    if (event.key !== "/" || this.part !== "types") return false;
-    this.search.focus();
-    return true;
+    return this.part === "types" && this.search.key(event);
   }
 
   save() {

@@ -7,11 +7,10 @@ import { Palette } from "../flame/palette.js";
 import { facts, h, note, toggles } from "../widgets/dom.js";
 import { PagedGrid } from "../widgets/paged_grid.js";
 import { PaneCanvas } from "../widgets/pane_canvas.js";
+import { SearchField } from "../widgets/search_field.js";
 import { ChartTable } from "./chart_table.js";
 import { CodeCharts } from "./code_charts.js";
 import { LifeChart, lifeOf, lifeText } from "./life.js";
-
-const WAIT_MS = 150;
 
 /** JIT code over time. */
 export class CodeView {
@@ -19,7 +18,7 @@ export class CodeView {
     Object.assign(this, { app, host });
     this.keys = [["/", "search functions"], ["↑ ↓", "walk over the functions"], ["Enter", "callers and callees of the function"]];
     this.palette = new Palette({ origins: app.overview.origins, shades: app.overview.shades });
-    this.search = h("input", { type: "search", placeholder: "Search ( / )", "aria-label": "Search functions", spellcheck: false, oninput: () => this.searchSoon() });
+    this.search = new SearchField(app, "q", "Search", "Search functions");
     this.totals = h("output.where");
     this.bar = h("div.bar");
     this.chartHost = h("div.canvas.chart");
@@ -50,15 +49,10 @@ export class CodeView {
     });
   }
 
-  searchSoon() {
-    clearTimeout(this.typing);
-    this.typing = setTimeout(() => this.app.change({ q: this.search.value }), WAIT_MS);
-  }
-
   async update(state) {
-    if (document.activeElement !== this.search) this.search.value = state.q ?? "";
+    this.search.show(state);
     const form = state.code ?? "tiers";
-    this.bar.replaceChildren(toggles("Chart", [["tiers", "Compilations over time"], ["live", "Size of live code"], ["space", "Code by address"]], form, (code) => this.app.change({ code })), this.totals, h("span.room"), this.search);
+    this.bar.replaceChildren(toggles("Chart", [["tiers", "Compilations over time"], ["live", "Size of live code"], ["space", "Code by address"]], form, (code) => this.app.change({ code })), this.totals, h("span.room"), this.search.input);
     const key = this.app.selectionKey() + (state.q ?? "");
     if (key !== this.shown) await this.grid.reload();
     this.shown = key;
@@ -93,9 +87,7 @@ export class CodeView {
   }
 
   key(event) {
-    if (event.key !== "/") return false;
-    this.search.focus();
-    return true;
+    return this.search.key(event);
   }
 
   /** The function that other views are asked for. */

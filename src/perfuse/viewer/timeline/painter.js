@@ -36,7 +36,7 @@ export class Scale {
 }
 
 /** Draws the axis with its ticks. */
-export function paintAxis(context, scale, palette) {
+function paintAxis(context, scale, palette) {
   const { width } = scale;
   context.fillStyle = palette.raised;
   context.fillRect(0, 0, width, AXIS);

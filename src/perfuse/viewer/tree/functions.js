@@ -5,9 +5,8 @@ import { Palette } from "../flame/palette.js";
 import { lengthText } from "../data/times.js";
 import { h } from "../widgets/dom.js";
 import { PagedGrid } from "../widgets/paged_grid.js";
+import { SearchField } from "../widgets/search_field.js";
 import { tableOf } from "../widgets/table_picture.js";
-
-const WAIT_MS = 150;
 
 /** Functions of the selection, sorted and searched by the server. */
 export class FunctionsView {
@@ -16,10 +15,10 @@ export class FunctionsView {
     this.keys = [["/", "search names"], ["↑ ↓", "walk over the rows"], ["Enter", "callers and callees of the row"]];
     this.palette = new Palette({ origins: app.overview.origins, shades: app.overview.shades });
     this.origins = new Map(app.overview.origins.map(({ name }, at) => [name, at]));
-    this.search = h("input", { type: "search", placeholder: "Search ( / )", "aria-label": "Search functions", spellcheck: false, autocomplete: "off", oninput: () => this.searchSoon() });
+    this.search = new SearchField(app, "q", "Search", "Search functions");
     this.totals = h("output.where");
     const table = h("div.grid-host");
-    host.replaceChildren(h("div.bar", {}, this.totals, h("span.room"), this.search), table);
+    host.replaceChildren(h("div.bar", {}, this.totals, h("span.room"), this.search.input), table);
     this.grid = new PagedGrid(table, {
       label: "Functions", columns: [], sort: this.ofCalls ? "self_ns" : "self", empty: "No function matches.",
       ask: (page) => this.ask(page),
@@ -27,11 +26,6 @@ export class FunctionsView {
       onAnswer: (answer) => this.answered(answer),
       onOpen: (row) => app.change({ tab: "callers", function: row.name }),
     });
-  }
-
-  searchSoon() {
-    clearTimeout(this.typing);
-    this.typing = setTimeout(() => this.app.change({ q: this.search.value }), WAIT_MS);
   }
 
   /** Whether the rows have the statistics of calls; sums by function otherwise. */
@@ -49,7 +43,7 @@ export class FunctionsView {
   }
 
   async update(state) {
-    if (document.activeElement !== this.search) this.search.value = state.q ?? "";
+    this.search.show(state);
     const key = this.app.selectionKey() + (state.q ?? "");
     if (key === this.shown) return;
     const sort = this.ofCalls ? "self_ns" : "self";
@@ -95,10 +89,7 @@ export class FunctionsView {
   }
 
   key(event) {
-    if (event.key !== "/") return false;
-    this.search.focus();
-    this.search.select();
-    return true;
+    return this.search.key(event);
   }
 
   /** The function that other views are asked for. */

@@ -4,19 +4,19 @@ import { lengthText, momentText } from "../data/times.js";
 import { visible } from "../flame/format.js";
 import { h } from "../widgets/dom.js";
 import { Grid } from "../widgets/grid.js";
+import { SearchField } from "../widgets/search_field.js";
 import { tableOf } from "../widgets/table_picture.js";
 
 const SHOWN = 200;
-const WAIT_MS = 200;
 
 /** The longest calls. */
 export class SlowestView {
   constructor(app, host) {
     Object.assign(this, { app, host });
     this.keys = [["↑ ↓", "walk over the calls"], ["Enter", "show the call on the timeline"], ["/", "the calls of one function"]];
-    this.search = h("input", { type: "search", placeholder: "Calls of this function ( / )", "aria-label": "Name of a function", spellcheck: false, oninput: () => this.searchSoon() });
+    this.search = new SearchField(app, "of", "Calls of this function", "Name of a function");
     const table = h("div.grid-host");
-    host.replaceChildren(h("div.bar", {}, h("output.where", {}, "The longest calls of the selection. Enter shows one on the timeline."), h("span.room"), this.search), table);
+    host.replaceChildren(h("div.bar", {}, h("output.where", {}, "The longest calls of the selection. Enter shows one on the timeline."), h("span.room"), this.search.input), table);
     const time = (key, label, extra = {}) => ({ key, label, number: true, sort: true, width: "7.5rem", value: (slice) => slice[key], text: (slice) => (slice[key] === null || slice[key] === undefined ? "" : lengthText(slice[key])), ...extra });
     this.grid = new Grid(table, {
       label: "Slowest calls", empty: "No call was recorded in this selection.",
@@ -31,14 +31,9 @@ export class SlowestView {
     });
   }
 
-  searchSoon() {
-    clearTimeout(this.typing);
-    this.typing = setTimeout(() => this.app.change({ of: this.search.value }), WAIT_MS);
-  }
-
   async update(state) {
     const { app } = this;
-    if (document.activeElement !== this.search) this.search.value = state.of ?? "";
+    this.search.show(state);
     const key = app.selectionKey() + (state.of ?? "");
     if (key === this.shown) return;
     this.tracks ??= (await app.timeline()).tracks;
@@ -65,9 +60,7 @@ export class SlowestView {
   }
 
   key(event) {
-    if (event.key !== "/") return false;
-    this.search.focus();
-    return true;
+    return this.search.key(event);
   }
 
   /** The function that other views are asked for. */

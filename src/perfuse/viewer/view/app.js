@@ -9,8 +9,6 @@ import { readState, writeState } from "./address.js";
 import { filterParameter } from "./filters.js";
 import { SelectionBar } from "./selection_bar.js";
 
-/** Parts of the state that select data, whichever view shows it. */
-export const SELECTING = ["range", "threads", "processes", "filters", "event"];
 /** Changes of these are steps to go back over; others replace the last entry of the history. */
 const STEPS = ["tab", "range", "base", "versus", "threads", "processes", "filters", "event", "snapshot", "object", "function", "handle", "compilation", "beside"];
 

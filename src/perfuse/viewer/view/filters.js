@@ -4,7 +4,7 @@ import { visible } from "../flame/format.js";
 import { choice, h } from "../widgets/dom.js";
 
 /** Names, what they do, and whether they take a pattern. */
-export const FILTERS = [
+const FILTERS = [
   ["only", "only samples with the function on their stack"],
   ["drop", "no samples with the function on their stack"],
   ["hide", "leave the function out of stacks: its callers get its samples"],

@@ -4,7 +4,7 @@ import { h } from "./dom.js";
 import { tablePictures } from "./table_picture.js";
 
 /** Offers bytes or text to the browser as a file. */
-export function download(name, content, type) {
+function download(name, content, type) {
   const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
   const link = h("a", { href: url, download: name });
   document.body.append(link);
@@ -14,7 +14,7 @@ export function download(name, content, type) {
 }
 
 /** Copies text; pages without permission for the clipboard select it instead. */
-export async function copyText(text) {
+async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
     return true;

@@ -322,22 +322,72 @@ impl Collections {
     }
 }
 
+/// What a log states of a root besides the object.
+#[derive(Default)]
+struct RootFacts<'a> {
+    kind: &'static str,
+    name: Option<&'a str>,
+    slot: Option<u64>,
+    owner_type: Option<u32>,
+    owner_thread: Option<u32>,
+    pinning: Option<bool>,
+    weak: Option<bool>,
+}
+
+/// What roots are found in.
+struct RootContext {
+    ranges: RootRanges,
+    threads: ThreadKeys,
+    first_type: u32,
+}
+
+impl RootContext {
+    /// The facts of a root: until data version 14 its entry states them, later the memory area that contains it.
+    fn facts<'a>(&self, log: &'a LogData, root: &HeapRootEntry, time: u64) -> RootFacts<'a> {
+        let dialect = log.survey().dialect;
+        if !dialect.has_vtables() {
+            // In data version 13 the type is a byte, which cannot contain the flags.
+            let flag = |bit: u64| (dialect.version != 13).then_some(root.kind & bit != 0);
+            let kind = root_type_name(dialect.version, root.kind);
+            return RootFacts { kind, pinning: flag(PINNING), weak: flag(WEAK), ..RootFacts::default() };
+        }
+        let areas = &log.survey().events.definitions.roots;
+        let slot = Some(root.slot);
+        let Some(area) = self.ranges.at(root.slot, time).and_then(|record| areas.get(record)) else {
+            return RootFacts { kind: "unknown", slot, ..RootFacts::default() };
+        };
+        let names = log.names();
+        let owner = (area.source == STATIC).then(|| names.object_type(area.key, time)).flatten();
+        let has_thread = [STACK, THREAD_STATIC, HANDLE].contains(&area.source);
+        let thread = has_thread.then(|| names.threads.at(area.key, time)).flatten();
+        RootFacts {
+            kind: root_source_name(area.source),
+            name: Some(&area.name),
+            slot,
+            owner_type: owner.map(|owner| self.first_type.saturating_add(owner)),
+            owner_thread: thread.map(|thread| self.threads.get(thread)),
+            ..RootFacts::default()
+        }
+    }
+}
+
 /// Table `heap_roots`.
 pub fn heap_roots(log: &Arc<LogData>, placement: &Placement, request: &TableRequest) -> BatchStream {
     let (heapshots, range) = Heapshots::requested(log, placement, request);
     let is_single = request.snapshot.is_some();
     let collections = (!log.survey().dialect.has_vtables()).then(|| Collections::new(log, &heapshots));
     let range = if collections.is_some() { 0..range.end } else { range };
-    let root_ranges = RootRanges::new(&log.survey().events.definitions.roots);
-    let threads = ThreadKeys::new(log, placement);
+    let context = RootContext {
+        ranges: RootRanges::new(&log.survey().events.definitions.roots),
+        threads: ThreadKeys::new(log, placement),
+        first_type: placement.first.type_,
+    };
     let placement = placement.clone();
     scan::scan_selected_batches(
         log,
         KindSet::of(&[EventByte::HEAP_ROOT]),
         &range.into(),
         move |log, group| {
-            let (names, definitions, dialect) =
-                (log.names(), &log.survey().events.definitions, log.survey().dialect);
             let mut table = heap_roots::Builder::new();
             scan::for_each_event(log, group, |at, buffer, event| {
                 let preceding = || {
@@ -353,61 +403,24 @@ pub fn heap_roots(log: &Arc<LogData>, placement: &Placement, request: &TableRequ
                 }
                 let snapshot = heapshot.map(|heapshot| placement.first.snapshot.saturating_add(heapshot));
                 let ts_ns = event.time.map(|time| placement.clock.ns(time));
-                let mut push = |root: &HeapRootEntry,
-                                kind: &str,
-                                name: Option<&str>,
-                                slot,
-                                of,
-                                thread,
-                                pinning,
-                                weak| {
-                    let source = placement.source_id;
-                    let moved = collections.as_ref().zip(preceding);
+                let moved = collections.as_ref().zip(preceding);
+                for root in &event.roots {
+                    let facts = context.facts(log, root, at.time);
                     let object =
                         moved.map_or(root.object, |(it, heapshot)| it.address_in(heapshot, root.object));
                     table.push(
                         snapshot,
                         ts_ns,
                         object,
-                        kind,
-                        name,
-                        slot,
-                        of,
-                        thread,
-                        pinning,
-                        weak,
-                        source,
+                        facts.kind,
+                        facts.name,
+                        facts.slot,
+                        facts.owner_type,
+                        facts.owner_thread,
+                        facts.pinning,
+                        facts.weak,
+                        placement.source_id,
                         event.offset,
-                    );
-                };
-                for root in &event.roots {
-                    if !dialect.has_vtables() {
-                        // In data version 13 the type is a byte, which cannot contain the flags.
-                        let flags = dialect.version != 13;
-                        let flag = |bit: u64| flags.then_some(root.kind & bit != 0);
-                        let kind = root_type_name(dialect.version, root.kind);
-                        push(root, kind, None, None, None, None, flag(PINNING), flag(WEAK));
-                        continue;
-                    }
-                    let slot = Some(root.slot);
-                    let Some(it) =
-                        root_ranges.at(root.slot, at.time).and_then(|record| definitions.roots.get(record))
-                    else {
-                        push(root, "unknown", None, slot, None, None, None, None);
-                        continue;
-                    };
-                    let of = (it.source == STATIC).then(|| names.object_type(it.key, at.time)).flatten();
-                    let has_thread = [STACK, THREAD_STATIC, HANDLE].contains(&it.source);
-                    let thread = has_thread.then(|| names.threads.at(it.key, at.time)).flatten();
-                    push(
-                        root,
-                        root_source_name(it.source),
-                        Some(&it.name),
-                        slot,
-                        of.map(|of| placement.first.type_.saturating_add(of)),
-                        thread.map(|thread| threads.get(thread)),
-                        None,
-                        None,
                     );
                 }
             });

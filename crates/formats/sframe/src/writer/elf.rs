@@ -138,17 +138,8 @@ pub fn append_section(file: &[u8], contents: &SectionContents) -> Result<Vec<u8>
     if let Some(block) = block {
         image.move_to_end(&block, address.wrapping_sub(offset));
     }
-    let size = (image.bytes.len() as u64).saturating_sub(offset);
-    let load = Elf64ProgramHeader {
-        p_type: PT_LOAD,
-        p_flags: PF_R,
-        p_offset: offset,
-        p_vaddr: address,
-        p_paddr: address,
-        p_filesz: size,
-        p_memsz: size,
-        p_align: page_bytes,
-    };
+    let load_bytes = (image.bytes.len() as u64).saturating_sub(offset);
+    let load = loaded_segment(address, offset, load_bytes, page_bytes);
     let size = section.len() as u64;
     let segment = Elf64ProgramHeader {
         p_type: PT_GNU_SFRAME,
@@ -157,18 +148,7 @@ pub fn append_section(file: &[u8], contents: &SectionContents) -> Result<Vec<u8>
         p_align: ALIGNMENT,
         ..load
     };
-    let header = Elf64SectionHeader {
-        sh_name: 0,
-        sh_type: if contents.version >= 3 { SHT_GNU_SFRAME } else { SHT_PROGBITS },
-        sh_flags: SHF_ALLOC,
-        sh_addr: address,
-        sh_offset: offset,
-        sh_size: size,
-        sh_link: 0,
-        sh_info: 0,
-        sh_addralign: ALIGNMENT,
-        sh_entsize: 0,
-    };
+    let header = section_header(contents.version, address, offset, size);
     match sframe_segment.and_then(|index| image.segments.get_mut(index)) {
         Some(old) => *old = segment,
         None => image.segments.push(segment),
@@ -191,6 +171,35 @@ pub fn append_section(file: &[u8], contents: &SectionContents) -> Result<Vec<u8>
         }
     }
     image.finish().map_err(error)
+}
+
+fn loaded_segment(address: u64, offset: u64, size: u64, page_bytes: u64) -> Elf64ProgramHeader {
+    Elf64ProgramHeader {
+        p_type: PT_LOAD,
+        p_flags: PF_R,
+        p_offset: offset,
+        p_vaddr: address,
+        p_paddr: address,
+        p_filesz: size,
+        p_memsz: size,
+        p_align: page_bytes,
+    }
+}
+
+/// The header of an SFrame section, without its name.
+fn section_header(version: u8, address: u64, offset: u64, size: u64) -> Elf64SectionHeader {
+    Elf64SectionHeader {
+        sh_name: 0,
+        sh_type: if version >= 3 { SHT_GNU_SFRAME } else { SHT_PROGBITS },
+        sh_flags: SHF_ALLOC,
+        sh_addr: address,
+        sh_offset: offset,
+        sh_size: size,
+        sh_link: 0,
+        sh_info: 0,
+        sh_addralign: ALIGNMENT,
+        sh_entsize: 0,
+    }
 }
 
 /// The loaded segment that an old section begins and that can grow, because nothing is loaded after it: its index, and

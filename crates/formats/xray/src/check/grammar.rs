@@ -52,7 +52,7 @@ const fn classes(all: &[RecordClass]) -> RecordClasses {
     RecordClasses(bits)
 }
 
-const BODY: &[RecordClass] = &[
+const BODY: RecordClasses = classes(&[
     RecordClass::Cpu,
     RecordClass::Wrap,
     RecordClass::Custom,
@@ -60,17 +60,8 @@ const BODY: &[RecordClass] = &[
     RecordClass::Entry,
     RecordClass::Exit,
     RecordClass::End,
-];
-const WITH_ARGUMENTS: &[RecordClass] = &[
-    RecordClass::Cpu,
-    RecordClass::Wrap,
-    RecordClass::Custom,
-    RecordClass::Typed,
-    RecordClass::Entry,
-    RecordClass::Exit,
-    RecordClass::End,
-    RecordClass::Argument,
-];
+]);
+const WITH_ARGUMENTS: RecordClasses = RecordClasses(BODY.0 | classes(&[RecordClass::Argument]).0);
 
 /// After which record, in which versions, what may follow; and the rule that is violated otherwise.
 struct GrammarRule(RecordClass, std::ops::RangeInclusive<u16>, RecordClasses, &'static Rule);
@@ -84,17 +75,17 @@ static GRAMMAR: &[GrammarRule] = &[
     GrammarRule(RecordClass::WallTime,  1..=2, classes(&[RecordClass::Cpu]),       &NO_CPU),
     GrammarRule(RecordClass::WallTime,  3..=5, classes(&[RecordClass::Pid]),       &NO_PID),
     GrammarRule(RecordClass::Pid,       3..=5, classes(&[RecordClass::Cpu]),       &NO_CPU),
-    GrammarRule(RecordClass::Cpu,       1..=5, classes(BODY),                &ORDER),
-    GrammarRule(RecordClass::Wrap,      1..=5, classes(BODY),                &ORDER),
-    GrammarRule(RecordClass::Custom,    1..=5, classes(BODY),                &ORDER),
-    GrammarRule(RecordClass::Typed,     3..=5, classes(BODY),                &ORDER),
-    GrammarRule(RecordClass::Exit,      1..=5, classes(BODY),                &ORDER),
-    GrammarRule(RecordClass::Entry,     1..=5, classes(WITH_ARGUMENTS),      &ORDER),
-    GrammarRule(RecordClass::Argument,  1..=5, classes(WITH_ARGUMENTS),      &ORDER),
+    GrammarRule(RecordClass::Cpu,       1..=5, BODY,                              &ORDER),
+    GrammarRule(RecordClass::Wrap,      1..=5, BODY,                              &ORDER),
+    GrammarRule(RecordClass::Custom,    1..=5, BODY,                              &ORDER),
+    GrammarRule(RecordClass::Typed,     3..=5, BODY,                              &ORDER),
+    GrammarRule(RecordClass::Exit,      1..=5, BODY,                              &ORDER),
+    GrammarRule(RecordClass::Entry,     1..=5, WITH_ARGUMENTS,                    &ORDER),
+    GrammarRule(RecordClass::Argument,  1..=5, WITH_ARGUMENTS,                    &ORDER),
 ];
 
 /// Records after which a buffer may end.
-const ENDS: RecordClasses = classes(WITH_ARGUMENTS);
+const ENDS: RecordClasses = WITH_ARGUMENTS;
 
 impl RecordClass {
     const ALL: [Self; 13] = [
@@ -172,7 +163,7 @@ impl RecordClasses {
 
 impl fmt::Display for RecordClasses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 & classes(BODY).0 == classes(BODY).0 {
+        if self.0 & BODY.0 == BODY.0 {
             return f.write_str("a function, an event or a metadata record of the body");
         }
         let mut names = RecordClass::ALL.into_iter().filter(|class| self.contains(*class));
