@@ -78,7 +78,8 @@ impl OpenCallsByBuffer {
         let reduce_task = |(first, buffers): (usize, &[EventBuffer])| {
             let numbered = (first..).zip(buffers);
             let steps = numbered.map(|(number, _)| {
-                let has_calls = survey.events.kinds.get(number).is_some_and(|kinds| kinds.meets(KindSet::of(&CALLS)));
+                let has_calls =
+                    survey.events.kinds.get(number).is_some_and(|kinds| kinds.meets(KindSet::of(&CALLS)));
                 if has_calls { reduce(log, number) } else { Vec::new() }
             });
             let steps: Vec<_> = steps.collect();
