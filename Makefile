@@ -142,10 +142,10 @@ agents: $(VENV)/built.stamp
 fuzz: fuzz/Cargo.lock
 	fuzz/run --seconds $(SECONDS_TO_FUZZ) $(if $(RUNS),--runs $(RUNS)) $(if $(JOBS),--jobs $(JOBS)) $(if $(PLAIN),--plain)
 
-## fuzz-check  fuzzes every target for 30 s from the inputs of the repository, with the seed SEED and the stable toolchain
+## fuzz-check  fuzzes every target for 20 s from the inputs of the repository, with the seed SEED and the stable toolchain
 .PHONY: fuzz-check
 fuzz-check: fuzz/Cargo.lock
-	SEED=$(SEED) fuzz/run --plain --fresh --jobs 2 --seconds 30
+	SEED=$(SEED) fuzz/run --plain --fresh --jobs 2 --seconds 20
 
 # Libraries have the versions that perfuse has; cargo adds what only fuzzing needs.
 fuzz/Cargo.lock: Cargo.lock
