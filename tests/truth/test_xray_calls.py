@@ -292,3 +292,58 @@ def test_facts_that_a_profile_does_not_have_are_errors() -> None:
     assert checked("--assert", "calls['function 4'].self < 1ms", *rate)[0] == 0
     assert checked("--assert", "calls['function 4'].total > 260ms", *rate)[0] == 0
     assert checked("--assert", "calls['function 4'].p99 < 1s", *rate)[0] == 2
+
+
+@pytest.mark.truth(
+    recording="xray_fdr",
+    path=["report", "report:calls", "convert:csv"],
+    source="the program counts its calls and measures them with clock_gettime",
+)
+@pytest.mark.parametrize("kind", ["logs", "saved", "range of saved"])
+def test_a_function_of_several_logs_is_one(traced: Callable[..., Traced], tmp_path: Path, kind: str) -> None:
+    """Its calls are those of both runs together, and so are their durations."""
+    runs = [traced("xray_fdr"), traced("xray_fdr", "again")]
+    logs, how = [one.log for one in runs], ["--map", str(runs[0].program)]
+    if kind != "logs":
+        output("pack", *logs, *how, "-o", tmp_path / "both.perfuse")
+        logs, how = [tmp_path / "both.perfuse"], ["--between", "0..1000"] if kind.startswith("range") else []
+    command = [str(word) for word in ("report", *logs, *how, "--json", "--limit", 0)]
+    document = json.loads(output(*command))
+    found = {one["name"]: one for one in document["functions"]}
+    assert len(document["functions"]) == len(found) == len(runs[0].functions)
+    for name, one in found.items():
+        known = [run.functions[name] for run in runs]
+        assert one["num_calls"] == sum(run.calls for run in known)
+        assert one["self_ns"] == pytest.approx(sum(run.self_ns for run in known), rel=0.01, abs=2 * TOLERANCE_NS)
+        assert one["sum_ns"] >= 0.99 * sum(run.total_ns for run in known)
+        alone = [statistics_of(run, name) for run in runs]
+        assert one["min_ns"] == min(run["min_ns"] for run in alone)
+        assert one["max_ns"] == max(run["max_ns"] for run in alone)
+        assert min(run["median_ns"] for run in alone) <= one["median_ns"] <= max(run["median_ns"] for run in alone)
+    selected = json.loads(output(*command, "--longer-than", "1ns"))["functions"]
+    assert {one["name"]: one["num_calls"] for one in selected} == {
+        name: one["num_calls"] for name, one in found.items()
+    }
+    paths = [tuple(stack["functions"]) for part in document["stacks"] for stack in part["stacks"]]
+    assert len(paths) == len({*paths})
+    edges = json.loads(output(*command, "--graph"))["edges"]
+    pairs = [((one["caller"] or {}).get("name"), one["callee"]["name"]) for one in edges]
+    assert len(pairs) == len({*pairs})
+
+
+def statistics_of(run: Traced, name: str) -> dict[str, int]:
+    """The row of a function in the report of one run."""
+    document = json.loads(output("report", run.log, "--map", run.program, "--json", "--limit", 0))
+    (row,) = [one for one in document["functions"] if one["name"] == name]
+    return row  # type: ignore[no-any-return]
+
+
+def test_numbers_of_two_programs_are_not_names(traced: Callable[..., Traced], tmp_path: Path) -> None:
+    """Without their programs, functions with one number in two logs are two functions."""
+    runs = [traced("xray_fdr"), traced("xray_fdr", "again")]
+    logs = [tmp_path / f"{number}.xray" for number in range(2)]
+    for log, one in zip(logs, runs, strict=True):
+        log.write_bytes(one.log.read_bytes())
+    functions = json.loads(output("report", *logs, "--json", "--limit", 0))["functions"]
+    assert len(functions) == 2 * len(runs[0].functions)
+    assert all(one["name"] == f"function {one['native_id']}" for one in functions)

@@ -31,7 +31,7 @@ pub struct CallCosts {
 }
 
 /// Whether recordings of a format contain calls.
-fn has_calls(format: &Format) -> bool {
+pub(crate) fn has_calls(format: &Format) -> bool {
     format.tables.iter().any(|table| ["call_events", "call_sums"].contains(table))
 }
 
@@ -108,14 +108,19 @@ impl Profile {
         Ok(batches)
     }
 
-    /// Costs of calls; those of call paths only `with_paths`.
+    /// Costs of calls; those of call paths only `with_paths`. A function that several recordings contain is one.
     ///
     /// # Errors
     /// When a recording's table is not as declared.
     pub fn call_costs(&self, options: &Options, with_paths: bool) -> Result<CallCosts, ColumnError> {
-        let Account { functions, edges, threads, migrations, paths, path_rows, totals } =
+        let same_functions = self.same_functions()?;
+        let options = &Options { same_functions, ..options.clone() };
+        let Account { functions, edges, threads, migrations, paths, path_rows, common_paths, totals } =
             self.account(options)?;
-        let path_table = with_paths.then(|| paths.batch(&path_rows));
+        let path_table = with_paths.then(|| match &common_paths {
+            Some((paths, rows)) => paths.batch(rows),
+            None => paths.batch(&path_rows),
+        });
         let is_whole = options.selection.threads.is_none() && options.selection.time_ns.is_none();
         if is_whole && self.has_calls() {
             // Saves another pass over the events for the tables of samples.

@@ -34,6 +34,7 @@ mod naming_finding;
 mod prefetch;
 mod profile;
 mod recordings;
+mod same_functions;
 pub mod saved;
 pub mod saved_events;
 mod saved_tables;

@@ -154,7 +154,7 @@ pub fn call_statistics(
         functions
     });
     let selection = selection(threads, time_ns);
-    let options = Options { selection, by, rank, functions, recursive_only, edges };
+    let options = Options { selection, by, rank, functions, recursive_only, edges, ..Options::default() };
     let costs = profile.inputs.read(py, || profile.inner.call_costs(&options, paths))?;
     costs.map(PyCallStatistics).map_err(table_error)
 }

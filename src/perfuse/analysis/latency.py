@@ -137,6 +137,9 @@ class Totals:
 class CallAccount:
     """Statistics of the calls of a profile, computed in one pass.
 
+    A function that several recordings contain is one: name, module and declaration are equal. Functions that have only a
+    number are of their recording alone.
+
     Args:
         profile: The profile.
         by: Grouping of a function's calls: all together, by thread, or by the processor of their start.

@@ -38,6 +38,8 @@ pub struct Account {
     pub paths: CallPaths,
     /// Calls and time of threads in them.
     pub path_rows: Vec<PathRow>,
+    /// The same with functions that are the same as one, where some are; the other figures are of these.
+    pub common_paths: Option<(CallPaths, Vec<PathRow>)>,
     /// Totals of all functions, whichever were requested.
     pub totals: CallTotals,
 }
@@ -64,6 +66,12 @@ pub fn account<B: Iterator<Item: Into<CallRows>> + Send>(
         counts: tree.counts(),
         span_ns: threads.span_ns(),
     };
+    let common_paths = options.same_functions.as_ref().map(|same| {
+        tree.merge_functions(same);
+        let mut paths = CallPaths::default();
+        let rows = paths.add(&tree);
+        (paths, rows)
+    });
     Ok(Account {
         functions: statistics::functions(&mut tree, options.rank),
         edges: options.edges.then(|| graph::edges(&mut tree, options.rank)),
@@ -71,6 +79,7 @@ pub fn account<B: Iterator<Item: Into<CallRows>> + Send>(
         migrations: threads.migrations(),
         paths,
         path_rows,
+        common_paths,
         totals,
     })
 }

@@ -1,6 +1,7 @@
 //! Which calls are selected, and which figures of them are requested.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::durations::Rank;
 
@@ -61,11 +62,23 @@ pub struct Options {
     pub recursive_only: bool,
     /// Whether figures by caller and callee are requested.
     pub edges: bool,
+    /// By key, the function that each is the same as, such as one of an earlier recording of the program.
+    pub same_functions: Option<Arc<[u32]>>,
 }
 
 impl Options {
-    /// Whether the figures of a function are requested.
+    /// Whether the figures of a function, or of one that is the same, are requested.
     pub(super) fn has(&self, function_id: u32) -> bool {
-        self.functions.as_ref().is_none_or(|functions| functions.binary_search(&function_id).is_ok())
+        let Some(functions) = &self.functions else { return true };
+        let is_same = |same: &Arc<[u32]>| {
+            let wanted = same_as(same, function_id);
+            functions.iter().any(|&key| same_as(same, key) == wanted)
+        };
+        functions.binary_search(&function_id).is_ok() || self.same_functions.as_ref().is_some_and(is_same)
     }
+}
+
+/// The function that a function is the same as: itself, unless `same` has another.
+pub(super) fn same_as(same: &[u32], function_id: u32) -> u32 {
+    same.get(function_id as usize).copied().unwrap_or(function_id)
 }

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::NONE;
 use super::events::Event;
-use super::selection::{CallGrouping, Options};
+use super::selection::{CallGrouping, Options, same_as};
 use super::series::{EXCLUDED, EndCounts, SeriesList};
 use super::visitor::{CallEntry, Leave, Level, OpenCall, Visitor};
 
@@ -253,6 +253,17 @@ impl CallPathTree {
             if node.edge != NONE {
                 self.edges.take(node.edge, &mut other.edges, its.edge);
             }
+        }
+    }
+
+    /// Makes functions that are the same one function. No calls can be added afterwards.
+    pub(super) fn merge_functions(&mut self, same: &[u32]) {
+        for node in &mut self.nodes {
+            node.function_id = same_as(same, node.function_id);
+        }
+        for series in self.series.list.iter_mut().chain(&mut self.edges.list) {
+            series.caller_id = same_as(same, series.caller_id);
+            series.function_id = same_as(same, series.function_id);
         }
     }
 
