@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 
 import perfuse
+from perfuse.viewer.routes import Routes
+from perfuse.viewer.session import Session
 
 from .kinds import CORPUS
 from .xray_programs import Traced, build, run
@@ -329,6 +331,19 @@ def test_a_function_of_several_logs_is_one(traced: Callable[..., Traced], tmp_pa
     edges = json.loads(output(*command, "--graph"))["edges"]
     pairs = [((one["caller"] or {}).get("name"), one["callee"]["name"]) for one in edges]
     assert len(pairs) == len({*pairs})
+
+
+def test_the_page_has_the_calls_of_all_logs(traced: Callable[..., Traced]) -> None:
+    """Of functions that both runs call, and of those that only the second does."""
+    runs = [traced("xray_fdr"), traced("xray_fdr", "throw")]
+    logs = [str(one.log) for one in runs]
+    with perfuse.fuse(*logs, maps=[runs[0].program]) as profile:
+        session = Session(lambda _progress: profile, logs)
+        session.open_now()
+        rows = json.loads(Routes(session).answer("GET", "/api/functions", "limit=100", b"").body)["rows"]
+    known = Counter({name: one.calls for name, one in runs[0].functions.items()})
+    known.update({name: one.calls for name, one in runs[1].functions.items()})
+    assert {row["name"]: row["num_calls"] for row in rows} == known
 
 
 def statistics_of(run: Traced, name: str) -> dict[str, int]:

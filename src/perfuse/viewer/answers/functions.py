@@ -60,14 +60,14 @@ def functions(session: "Session", parameters: Parameters) -> dict[str, Any]:
     event = session.events()[0] if found is None else found.event
     statistics = _statistics(part) if _has_statistics(part, event.name) else {}
     if sort in STATISTICS:
-        rows = sorted(rows, key=lambda row: -_known(getattr(statistics.get(row.function_id), sort, None)))
+        rows = sorted(rows, key=lambda row: -_known(getattr(_latency(statistics, row), sort, None)))
     elif sort != "self":
         rows = sorted(rows, key=lambda row: _value(row, sort))
     if order == ("desc" if is_text else "asc"):
         rows = rows[::-1]
     return {
         "num": len(rows),
-        "rows": [_row(row, statistics.get(row.function_id)) for row in page_of(rows, parameters)],
+        "rows": [_row(row, _latency(statistics, row)) for row in page_of(rows, parameters)],
         "whole": 0 if found is None else found.event.weight,
         "unit": event.unit,
         "event": event.name,
@@ -85,16 +85,28 @@ def _has_statistics(part: Selected, event: str) -> bool:
     return event in CALL_EVENTS and part.session.profile.has_traces and not part.stack_filter
 
 
-def _statistics(part: Selected) -> "dict[int | None, Latency]":
-    """Statistics of the calls of a selection, by function."""
+_Statistics = dict[int | tuple[str, str | None, str | None, int | None], "Latency"]
+"""Statistics of calls by the key of a function, and by its name, module, source file and line."""
 
-    def make() -> "dict[int | None, Latency]":
+
+def _statistics(part: Selected) -> _Statistics:
+    """Statistics of the calls of a selection."""
+
+    def make() -> _Statistics:
         from perfuse.analysis.latency import CallAccount
 
-        rows = CallAccount(part.profile).functions()
-        return {row.function.function_id: row.latency for row in rows}
+        rows = [(row.function, row.latency) for row in CallAccount(part.profile).functions()]
+        found: _Statistics = {(one.name, one.module, one.path, one.line): latency for one, latency in rows}
+        return found | {one.function_id: latency for one, latency in rows}
 
     return part.session.cached(("statistics", part.key), make)
+
+
+def _latency(statistics: _Statistics, row: "FunctionWeight") -> "Latency | None":
+    """Statistics of a function; where several recordings contain it, it may have the key of another one there."""
+    if row.function_id in statistics:
+        return statistics[row.function_id]
+    return statistics.get((row.name, row.module, row.path, row.line))
 
 
 def _matching(rows: "list[FunctionWeight]", pattern: str | None) -> "list[FunctionWeight]":
