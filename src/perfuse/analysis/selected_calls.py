@@ -84,8 +84,8 @@ def selected_calls(profile: SlowCallProfile, condition: CallCondition) -> list[S
             FROM functions f LEFT JOIN modules m USING (module_id)
         )
         SELECT f.name, coalesce(f.first_id, s.function_id), count(*), min(s.duration_ns),
-            quantile_disc(s.duration_ns, 0.5), quantile_disc(s.duration_ns, 0.9), quantile_disc(s.duration_ns, 0.99), max(s.duration_ns),
-            sum(s.duration_ns)::BIGINT, sum(s.self_ns)::BIGINT
+            quantile_disc(s.duration_ns, 0.5), quantile_disc(s.duration_ns, 0.9), quantile_disc(s.duration_ns, 0.99),
+            max(s.duration_ns), sum(s.duration_ns)::BIGINT, sum(s.self_ns)::BIGINT
         FROM slices s {join} LEFT JOIN named f ON f.function_id = s.function_id
         WHERE s.kind::VARCHAR = 'call' AND s.start_reason::VARCHAR = 'entry' AND s.end_reason::VARCHAR <> 'truncated'
             AND s.duration_ns >= $longer_than AND {" AND ".join(where)}
