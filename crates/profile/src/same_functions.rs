@@ -15,8 +15,8 @@ use crate::profile::Profile;
 type Declaration = (String, Option<String>, Option<String>, Option<u32>, Option<u32>);
 
 impl Profile {
-    /// The first function that has the name and declaration of each, by key, as in call trees of samples; functions without a
-    /// name are of their recording alone. `None` where fewer than two recordings contain calls.
+    /// For each function key, that of the first function with its name and declaration, which call trees of samples compare, too.
+    /// A function that has only a number is itself. `None` where fewer than two recordings contain calls.
     pub(crate) fn same_functions(&self) -> Result<Option<Arc<[u32]>>, ColumnError> {
         let with_calls = self.placed.iter().filter(|placed| has_calls(placed.recording.format()));
         let keys_of: Vec<Range<u32>> = with_calls

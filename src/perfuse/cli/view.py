@@ -181,12 +181,12 @@ def _print_addresses(console: Console, url: str, symbol_url: str | None) -> None
 
 
 def _opened_in_browser(console: Console, url: str) -> Path | None:
-    """Opens the page; returns the file that leads to it, None where there is no browser."""
+    """Opens the page in a browser; returns the file through which it does, or None without a browser."""
     from perfuse.viewer.opening import open_in_browser
 
     opened = open_in_browser(url)
     if opened is None:
-        console.note("there is no browser here: open the URL above", "over SSH, forward the port: ssh -L")
+        console.note("no browser was found: open the URL above", "over SSH, forward the port: ssh -L")
     return opened
 
 

@@ -38,7 +38,7 @@ pub struct Account {
     pub paths: CallPaths,
     /// Calls and time of threads in them.
     pub path_rows: Vec<PathRow>,
-    /// The same with functions that are the same as one, where some are; the other figures are of these.
+    /// Paths and rows after `Options::same_functions` made equal functions one, as in `functions` and `edges`; `None` without it.
     pub common_paths: Option<(CallPaths, Vec<PathRow>)>,
     /// Totals of all functions, whichever were requested.
     pub totals: CallTotals,

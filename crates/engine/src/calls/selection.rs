@@ -62,7 +62,7 @@ pub struct Options {
     pub recursive_only: bool,
     /// Whether figures by caller and callee are requested.
     pub edges: bool,
-    /// By key, the function that each is the same as, such as one of an earlier recording of the program.
+    /// For each function key, that of the function which stands for it: itself, or an equal function of an earlier recording.
     pub same_functions: Option<Arc<[u32]>>,
 }
 
@@ -78,7 +78,7 @@ impl Options {
     }
 }
 
-/// The function that a function is the same as: itself, unless `same` has another.
+/// The function that stands for a function: itself, unless `same` has another.
 pub(super) fn same_as(same: &[u32], function_id: u32) -> u32 {
     same.get(function_id as usize).copied().unwrap_or(function_id)
 }

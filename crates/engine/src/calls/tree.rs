@@ -256,7 +256,7 @@ impl CallPathTree {
         }
     }
 
-    /// Makes functions that are the same one function. No calls can be added afterwards.
+    /// Gives equal functions one key. No calls can be added afterwards.
     pub(super) fn merge_functions(&mut self, same: &[u32]) {
         for node in &mut self.nodes {
             node.function_id = same_as(same, node.function_id);

@@ -298,7 +298,7 @@ pub struct AllocEvent {
 }
 
 impl AllocEvent {
-    /// Of an event; `None` if it is no allocation.
+    /// The allocation that an event is; `None` for other events.
     #[must_use]
     pub fn of(event: &Event<'_>) -> Option<Self> {
         let EventBody::Alloc { class, object, size } = event.body else { return None };

@@ -40,7 +40,7 @@ pub struct StackTree {
 }
 
 impl StackTree {
-    /// Whether there are no stacks.
+    /// Whether the tree is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.stacks.is_empty()
