@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from perfuse.diagnostics import Diagnostic, diagnostic
+from perfuse.filters.stacks import StackFilter
 from perfuse.joins import Join, Unwinding
 from perfuse.recording import Recording
-from perfuse.stack_filter import StackFilter
 from perfuse.table import Columns
 from perfuse.value_class import replace
 

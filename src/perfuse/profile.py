@@ -8,11 +8,11 @@ from typing import IO, TYPE_CHECKING, Any, Self, cast
 from perfuse import _core
 from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.errors import UsageError
+from perfuse.filters.names import handle_key
+from perfuse.filters.selection import Selection, ThreadKey, near_threads
+from perfuse.filters.stacks import FILTERED_TABLES, DuringKind, FilteredStacks, StackFilter, Step
 from perfuse.join_findings import incomplete_stacks, unseen_dumps, unverified_programs
 from perfuse.joins import Join, Unwinding
-from perfuse.name_pattern import handle_key
-from perfuse.selection import Selection, ThreadKey, near_threads
-from perfuse.stack_filter import FILTERED_TABLES, DuringKind, FilteredStacks, StackFilter, Step
 from perfuse.table import OF_DUMPS, ClosedObject, Scan, Table, Tables, names, with_bytes
 from perfuse.value_class import replace
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from perfuse.archive.contents import CodeChoice, LineChoice, NativeCode, SourceChoice
     from perfuse.archive.facts import EventSums
     from perfuse.archive.writing import SavedFile
-    from perfuse.call_trace import CallTrace
     from perfuse.exporters.code_images import CodeImages
-    from perfuse.flame_graph import FlameGraph
     from perfuse.formats.mono.profile_log import RuntimeLog
     from perfuse.formats.xray.profile_log import CallLog
-    from perfuse.page_view import PageView
+    from perfuse.pictures.call_trace import CallTrace
+    from perfuse.pictures.flame_graph import FlameGraph
+    from perfuse.pictures.page import PageView
     from perfuse.query import Database, DuckDBRelation, Parameters
     from perfuse.recording import Recording
 
@@ -398,7 +398,7 @@ class Profile:
         Raises:
             UsageError: The profile has no such event.
         """
-        from perfuse.flame_graph import FlameGraph
+        from perfuse.pictures.flame_graph import FlameGraph
 
         return FlameGraph.of(self, inverted=inverted, event=event)
 
@@ -408,7 +408,7 @@ class Profile:
         The page contains its data: it works without a server, up to 250,000 samples or calls. Larger recordings are for
         the command `perfuse view`, or for a part of the time (`between`).
         """
-        from perfuse.page_view import PageView
+        from perfuse.pictures.page import PageView
 
         return PageView.of(self)
 
@@ -489,7 +489,7 @@ class Profile:
         Args:
             progress: Called while they are counted.
         """
-        from perfuse.call_trace import SOURCES, CallTrace
+        from perfuse.pictures.call_trace import SOURCES, CallTrace
 
         trace = CallTrace(self, progress) if any(map(self.has, SOURCES)) else None
         return None if trace is None or trace.is_empty else trace

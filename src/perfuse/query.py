@@ -22,9 +22,9 @@ from perfuse import _core
 from perfuse import memory as process_memory
 from perfuse.errors import QueryError, UsageError, core_error, nearest_hint
 from perfuse.memory import limit_memory, memory_bytes, resident_bytes
+from perfuse.output.temporary import process_directory
 from perfuse.query_ranges import needed_ranges, with_ranges
 from perfuse.table import ON_REQUEST, parts_of_tables, sql_text
-from perfuse.temporary import process_directory
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

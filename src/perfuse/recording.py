@@ -17,8 +17,8 @@ from weakref import WeakKeyDictionary
 import perfuse
 from perfuse import _core
 from perfuse.errors import UnreadableInput, UsageError, check_text
+from perfuse.input.unpacking import allowed_bytes, unpacking_at_most
 from perfuse.table import ClosedObject, Tables
-from perfuse.unpacking import allowed_bytes, unpacking_at_most
 
 if TYPE_CHECKING:
     from perfuse._core import ArrowStream
@@ -191,7 +191,7 @@ class Recording:
             The number of records written, and the number of selected records that follow them.
         """
         from perfuse.errors import require_known
-        from perfuse.output_descriptor import descriptor_of
+        from perfuse.output.descriptor import descriptor_of
 
         require_known(form, ["text", "json"], "form of records")
         return self._core.write_records(
@@ -240,7 +240,7 @@ class Recording:
             has_grown = os.stat(self.path).st_size > self._file_size
         except OSError:
             return False
-        from perfuse.open_files import is_open_for_writing
+        from perfuse.input.open_files import is_open_for_writing
 
         return has_grown or is_open_for_writing(self.path)
 
@@ -396,7 +396,7 @@ def _open(source: Input) -> Recording:
         check_text(path)
         status = _status(path)
         if status is None:
-            from perfuse.streams import kind_of_stream, opened_stream
+            from perfuse.input.streams import kind_of_stream, opened_stream
 
             kind = kind_of_stream(path)
             if kind is not None:
@@ -410,7 +410,7 @@ def _open(source: Input) -> Recording:
 
 
 def _from_stream(path: str, stream: IO[bytes], limit: int | None) -> Recording:
-    from perfuse.streams import ReadStream
+    from perfuse.input.streams import ReadStream
 
     read = ReadStream(stream)
     with _missing_content_is_stated(path, lambda: b"?" if read.has_data else b"", is_stream=True):

@@ -8,7 +8,7 @@ from typing import Any
 
 from perfuse.diagnostics import Diagnostic, from_core
 from perfuse.errors import ExportError, UnreadableInput
-from perfuse.output_file import output_path
+from perfuse.output.file import output_path
 from perfuse.recording import Input, Recording, open
 
 

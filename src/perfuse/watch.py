@@ -7,7 +7,7 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from perfuse.errors import UnreadableInput
-from perfuse.open_files import is_open_for_writing
+from perfuse.input.open_files import is_open_for_writing
 from perfuse.recording import Recording, open
 
 _PAUSE_FACTOR = 4

@@ -10,7 +10,7 @@ import perfuse as pf
 from perfuse.analysis.sampled import events, select_event
 from perfuse.analysis.stack_groups import StackGroups
 from perfuse.analysis.weights import Weights
-from perfuse.flame_graph import FlameGraph
+from perfuse.pictures.flame_graph import FlameGraph
 
 PROGRAM = """
 #include <stdlib.h>

@@ -9,7 +9,7 @@ from perfuse import Profile
 from perfuse.analysis.latency import CallAccount
 from perfuse.analysis.orders import ORDERS
 from perfuse.errors import UsageError
-from perfuse.name_pattern import matcher
+from perfuse.filters.names import matcher
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import perfuse as pf
 from perfuse.analysis.sampled import SampleFilter, events
 from perfuse.analysis.weights import Weights
 from perfuse.errors import UsageError
-from perfuse.flame_graph import FlameGraph
+from perfuse.pictures.flame_graph import FlameGraph
 from profiles import recorded
 
 

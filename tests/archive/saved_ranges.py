@@ -15,7 +15,7 @@ import perfuse as pf
 from packs_of_tests import damaged_copy
 from perfuse.archive import writing
 from perfuse.exporters import TARGETS
-from perfuse.selection import Selection
+from perfuse.filters.selection import Selection
 from perfuse.viewer.routes import Routes
 from perfuse.viewer.session import Session
 

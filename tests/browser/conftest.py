@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from viewer import TIMEOUT_MS, Viewed, served
 
-from perfuse.flame_graph import FlameGraph
+from perfuse.pictures.flame_graph import FlameGraph
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None

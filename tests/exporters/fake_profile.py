@@ -7,8 +7,8 @@ from typing import Any
 import duckdb
 
 from perfuse import _core
-from perfuse.selection import Selection
-from perfuse.stack_filter import StackFilter
+from perfuse.filters.selection import Selection
+from perfuse.filters.stacks import StackFilter
 from perfuse.table import STACK_SUFFIX
 
 DUCKDB_TYPES = {

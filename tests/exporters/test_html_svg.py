@@ -19,7 +19,7 @@ from perfuse.errors import UsageError
 from perfuse.exporters import export
 from perfuse.exporters.palette import ORIGINS, hexadecimal
 from perfuse.exporters.svg import visible
-from perfuse.flame_graph import FlameGraph
+from perfuse.pictures.flame_graph import FlameGraph
 from perfuse.reports.text import printable
 from profiles import HOSTILE, hostile, narrow_boxes
 

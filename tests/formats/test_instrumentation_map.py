@@ -10,7 +10,7 @@ import pytest
 
 from perfuse.diagnostics import rules
 from perfuse.errors import UnreadableInput
-from perfuse.instrumentation_map import InstrumentationMap
+from perfuse.programs.instrumentation_map import InstrumentationMap
 from perfuse.reports.json_text import json_text
 from perfuse.reports.text import Style, cell_width
 from perfuse.reports.xray_map import sled_map_lines, sled_map_report

@@ -67,7 +67,7 @@ def python_modules(folder: Path) -> dict[str, Path]:
     return modules
 
 
-BY_NAME = {("perfuse", "perfuse.fleet"), ("perfuse.page_view", "perfuse.viewer.one_file")}
+BY_NAME = {("perfuse", "perfuse.fleet"), ("perfuse.pictures.page", "perfuse.viewer.one_file")}
 """The imports that make circles: public names are imported on first use, and `Profile.view` makes a page of itself."""
 
 

@@ -91,7 +91,7 @@ def test_recordings_of_the_caller_stay_open(log: Path) -> None:
 
 @on_linux
 def test_a_closed_input_may_be_overwritten(log: Path) -> None:
-    from perfuse.output_file import check_target
+    from perfuse.output.file import check_target
 
     recording = pf.open(log)
     with pytest.raises(pf.UsageError, match="is an input"):

@@ -17,7 +17,7 @@ import perfuse as pf
 from perfuse.cli import run
 from perfuse.cli.verbs import VERBS
 from perfuse.exporters import TARGETS
-from perfuse.terminal_output import escaped
+from perfuse.output.terminal import escaped
 
 TESTDATA = Path(__file__).parents[1] / "cli" / "testdata"
 HOSTILE = "\x1b[2J\n\r;\u202e\x9b=\x07"

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from perfuse import temporary
-from perfuse.output_file import output_file
+from perfuse.output import temporary
+from perfuse.output.file import output_file
 
 WRITER = """
 import sys, time
 from pathlib import Path
-from perfuse.output_file import output_file
-from perfuse.temporary import process_directory
+from perfuse.output.file import output_file
+from perfuse.output.temporary import process_directory
 with output_file(Path(sys.argv[1])) as out:
     out.write(b"a part")
     out.flush()

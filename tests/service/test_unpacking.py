@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 import perfuse as pf
-from perfuse import streams
 from perfuse.errors import UnreadableInput, UsageError
+from perfuse.input import streams
 
 MIB = 1 << 20
 SMALL = Path(__file__).parents[1] / "cli" / "testdata" / "jit-2345.dump"

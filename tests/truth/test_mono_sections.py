@@ -14,11 +14,11 @@ from elftools.elf.sections import SymbolTableSection
 import perfuse
 from perfuse.analysis.facts import NotRecorded, facts_of
 from perfuse.exporters.heap_dumps import selected_snapshots
+from perfuse.filters.selection import Selection
 from perfuse.profile import Profile
 from perfuse.reports.runtime.heap import heap_report
 from perfuse.reports.runtime.report import runtime_report
 from perfuse.reports.runtime.sections import RuntimeRequest
-from perfuse.selection import Selection
 
 from .command import command_line, json_of
 from .kinds import KINDS, Kind

@@ -13,9 +13,9 @@ from perfuse.analysis.function_search import CodeFunction, Search, find_function
 from perfuse.analysis.instructions import Callee, InlinedCall, Instruction, Loop, decode, loops
 from perfuse.analysis.sampled import Event, events, select_event
 from perfuse.archive.contents import NativeCode, NotSavedError
-from perfuse.elf_machine import machine_of_code
 from perfuse.errors import UsageError
-from perfuse.stack_filter import StackFilter
+from perfuse.filters.stacks import StackFilter
+from perfuse.programs.machine import machine_of_code
 from perfuse.table import Columns
 
 

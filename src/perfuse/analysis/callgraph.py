@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from perfuse.analysis.functions import Function, ThreadIds
 from perfuse.analysis.latency import CallAccount, Latency, latencies_of, sort_key
 from perfuse.errors import UsageError
-from perfuse.name_pattern import matcher
+from perfuse.filters.names import matcher
 from perfuse.table import Columns, smallest_rows
 from perfuse.value_class import value_class
 

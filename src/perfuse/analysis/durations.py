@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from perfuse.errors import UsageError, nearest_hint
-from perfuse.name_pattern import FramePattern
-from perfuse.stack_filter import During
+from perfuse.filters.names import FramePattern
+from perfuse.filters.stacks import During
 from perfuse.table import SUM_EVENTS
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from perfuse.analysis.profiles import SampleProfile
 from perfuse.errors import UsageError
-from perfuse.stack_filter import FILTERED_TABLES, FilteredStacks, StackFilter
+from perfuse.filters.stacks import FILTERED_TABLES, FilteredStacks, StackFilter
 
 
 class FilteredSamples:

@@ -7,7 +7,7 @@ from typing import Any
 
 from perfuse.analysis.profiles import TableProfile
 from perfuse.errors import UsageError, nearest_hint
-from perfuse.name_pattern import matching_names
+from perfuse.filters.names import matching_names
 from perfuse.table import Columns
 
 _HANDLE = re.compile(r"([fc])(\d+)")

@@ -8,7 +8,7 @@ from perfuse.analysis.functions import Backtrace, backtraces, stack_functions
 from perfuse.analysis.heap import Heap
 from perfuse.analysis.heap_rows import HeapObject
 from perfuse.analysis.profiles import RuntimeProfile
-from perfuse.selection import Selection
+from perfuse.filters.selection import Selection
 from perfuse.table import Columns
 from perfuse.value_class import replace, value_class
 

@@ -20,14 +20,14 @@ from perfuse.analysis.heap_rows import (
     class_growth,
 )
 from perfuse.errors import UsageError
-from perfuse.output_descriptor import descriptor_of
+from perfuse.output.descriptor import descriptor_of
 from perfuse.table import Columns, Tables, names
 from perfuse.value_class import field_names, replace
 
 if TYPE_CHECKING:
-    from perfuse.flame_graph import FlameGraph
+    from perfuse.filters.selection import Selection
+    from perfuse.pictures.flame_graph import FlameGraph
     from perfuse.query import Database
-    from perfuse.selection import Selection
 
 
 class HeapProfile(Protocol):
@@ -297,7 +297,7 @@ class Heap:
 
     def flame(self) -> "FlameGraph":
         """The flame graph of retained sizes, in bytes: each root and object is as wide as what it alone keeps alive."""
-        from perfuse.flame_graph import FlameGraph
+        from perfuse.pictures.flame_graph import FlameGraph
 
         return FlameGraph.of(self.retained_sizes)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from perfuse.analysis.heap import Heap, HeapProfile, snapshots
 from perfuse.analysis.heap_rows import HeapClass, HeapRoot, Snapshot
 from perfuse.errors import UsageError, nearest_hint
-from perfuse.name_pattern import FramePattern
+from perfuse.filters.names import FramePattern
 
 UNDESCRIBED = "(type never described)"
 

@@ -8,7 +8,7 @@ from perfuse.analysis.functions import Function, FunctionNames, ThreadIds
 from perfuse.analysis.orders import ORDERS, Grouping, Order, Rank
 from perfuse.analysis.profiles import CallProfile
 from perfuse.errors import UsageError
-from perfuse.name_pattern import matcher
+from perfuse.filters.names import matcher
 from perfuse.table import Columns, smallest_rows
 from perfuse.value_class import field_names, value_class
 

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from perfuse import _core
 from perfuse.analysis.recorded import RecordedProfile
-from perfuse.selection import Selection
+from perfuse.filters.selection import Selection
 from perfuse.table import Columns
 
 

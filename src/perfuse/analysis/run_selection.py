@@ -8,8 +8,8 @@ from perfuse.analysis.filtered_samples import FilteredSamples
 from perfuse.analysis.profiles import SampleProfile
 from perfuse.analysis.sampled import Event, events
 from perfuse.errors import UsageError
-from perfuse.name_pattern import handle_key
-from perfuse.stack_filter import StackFilter
+from perfuse.filters.names import handle_key
+from perfuse.filters.stacks import StackFilter
 
 _HINTS = 3
 """Runs may have different names that are near; so many are stated."""

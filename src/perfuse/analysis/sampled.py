@@ -5,7 +5,7 @@ from typing import Any, Literal
 from perfuse import _core
 from perfuse.analysis.profiles import SampleProfile, TableProfile
 from perfuse.errors import UsageError
-from perfuse.stack_filter import StackFilter
+from perfuse.filters.stacks import StackFilter
 from perfuse.table import SUM_EVENTS, Columns, TablesOfStacks
 from perfuse.value_class import replace, value_class
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from perfuse.errors import UsageError, nearest_hint
-from perfuse.name_pattern import FramePattern, handle_key
-from perfuse.selection import Selection
+from perfuse.filters.names import FramePattern, handle_key
+from perfuse.filters.selection import Selection
 from perfuse.table import SUM_EVENTS
 from perfuse.value_class import value_class
 

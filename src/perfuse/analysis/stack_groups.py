@@ -16,8 +16,8 @@ from perfuse.analysis.orders import StackGrouping, StackViewOrder
 from perfuse.analysis.profiles import SampleProfile
 from perfuse.analysis.sampled import NAMED_SAMPLES, Event, events, select_event, task_names, tasks
 from perfuse.errors import UsageError, nearest_hint
-from perfuse.name_pattern import FramePattern
-from perfuse.stack_filter import FrameSymbols
+from perfuse.filters.names import FramePattern
+from perfuse.filters.stacks import FrameSymbols
 from perfuse.table import COUNTED_EVENTS, Columns, TablesOfStacks
 
 OF_SAMPLES = ("command", "thread", "process", "cpu")

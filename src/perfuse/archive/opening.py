@@ -11,11 +11,11 @@ from perfuse.archive.border_events import ALL_TIMES
 from perfuse.archive.manifest import MANIFEST, Manifest, read_manifest, unreadable_manifest
 from perfuse.diagnostics import Diagnostic
 from perfuse.errors import UsageError
+from perfuse.filters.selection import Selection
+from perfuse.filters.stacks import FILTERED_TABLES
 from perfuse.joins import Unwinding
 from perfuse.profile import Profile
 from perfuse.recording import Recording
-from perfuse.selection import Selection
-from perfuse.stack_filter import FILTERED_TABLES
 from perfuse.table import OF_DUMPS, ClosedObject, Near, Tables, with_bytes
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from perfuse.analysis.sampled import events
 from perfuse.archive.contents import CodeChoice, Frames, NativeCode, NotSavedError, SourceChoice, SymbolFrames
 from perfuse.archive.source import WholeProfile
 from perfuse.archive.xz import packed, unpacked
-from perfuse.elf_machine import machine_of_code
 from perfuse.errors import UnreadableInput
+from perfuse.programs.machine import machine_of_code
 from perfuse.table import Columns
 
 FACTS = "resolved/code.json.xz"

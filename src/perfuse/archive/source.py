@@ -6,9 +6,9 @@ from typing import Any, Protocol
 from perfuse import _core
 from perfuse.archive.contents import NativeCode
 from perfuse.diagnostics import Diagnostic
+from perfuse.filters.selection import Selection
 from perfuse.joins import Join, Unwinding
 from perfuse.recording import Recording
-from perfuse.selection import Selection
 
 
 class WholeProfile(Protocol):

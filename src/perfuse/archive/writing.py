@@ -21,13 +21,13 @@ from perfuse.archive.manifest import MANIFEST, TABLES_VERSION, Input, Manifest
 from perfuse.archive.resolved_code import record
 from perfuse.archive.source import WholeProfile
 from perfuse.clock import Clock
-from perfuse.elf_machine import e_machine
 from perfuse.errors import ExportError, UsageError, require_known
-from perfuse.output_file import output_file, seekable_copy
+from perfuse.filters.selection import Selection
+from perfuse.output.file import output_file, seekable_copy
+from perfuse.output.terminal import standard_output
+from perfuse.programs.machine import e_machine
 from perfuse.recording import Recording
-from perfuse.selection import Selection
 from perfuse.table import OF_DUMPS, Columns, names
-from perfuse.terminal_output import standard_output
 from perfuse.value_class import as_dict
 
 MIMETYPE = b"application/vnd.perfuse.profile+zip"

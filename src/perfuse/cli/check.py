@@ -65,11 +65,11 @@ def command(
 
     Notes (severity info) and accepted findings do not count.
     """
-    from perfuse import acceptance
+    from perfuse.cli import accepted_findings
     from perfuse.reports.checked_files import CheckedFile
 
-    acceptances = [acceptance.parse(text) for text in accepted]
-    acceptances += acceptance.read(accept_file) if accept_file else []
+    acceptances = [accepted_findings.parse(text) for text in accepted]
+    acceptances += accepted_findings.read(accept_file) if accept_file else []
     reports = {option: name for option, name in (("--sarif", sarif), ("--junit", junit), ("--github", github)) if name}
     shows_text = _check_outputs(files, reports, as_json)
     limit_of_files = limit or 0
@@ -78,7 +78,7 @@ def command(
     needs_all = acceptances or (reports and not limit_of_files)
     shown: list[dict[str, Any]] = []
     checked: list[CheckedFile] = []
-    used: Counter[acceptance.Acceptance] = Counter()
+    used: Counter[accepted_findings.Acceptance] = Counter()
     exit_code = exit_codes.CLEAN
     for index, path in enumerate(files):
         try:
@@ -92,16 +92,16 @@ def command(
             shown.append({"path": path, "unreadable": failure.message, "diagnostics": [], "accepted": 0})
             checked.append(CheckedFile(path, unreadable=failure.message))
             continue
-        found = acceptance.separate(diagnostics, acceptances)
+        found = accepted_findings.separate(diagnostics, acceptances)
         used.update(found.counts)
         if any(one.is_finding for one in found.others):
             exit_code = max(exit_code, exit_codes.FINDINGS)
         if reports:
-            others = acceptance.limited(found.others, limit_of_files)
-            checked.append(CheckedFile(path, others, acceptance.limited(found.accepted, limit_of_files)))
+            others = accepted_findings.limited(found.others, limit_of_files)
+            checked.append(CheckedFile(path, others, accepted_findings.limited(found.accepted, limit_of_files)))
         if as_json:
-            rows = [{**as_dict(one), "accepted": False} for one in acceptance.limited(found.others, limit)]
-            rows += [{**as_dict(one), "accepted": True} for one in acceptance.limited(found.accepted, limit)]
+            rows = [{**as_dict(one), "accepted": False} for one in accepted_findings.limited(found.others, limit)]
+            rows += [{**as_dict(one), "accepted": True} for one in accepted_findings.limited(found.accepted, limit)]
             shown.append({"path": path, "diagnostics": rows, "accepted": sum(found.counts.values())})
             continue
         if not shows_text:
@@ -109,7 +109,7 @@ def command(
         if index:
             console.line()
         counts = {str(one): count for one, count in found.counts.items()}
-        console.lines(check_lines(path, acceptance.limited(found.others, limit), console.style, counts))
+        console.lines(check_lines(path, accepted_findings.limited(found.others, limit), console.style, counts))
     if as_json:
         entries = [{"accept": str(one), "count": used[one]} for one in acceptances]
         console.json({"recordings": shown, "accepted": entries})
@@ -121,7 +121,7 @@ def command(
 
 def _check_outputs(files: Sequence[str], reports: Mapping[str, str], as_json: bool) -> bool:
     """Whether standard output has the text or JSON; raises an error where a report cannot be written."""
-    from perfuse.output_file import check_target
+    from perfuse.output.file import check_target
 
     on_stdout = [option for option, name in reports.items() if name == "-"]
     if len(on_stdout) + as_json > 1:
@@ -159,8 +159,8 @@ def _write_reports(checked: Sequence[CheckedFile], reports: Mapping[str, str], e
 
 
 def _write(name: str, content: bytes) -> None:
-    from perfuse.output_file import output_file
-    from perfuse.terminal_output import standard_output
+    from perfuse.output.file import output_file
+    from perfuse.output.terminal import standard_output
 
     if name == "-":
         out = standard_output()

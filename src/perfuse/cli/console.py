@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TextIO
 
+from perfuse.output.terminal import escaped
 from perfuse.reports.json_text import json_text
 from perfuse.reports.text import Role, Style, cut, printable
-from perfuse.terminal_output import escaped
 
 PROGRESS_AFTER_S = 1.0
 PROGRESS_EVERY_S = 0.1

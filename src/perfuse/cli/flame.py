@@ -15,7 +15,7 @@ from perfuse.cli.page_output import write_view_page
 from perfuse.cli.verbs import verb
 from perfuse.exporters import export
 from perfuse.exporters.source import no_samples_error
-from perfuse.flame_graph import flame_target
+from perfuse.pictures.flame_graph import flame_target
 from perfuse.table import RETAINED, WEIGHTS
 
 if TYPE_CHECKING:

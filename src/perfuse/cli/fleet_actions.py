@@ -283,9 +283,9 @@ def check(console: Console, dataset: str, inputs: Sequence[str], **options: Any)
 
 def flame(console: Console, dataset: str, arguments: Sequence[str], **options: Any) -> int:
     """Draws the stacks of all selected recordings."""
-    from perfuse.flame_graph import flame_target
     from perfuse.fleet.questions import select_event
     from perfuse.fleet.stacks import collapsed_profile
+    from perfuse.pictures.flame_graph import flame_target
 
     _no_arguments("flame", arguments)
     path = options["output"]
@@ -355,8 +355,8 @@ def open_recording(console: Console, dataset: str, arguments: Sequence[str], **o
 def _saved_profile(fleet: Fleet, pack: str, output: str | None) -> str:
     """Where the saved profile of a recording is; with `output`, it is copied there."""
     from perfuse.fleet.packs import pack_path
-    from perfuse.output_file import output_file
-    from perfuse.temporary import temporary_directory
+    from perfuse.output.file import output_file
+    from perfuse.output.temporary import temporary_directory
 
     if output is None:
         return f"{fleet.uri}/{pack}"

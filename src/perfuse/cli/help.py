@@ -36,7 +36,7 @@ def _write_manual(console: Console, directory: str) -> None:
     from pathlib import Path
 
     from perfuse.cli.manual import pages
-    from perfuse.output_file import output_file
+    from perfuse.output.file import output_file
 
     made = pages()
     try:

@@ -36,8 +36,8 @@ def command(console: Console, directory: str, timeout: float, follow: Literal["a
     from perfuse.agents.confinement import Confinement
     from perfuse.agents.server import Server, protocol_streams
     from perfuse.agents.toolbox import Toolbox
+    from perfuse.input.unpacking import allowed_bytes
     from perfuse.memory import requested_limit
-    from perfuse.unpacking import allowed_bytes
 
     confinement = Confinement(directory)
     memory_bytes = requested_limit or min(MAX_MEMORY_BYTES, _core.memory_limit())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import perfuse
 from perfuse.cli import exit_codes
 from perfuse.errors import UsageError
-from perfuse.stack_filter import StackFilter
+from perfuse.filters.stacks import StackFilter
 from perfuse.value_class import value_class
 
 if TYPE_CHECKING:

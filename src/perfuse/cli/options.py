@@ -17,7 +17,7 @@ import click
 
 from perfuse.cli.opening import NO_FILTER, ProfileOptions
 from perfuse.errors import ExportWarning
-from perfuse.stack_filter import STEPS, DuringKind, Step
+from perfuse.filters.stacks import STEPS, DuringKind, Step
 
 if TYPE_CHECKING:
     from perfuse.cli.console import Console
@@ -317,7 +317,7 @@ def _number_of_rows(ctx: click.Context, param: click.Parameter, value: int | Non
 
 def _replacing(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value:
-        from perfuse.output_file import replacing_any
+        from perfuse.output.file import replacing_any
 
         ctx.with_resource(replacing_any())
 

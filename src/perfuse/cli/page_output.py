@@ -35,7 +35,7 @@ def write_view_page(
     """
     from perfuse.analysis.sampled import events
     from perfuse.exporters.contents import note_other_events
-    from perfuse.output_file import output_file
+    from perfuse.output.file import output_file
     from perfuse.viewer.one_file import TooLargeError, page, takes
 
     if not takes(profile):

@@ -16,12 +16,12 @@ from perfuse import _core
 from perfuse.cli.console import Console
 from perfuse.declared_formats import COMPRESSED
 from perfuse.errors import ExportError, QueryError, UsageError, core_error
-from perfuse.output_file import output_file
+from perfuse.output.file import output_file
+from perfuse.output.terminal import standard_output
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.json_text import address_value, is_address, json_text
 from perfuse.reports.text import Role, Style, cell_width, cut, cut_middle
 from perfuse.reports.units import count_text
-from perfuse.terminal_output import standard_output
 
 if TYPE_CHECKING:
     from perfuse.query import DuckDBRelation

@@ -108,7 +108,7 @@ def command(
     else:
         data = section.encode(address)
         size = len(data)
-        from perfuse.output_file import output_path
+        from perfuse.output.file import output_path
 
         with output_path(Path(output)) as path:
             path.write_bytes(data)

@@ -80,6 +80,6 @@ def _end_process(number: int) -> None:
     """Ends the process where it does not end by itself."""
     threading.Event().wait(GRACE_S)
     report_end(Stopped(number).text)
-    if "perfuse.temporary" in sys.modules:
-        sys.modules["perfuse.temporary"].remove_all()
+    if "perfuse.output.temporary" in sys.modules:
+        sys.modules["perfuse.output.temporary"].remove_all()
     os._exit(128 + number)

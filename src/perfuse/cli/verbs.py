@@ -70,7 +70,7 @@ def _max_unpacked() -> click.Option:
 
     def limited(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
         if value is not None:
-            from perfuse.unpacking import unpacking_at_most
+            from perfuse.input.unpacking import unpacking_at_most
 
             ctx.with_resource(unpacking_at_most(value))
 

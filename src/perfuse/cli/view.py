@@ -20,7 +20,7 @@ from perfuse.cli.options import FILES, profile_options, stack_filters
 from perfuse.cli.signals import ENDING
 from perfuse.cli.verbs import verb
 from perfuse.errors import UsageError
-from perfuse.stack_filter import StackFilter
+from perfuse.filters.stacks import StackFilter
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile

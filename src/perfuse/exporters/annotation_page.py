@@ -9,7 +9,7 @@ from typing import Any
 
 from perfuse.analysis.annotation import Annotation, Listing
 from perfuse.analysis.source_files import SourceFiles
-from perfuse.output_file import output_file
+from perfuse.output.file import output_file
 from perfuse.reports.annotation import annotation_json, callee_text, code_text
 from perfuse.viewer import bundle
 

@@ -6,9 +6,9 @@ from os import PathLike, fspath
 from typing import IO, Any, Protocol
 
 from perfuse import _core
-from perfuse.elf_machine import machine_of_code
 from perfuse.errors import ExportError
-from perfuse.selection import Selection
+from perfuse.filters.selection import Selection
+from perfuse.programs.machine import machine_of_code
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perfuse.errors import ExportError
-from perfuse.output_file import output_file
+from perfuse.output.file import output_file
 from perfuse.reports.diff import header_fields
 from perfuse.reports.names import function_text, where_text
 from perfuse.viewer import bundle

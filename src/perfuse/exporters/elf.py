@@ -7,7 +7,7 @@ from typing import IO
 from perfuse.errors import ExportError
 from perfuse.exporters.contents import contents
 from perfuse.exporters.source import ImageSource
-from perfuse.output_file import seekable_copy
+from perfuse.output.file import seekable_copy
 
 MAX_PROCESSES = 256
 """Largest number of files written at once; only a damaged dump has more processes."""

@@ -9,8 +9,8 @@ from perfuse.errors import ExportError, UsageError
 from perfuse.exporters.contents import note_what_is_missing
 from perfuse.exporters.registry import COLLECTORS, Output, Target, target_for, target_named
 from perfuse.exporters.source import Progress, Source
-from perfuse.output_file import file_names, output_directory, output_file, output_files
-from perfuse.terminal_output import standard_output
+from perfuse.output.file import file_names, output_directory, output_file, output_files
+from perfuse.output.terminal import standard_output
 
 
 def export(

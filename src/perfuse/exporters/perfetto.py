@@ -11,7 +11,7 @@ from perfuse.exporters.heap_dumps import HeapSource, selected_snapshots
 from perfuse.exporters.queries import FRAME_ROWS, IS_SUM, STACK_ROWS
 from perfuse.exporters.source import Progress, Source, TraceSource, no_times_error
 from perfuse.exporters.span import realtime_ns, span_ns
-from perfuse.output_descriptor import descriptor_of
+from perfuse.output.descriptor import descriptor_of
 
 CLOCKS = {"realtime": 1, "monotonic": 3}
 """Perfetto's `BuiltinClock` by the kind of a clock in table `clocks`."""

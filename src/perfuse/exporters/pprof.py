@@ -7,7 +7,7 @@ from perfuse.exporters.contents import contents
 from perfuse.exporters.queries import FRAME_ROWS, STACK_ROWS, USUAL_WEIGHTS, type_names, with_exceptions
 from perfuse.exporters.source import EventSource, Progress, no_samples_error
 from perfuse.exporters.span import realtime_ns, span_ns
-from perfuse.output_descriptor import descriptor_of
+from perfuse.output.descriptor import descriptor_of
 from perfuse.table import sql_text
 
 _EVENTS = f"""

@@ -9,10 +9,10 @@ from perfuse.errors import ExportError
 from perfuse.table import Columns
 
 if TYPE_CHECKING:
-    from perfuse.call_trace import CallTrace
     from perfuse.exporters.code_images import CodeImages
-    from perfuse.selection import Selection
-    from perfuse.stack_filter import StackFilter
+    from perfuse.filters.selection import Selection
+    from perfuse.filters.stacks import StackFilter
+    from perfuse.pictures.call_trace import CallTrace
 
 Progress = Callable[[str, float], None]
 """Called with the name of the current step and the completed share, from 0 to 1."""

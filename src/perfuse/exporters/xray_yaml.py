@@ -6,7 +6,7 @@ from typing import IO
 from perfuse.errors import ExportWarning
 from perfuse.exporters.contents import contents
 from perfuse.exporters.source import CallSource
-from perfuse.output_file import seekable_copy
+from perfuse.output.file import seekable_copy
 
 CONTENTS = contents(calls="records of entries and exits", instants="records of custom and typed events")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perfuse.errors import UnreadableInput
-from perfuse.temporary import temporary_directory
+from perfuse.output.temporary import temporary_directory
 
 if TYPE_CHECKING:
     from perfuse.fleet.store import Store
@@ -61,7 +61,7 @@ def _write(profile: Profile, target: Path) -> None:
         profile.save(target)
         return
     # It is a saved profile already: the same file, whole or absent.
-    from perfuse.output_file import output_file
+    from perfuse.output.file import output_file
 
     with Path(profile.saved_path).open("rb") as file, output_file(target) as out:
         shutil.copyfileobj(file, out)

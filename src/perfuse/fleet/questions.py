@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from perfuse.analysis.student import t_quantile
 from perfuse.errors import UsageError, nearest_hint
+from perfuse.filters.names import FramePattern
 from perfuse.fleet.selecting import Recordings, label_sql, natural_order
-from perfuse.name_pattern import FramePattern
 from perfuse.table import COUNTED_EVENTS
 
 if TYPE_CHECKING:

@@ -71,7 +71,7 @@ def cached(files: Mapping[str, list[str]], options: Mapping[str, str]) -> dict[s
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    from perfuse.temporary import process_directory
+    from perfuse.output.temporary import process_directory
 
     folder = process_directory() / "fleet"
     folder.mkdir(mode=0o700, exist_ok=True)

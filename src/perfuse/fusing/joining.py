@@ -22,10 +22,10 @@ from perfuse.fusing.matching import (
     recorded_pid,
 )
 from perfuse.fusing.note import note_beside
+from perfuse.input.unpacking import allowed_bytes, unpacking_at_most
 from perfuse.memory import limit_memory
 from perfuse.profile import Join, Profile, Progress
 from perfuse.recording import Input, Recording
-from perfuse.unpacking import allowed_bytes, unpacking_at_most
 
 Rate = int | Literal["auto", "header"]
 """Ticks per second, or where that rate is from."""

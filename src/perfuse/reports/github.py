@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from perfuse.output.terminal import escaped
 from perfuse.reports.checked_files import CheckedFile, by_rule, located_message
 from perfuse.reports.units import counted
-from perfuse.terminal_output import escaped
 
 _LEVELS = {"warning": "warning", "data_loss": "error", "error": "error"}
 """Level of an annotation by severity. Notes have none: a step shows at most ten of each level."""

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from perfuse.filters.selection import ThreadKey
 from perfuse.reports.grid import Cell, Column, grid, section
 from perfuse.reports.names import format_titles, module_text
 from perfuse.reports.text import SEVERITY_ROLES, Role, Style
 from perfuse.reports.units import count_text, counted, duration_text, hex_text
-from perfuse.selection import ThreadKey
 from perfuse.table import Columns
 from perfuse.value_class import value_class
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from perfuse.diagnostics import Diagnostic, Rule
+from perfuse.output.terminal import escaped
 from perfuse.reports.checked_files import CheckedFile, by_rule, located_message
 from perfuse.reports.units import counted
-from perfuse.terminal_output import escaped
 
 CONFORMS = "conforms to its specification"
 """The test case of a file in which no rule is violated."""

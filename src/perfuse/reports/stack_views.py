@@ -181,7 +181,7 @@ def weighted_source(profile: Profile, event: str | None) -> tuple[SampleProfile,
     Raises:
         UsageError: The profile has no such event, or no stacks at all.
     """
-    from perfuse.stack_filter import StackFilter
+    from perfuse.filters.stacks import StackFilter
 
     whole = profile.filtered(StackFilter()) if profile.stack_filter else profile
     names = [one.name for one in events(whole)]

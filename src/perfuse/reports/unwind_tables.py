@@ -17,7 +17,13 @@ from perfuse.value_class import as_dict, value_class
 if TYPE_CHECKING:
     from perfuse.diagnostics import Diagnostic
     from perfuse.profile import Profile
-    from perfuse.unwind_tables import CodeSection, EhFrameAgreement, SectionHeader, UncoveredFunction, UnwindTables
+    from perfuse.programs.unwind_tables import (
+        CodeSection,
+        EhFrameAgreement,
+        SectionHeader,
+        UncoveredFunction,
+        UnwindTables,
+    )
 
 
 @value_class

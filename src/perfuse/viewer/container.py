@@ -6,7 +6,7 @@ The layout is that of JSLB. The root is JSON; its member `columns` has the numbe
 from collections.abc import Mapping
 from typing import Any
 
-from perfuse.jslb import TYPES, json_slab, packed
+from perfuse.output.jslb import TYPES, json_slab, packed
 
 
 def container(head: Mapping[str, Any], columns: Mapping[str, tuple[str, bytes]]) -> bytes:

@@ -13,9 +13,9 @@ from perfuse.viewer.parts import command_text, part_of
 
 if TYPE_CHECKING:
     from perfuse.analysis.sampled import Event
+    from perfuse.filters.stacks import StackFilter
+    from perfuse.pictures.timeline import Timeline
     from perfuse.profile import Profile, Progress
-    from perfuse.stack_filter import StackFilter
-    from perfuse.timeline import Timeline
 
 T = TypeVar("T")
 
@@ -202,7 +202,7 @@ class Session:
 
     def _timeline_of(self, profile: "Profile", zero_ns: int) -> "Timeline | None":
         from perfuse.analysis.sampled import events
-        from perfuse.timeline import Timeline
+        from perfuse.pictures.timeline import Timeline
 
         timeline = Timeline(
             profile,

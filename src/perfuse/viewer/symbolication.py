@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from perfuse import _core
 from perfuse.analysis.instructions import Instruction, decode
-from perfuse.elf_machine import E_MACHINES, e_machine
 from perfuse.exporters.firefox.frames import FRAME_ROWS, JIT_CODE
 from perfuse.exporters.firefox.shared import breakpad_id
+from perfuse.programs.machine import E_MACHINES, e_machine
 from perfuse.reports.names import module_text
 from perfuse.table import Columns
 

@@ -8,7 +8,7 @@ import sys
 from array import array
 from typing import Any
 
-from perfuse.jslb import TYPES, Slab, json_slab, packed
+from perfuse.output.jslb import TYPES, Slab, json_slab, packed
 
 _SHORTEST = 16
 """Arrays of fewer values stay in the JSON."""

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import BinaryIO, Literal, Self
 
 from perfuse._core import JitdumpEncoder
-from perfuse.elf_machine import e_machine
 from perfuse.errors import UsageError
 from perfuse.formats.jitdump.code import Declaration, InlineCall, UnsupportedCounts, Unwinding
 from perfuse.formats.jitdump.encoding import encode
 from perfuse.formats.jitdump.records import AnyRecord, JitdumpRecord, from_record
 from perfuse.formats.jitdump.sink import FileSink, ObjectSink, ProcessDump, Sink
+from perfuse.programs.machine import e_machine
 
 Dialect = Literal["debug_info", "debug_info2", "frames"]
 """How lines are written: `debug_info` as in the specification, for every reader; the others write that too, and in

@@ -17,7 +17,7 @@ from pathlib import Path
 from perfuse import _core
 from perfuse.errors import ExportError, UsageError
 from perfuse.formats.mono.unsupported import UNSUPPORTED
-from perfuse.output_file import output_file
+from perfuse.output.file import output_file
 from perfuse.recording import Input, Recording, open_of_format
 
 _SECOND_NS = 1_000_000_000

@@ -5,10 +5,10 @@ from typing import IO, Any, Protocol
 
 from perfuse import _core
 from perfuse.errors import ExportError, UsageError
+from perfuse.filters.selection import Selection, ThreadKey
 from perfuse.formats.mono.log import WriteSummary, match_kinds
 from perfuse.formats.mono.writer import Writer
 from perfuse.recording import Recording
-from perfuse.selection import Selection, ThreadKey
 from perfuse.table import SUM_EVENTS
 
 

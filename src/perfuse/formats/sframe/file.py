@@ -14,12 +14,18 @@ from perfuse import _core
 from perfuse.errors import UsageError
 from perfuse.formats.sframe.section import ConvertedSection, Section, UnsupportedItem
 from perfuse.formats.sframe.unsupported import unsupported_text
-from perfuse.output_descriptor import descriptor_of
-from perfuse.output_file import output_file
+from perfuse.output.descriptor import descriptor_of
+from perfuse.output.file import output_file
+from perfuse.programs.unwind_tables import (
+    CodeSection,
+    EhFrameAgreement,
+    SectionHeader,
+    UncoveredFunction,
+    UnwindCoverage,
+)
 from perfuse.recording import Input, Recording
 from perfuse.recording import open as open_recording
 from perfuse.table import Table
-from perfuse.unwind_tables import CodeSection, EhFrameAgreement, SectionHeader, UncoveredFunction, UnwindCoverage
 from perfuse.value_class import value_class
 
 STYLES = ("readelf-2.40", "readelf-2.44", "readelf-2.47")

@@ -20,7 +20,7 @@ from perfuse.formats.sframe.section import (
     UnwindRule,
     from_eh_frame,
 )
-from perfuse.unwind_tables import SectionHeader
+from perfuse.programs.unwind_tables import SectionHeader
 
 __all__ = [
     "STYLES",

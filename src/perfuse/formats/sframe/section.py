@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 from perfuse import _core
 from perfuse.errors import UsageError
 from perfuse.formats.sframe.unsupported import TEXTS, unsupported_text
-from perfuse.output_file import check_target, output_file
+from perfuse.output.file import check_target, output_file
 from perfuse.value_class import value_class
 
 

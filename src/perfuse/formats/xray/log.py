@@ -17,7 +17,7 @@ from typing import Literal
 
 from perfuse import _core
 from perfuse.errors import ExportError, UsageError
-from perfuse.output_file import output_path
+from perfuse.output.file import output_path
 from perfuse.recording import Input, Recording, open_of_format
 
 Mode = Literal["fdr", "basic"]

@@ -6,9 +6,9 @@ from typing import Any, Protocol
 
 from perfuse import _core
 from perfuse.errors import ExportError, UsageError
+from perfuse.filters.selection import Selection
 from perfuse.formats.xray.log import Endian, Mode, WriteSummary
 from perfuse.recording import Recording
-from perfuse.selection import Selection
 
 _MAX_NS = 2**63 - 1
 

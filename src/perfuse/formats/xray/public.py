@@ -2,6 +2,6 @@
 
 from perfuse.formats.xray.log import UNSUPPORTED, WriteSummary, convert
 from perfuse.formats.xray.writer import Writer
-from perfuse.instrumentation_map import InstrumentationMap
+from perfuse.programs.instrumentation_map import InstrumentationMap
 
 __all__ = ["UNSUPPORTED", "InstrumentationMap", "WriteSummary", "Writer", "convert"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from perfuse.filters.selection import Selection
 from perfuse.reports.grid import Cell, Column, grid, section
 from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext
 from perfuse.reports.text import Style
 from perfuse.reports.units import count_text, counted
-from perfuse.selection import Selection
 
 RecordCounts = dict[str, int]
 """Records by kind, the most frequent first."""

@@ -4,7 +4,7 @@ import json
 from typing import TYPE_CHECKING, Any, get_args
 
 from perfuse.errors import UsageError
-from perfuse.stack_filter import PLAIN_STEPS, STEPS, DuringKind, StackFilter
+from perfuse.filters.stacks import PLAIN_STEPS, STEPS, DuringKind, StackFilter
 from perfuse.viewer.answers.parameters import Parameters, RequestError, as_request_error
 
 if TYPE_CHECKING:

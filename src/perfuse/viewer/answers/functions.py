@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from perfuse.errors import UsageError
-from perfuse.name_pattern import matcher
+from perfuse.filters.names import matcher
 from perfuse.viewer.answers.parameters import Parameters, RequestError, page_of
 from perfuse.viewer.answers.report import report_of
 from perfuse.viewer.answers.selected import Selected, selected

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from perfuse.selection import ThreadKey
-from perfuse.stack_filter import StackFilter
+from perfuse.filters.selection import ThreadKey
+from perfuse.filters.stacks import StackFilter
 from perfuse.viewer.answers.filters import check_filter, filter_arguments, stack_filter_of
 from perfuse.viewer.answers.parameters import Parameters, RequestError
 

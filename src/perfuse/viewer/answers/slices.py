@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-from perfuse.name_pattern import matcher
+from perfuse.filters.names import matcher
 from perfuse.viewer.answers.parameters import Parameters, RequestError
 from perfuse.viewer.answers.selected import Selected, selected
 
 if TYPE_CHECKING:
-    from perfuse.timeline import Slice
+    from perfuse.pictures.timeline import Slice
     from perfuse.viewer.session import Session
 
 MOST_SLICES = 1000

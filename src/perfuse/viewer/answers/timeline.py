@@ -6,7 +6,7 @@ from perfuse.viewer.answers.parameters import Parameters, RequestError
 from perfuse.viewer.container import container
 
 if TYPE_CHECKING:
-    from perfuse.timeline import Symbol, Track
+    from perfuse.pictures.timeline import Symbol, Track
     from perfuse.viewer.session import Session
 
 COLUMNS = {

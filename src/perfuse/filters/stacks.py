@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from perfuse import _core
 from perfuse.errors import UsageError, nearest_hint
-from perfuse.name_pattern import FramePattern, handle_key, last_part
+from perfuse.filters.names import FramePattern, handle_key, last_part
 from perfuse.table import Columns, Table, TablesOfStacks
 from perfuse.value_class import replace, value_class
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import IO, Any, Protocol
 
 from perfuse import _core
-from perfuse.output_descriptor import descriptor_of
-from perfuse.selection import Selection
+from perfuse.filters.selection import Selection
+from perfuse.output.descriptor import descriptor_of
 
 
 class TimelineProfile(Protocol):

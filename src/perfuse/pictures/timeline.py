@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from perfuse import _core
 from perfuse.errors import UsageError
-from perfuse.selection import Selection
+from perfuse.filters.selection import Selection
 from perfuse.table import Columns
 
 SLICE_BYTES = 18

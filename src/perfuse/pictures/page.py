@@ -42,7 +42,7 @@ class PageView:
         Raises:
             ExportError: It would be larger than a browser opens well.
         """
-        from perfuse.output_file import output_file
+        from perfuse.output.file import output_file
 
         content = self.page.encode()
         with output_file(Path(path)) as out:

@@ -20,10 +20,10 @@ from typing import IO, cast
 from perfuse import _core
 from perfuse.declared_formats import COMPRESSED
 from perfuse.errors import UsageError
-from perfuse.file_kinds import kind_of
+from perfuse.output.file_kinds import kind_of
+from perfuse.output.temporary import temporary_directory, temporary_file
+from perfuse.output.terminal import standard_output
 from perfuse.recording import input_at
-from perfuse.temporary import temporary_directory, temporary_file
-from perfuse.terminal_output import standard_output
 
 _COPY_BYTES = 1 << 20
 _any_kind: ContextVar[bool] = ContextVar("any_kind", default=False)

@@ -1,0 +1,1 @@
+"""What of a profile counts: threads and time, stacks, names."""

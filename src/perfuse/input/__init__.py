@@ -1,0 +1,1 @@
+"""Inputs: pipes and devices, limits of unpacking, files that others write."""

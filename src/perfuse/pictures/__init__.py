@@ -1,0 +1,1 @@
+"""What of a profile is drawn: timelines, calls for timeline viewers, flame graphs, pages."""

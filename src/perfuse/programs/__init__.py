@@ -1,0 +1,1 @@
+"""What program files contain: a machine, XRay instrumentation maps, unwind tables."""
