@@ -35,7 +35,6 @@ CHAPTERS = {
 }
 WRITING = ("Writer", "Declaration", "InlineCall", "Line", "Unwinding", "UnsupportedCounts", "from_record")
 MODULES = (
-    ("Thousands of recordings", fleet, ("open", "Fleet", "AddResult", "Inline", "Pool", "Dask", "DatasetError")),
     ("Heap snapshots", heap, ("Heap",)),
     (
         "Heap snapshots: rows",
