@@ -476,7 +476,8 @@ def _side_text(side: RunSide, runs: Sequence[ComparedRun]) -> str:
     title = titles[0] if len(titles) == 1 else f"{titles[0]} and {count_text(len(titles) - 1)} more"
     number = counted(sum(one.num_counted for one in side.runs), counted_noun(graph))
     if len(runs) == 1:
-        return f"{title}: {number}{event}, {amount}"
+        # Where each sample counts 1, its weight is their number.
+        return f"{title}: {number}{event}" + ("" if amount == number else f", {amount}")
     return f"{counted(len(runs), 'run')} of {title}: {number}{event}, {amount} a run"
 
 
