@@ -84,16 +84,11 @@ def repair(
     """
     recording = open(source, strict=strict, max_unpacked=max_unpacked)
     target = fspath(output)
-    try:
-        with output_path(Path(target)) as path:
-            changes, lost, rewritten = _write(recording, path)
-            repaired = _repaired(recording, path)
-            before, after = recording.summary.records, repaired.summary.records
-            remaining = [replace(one, path=target) for one in repaired.check() if one.is_loss]
-    except OSError as error:
-        if target == "-" and isinstance(error, BrokenPipeError):
-            raise
-        raise ExportError(f"cannot write {target}: {error.strerror or error}", path=target) from error
+    with output_path(Path(target)) as path:
+        changes, lost, rewritten = _write(recording, path)
+        repaired = _repaired(recording, path)
+        before, after = recording.summary.records, repaired.summary.records
+        remaining = [replace(one, path=target) for one in repaired.check() if one.is_loss]
     return RepairResult(
         [Change(code, message, offset) for code, message, offset in changes],
         from_core(recording.path, lost),

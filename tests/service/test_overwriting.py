@@ -13,6 +13,7 @@ import perfuse as pf
 from perfuse import sframe
 from perfuse.cli import run
 from perfuse.errors import ExportError, UsageError
+from perfuse.output.file import OutputError
 
 USAGE = 2
 UNREADABLE = 3
@@ -162,9 +163,19 @@ def test_a_read_only_file_is_not_replaced(recording: Path) -> None:
         out.write_text("<svg/>")
         out.chmod(0o444)
         said = as_other_user(lambda: profile.export(out))
-        assert said.startswith(ExportError.__name__)
-        assert "read-only" in said
+        assert said == f"{OutputError.__name__}: cannot write {out}: the file there is read-only"
         assert out.read_text() == "<svg/>"
+
+
+def test_an_output_that_may_not_be_written_is_named(recording: Path) -> None:
+    """The temporary file, which the system refuses, is beside it under another name."""
+    profile = pf.fuse(recording)
+    with tempfile.TemporaryDirectory() as shared:
+        Path(shared).chmod(0o555)
+        for write, out in ((profile.export, Path(shared, "out.svg")), (profile.save, Path(shared, "out.perfuse"))):
+            said = as_other_user(lambda write=write, out=out: write(out))
+            assert said == f"{OutputError.__name__}: cannot write {out}: Permission denied"
+        assert list(Path(shared).iterdir()) == []
 
 
 def test_a_link_to_a_file_of_another_user_is_not_followed(recording: Path, tmp_path: Path) -> None:

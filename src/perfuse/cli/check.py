@@ -15,7 +15,7 @@ from perfuse.cli.console import Console
 from perfuse.cli.exit_codes import describe_failure
 from perfuse.cli.options import FILES, JSON, force, limit, report_file
 from perfuse.cli.verbs import verb
-from perfuse.errors import ExportError, UsageError
+from perfuse.errors import UsageError
 from perfuse.reports.inputs import check_lines
 from perfuse.value_class import as_dict
 
@@ -167,8 +167,5 @@ def _write(name: str, content: bytes) -> None:
         out.write(content)
         out.flush()
         return
-    try:
-        with output_file(Path(name)) as file:
-            file.write(content)
-    except OSError as error:
-        raise ExportError(f"cannot write {name}: {error.strerror or error}", path=name) from error
+    with output_file(Path(name)) as file:
+        file.write(content)

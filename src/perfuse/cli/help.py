@@ -41,9 +41,9 @@ def _write_manual(console: Console, directory: str) -> None:
     made = pages()
     try:
         Path(directory).mkdir(parents=True, exist_ok=True)
-        for name, text in made.items():
-            with output_file(Path(directory, name)) as out:
-                out.write(text.encode())
     except OSError as error:
-        raise ExportError(f"cannot write to {directory}: {error.strerror or error}", path=directory) from error
+        raise ExportError(f"cannot make directory {directory}: {error.strerror or error}", path=directory) from error
+    for name, text in made.items():
+        with output_file(Path(directory, name)) as out:
+            out.write(text.encode())
     console.note(f"wrote {len(made)} manual pages to {directory}", f"man -l {directory}/perfuse.1")

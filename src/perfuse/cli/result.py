@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, TextIO
 from perfuse import _core
 from perfuse.cli.console import Console
 from perfuse.declared_formats import COMPRESSED
-from perfuse.errors import ExportError, QueryError, UsageError, core_error
+from perfuse.errors import QueryError, UsageError, core_error
 from perfuse.output.file import output_file
 from perfuse.output.terminal import standard_output
 from perfuse.reports.grid import Cell, Column, grid
@@ -78,10 +78,7 @@ def write_result(console: Console, relation: DuckDBRelation, form: str, path: st
         if path is None:
             _write_stdout(console, shown, form)
         else:
-            try:
-                _write_file(shown, form, Path(path))
-            except OSError as error:
-                raise ExportError(f"cannot write {path}: {error.strerror or error}", path=path) from error
+            _write_file(shown, form, Path(path))
         if not limit:
             return
         [(total,)] = relation.count("*").fetchall()

@@ -10,7 +10,6 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from perfuse.errors import ExportError
 from perfuse.output.file import output_file
 from perfuse.reports.diff import header_fields
 from perfuse.reports.names import function_text, where_text
@@ -33,11 +32,8 @@ def write_page(report: DiffReport, path: str) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
-    try:
-        with output_file(Path(path)) as out:
-            out.write(data)
-    except OSError as error:
-        raise ExportError(f"cannot write {path}: {error.strerror or error}", path=path) from error
+    with output_file(Path(path)) as out:
+        out.write(data)
 
 
 def page(report: DiffReport) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from perfuse.errors import ExportError, UsageError
+from perfuse.errors import UsageError
 from perfuse.exporters.contents import note_what_is_missing
 from perfuse.exporters.registry import COLLECTORS, Output, Target, target_for, target_named
 from perfuse.exporters.source import Progress, Source
@@ -58,22 +58,19 @@ def export(
         write(profile, out)
         out.flush()
         return ()
-    try:
-        if output == "directory":
-            with output_directory(path) as unfinished:
-                write(profile, unfinished)
-                names = file_names(unfinished)
-            return tuple(str(path / file) for file in names)
-        if output == "files":
-            with output_files(path) as unfinished:
-                write(profile, unfinished, path.resolve())
-                names = file_names(unfinished, last=path.resolve().name)
-            beside = path.resolve() if path.is_symlink() else path
-            return tuple(str(beside.with_name(file)) for file in names)
-        with output_file(path) as out:
-            write(profile, out)
-    except OSError as error:
-        raise ExportError(f"cannot write {name}: {error.strerror or error}", path=name) from error
+    if output == "directory":
+        with output_directory(path) as unfinished:
+            write(profile, unfinished)
+            names = file_names(unfinished)
+        return tuple(str(path / file) for file in names)
+    if output == "files":
+        with output_files(path) as unfinished:
+            write(profile, unfinished, path.resolve())
+            names = file_names(unfinished, last=path.resolve().name)
+        beside = path.resolve() if path.is_symlink() else path
+        return tuple(str(beside.with_name(file)) for file in names)
+    with output_file(path) as out:
+        write(profile, out)
     return (name,)
 
 

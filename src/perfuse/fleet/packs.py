@@ -38,6 +38,8 @@ def keep_pack(store: Store, profile: Profile, recording: str, attempt: str) -> s
     Raises:
         NotKept: It cannot be written there.
     """
+    from perfuse.output.file import OutputError
+
     name = pack_name(recording, attempt)
     try:
         if store.is_remote:
@@ -51,7 +53,7 @@ def keep_pack(store: Store, profile: Profile, recording: str, attempt: str) -> s
             target = store.folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
             _write(profile, target)
-    except OSError as error:
+    except (OSError, OutputError) as error:
         raise NotKept(str(error)) from error
     return name
 

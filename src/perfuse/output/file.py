@@ -2,6 +2,7 @@
 
 Content goes to a temporary file beside the target, which is renamed at the end. A file that is there is replaced where
 it is not an input, may be written, and has content of the same kind; `replacing_any` lifts the last condition.
+What the system refuses is an `OutputError`, which names the output, not its temporary file.
 """
 
 import errno
@@ -19,7 +20,7 @@ from typing import IO, cast
 
 from perfuse import _core
 from perfuse.declared_formats import COMPRESSED
-from perfuse.errors import UsageError
+from perfuse.errors import ExportError, UsageError
 from perfuse.output.file_kinds import kind_of
 from perfuse.output.temporary import temporary_directory, temporary_file
 from perfuse.output.terminal import standard_output
@@ -27,6 +28,26 @@ from perfuse.recording import input_at
 
 _COPY_BYTES = 1 << 20
 _any_kind: ContextVar[bool] = ContextVar("any_kind", default=False)
+_HINTS = {
+    errno.EACCES: "give the output a place where you may write",
+    errno.EROFS: "give the output a place where you may write",
+    errno.ENOSPC: "free space there, or give the output another place",
+}
+
+
+class OutputError(ExportError):
+    """An output that the system does not let this process write."""
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Makes an error of the system in this block an `OutputError`."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or str(error)
+        hint = _HINTS.get(error.errno or 0)
+        raise OutputError(f"cannot write {path}: {why}", path=str(path), hint=hint) from error
 
 
 @contextmanager
@@ -78,10 +99,15 @@ def output_file(path: Path) -> Iterator[IO[bytes]]:
     that ends in `.gz` or `.zst` is compressed. A pipe or a device, such as /dev/null, is written directly.
     """
     if _is_special(path):
-        with path.open("wb") as out:
+        with _naming(path), path.open("wb") as out:
             yield out
         return
-    with _renamed_file(path) as unfinished, unfinished.open("wb") as file, _compressed(file, path) as out:
+    with (
+        _naming(path),
+        _renamed_file(path) as unfinished,
+        unfinished.open("wb") as file,
+        _compressed(file, path) as out,
+    ):
         yield out
 
 
@@ -92,11 +118,12 @@ def output_path(path: Path) -> Iterator[Path]:
     `-` is standard output.
     """
     if str(path) != "-" and not _is_special(path) and path.suffix.lower() not in COMPRESSED:
-        with _renamed_file(path) as unfinished:
+        with _naming(path), _renamed_file(path) as unfinished:
             yield unfinished
         return
     if str(path) != "-":
-        check_target(path)
+        with _naming(path):
+            check_target(path)
     with temporary_directory() as directory:
         unfinished = directory / "output"
         unfinished.touch()
@@ -114,27 +141,22 @@ def output_path(path: Path) -> Iterator[Path]:
 @contextmanager
 def output_files(path: Path) -> Iterator[Path]:
     """An empty directory; its files move to the directory of `path` when the block ends, the one named `path` last."""
-    check_target(path)
-    path = path.resolve()
-    with temporary_directory(path) as unfinished:
-        yield unfinished
-        files = file_names(unfinished, last=path.name)
-        _check_all({path.with_name(file): unfinished / file for file in files})
-        for file in files:
-            (unfinished / file).replace(path.with_name(file))
+    target = path.resolve()
+    with _naming(path):
+        check_target(path)
+        with temporary_directory(target) as unfinished:
+            yield unfinished
+            _move_all(unfinished, target.parent, file_names(unfinished, last=target.name))
 
 
 @contextmanager
 def output_directory(path: Path) -> Iterator[Path]:
     """An empty directory; its files move to directory `path` when the block ends."""
-    path = path.resolve()
-    with temporary_directory(path) as unfinished:
+    target = path.resolve()
+    with _naming(path), temporary_directory(target) as unfinished:
         yield unfinished
-        path.mkdir(exist_ok=True)
-        files = file_names(unfinished)
-        _check_all({path / file: unfinished / file for file in files})
-        for file in files:
-            (unfinished / file).replace(path / file)
+        target.mkdir(exist_ok=True)
+        _move_all(unfinished, target, file_names(unfinished))
 
 
 @contextmanager
@@ -156,12 +178,15 @@ def _is_special(path: Path) -> bool:
     return path.exists() and not path.is_file()
 
 
-def _check_all(new: dict[Path, Path]) -> None:
-    """Whether files may have their names; before the first of them is renamed."""
-    for path, unfinished in new.items():
-        if not path.is_symlink():
-            check_target(path)
-            _check_kind(path, unfinished)
+def _move_all(unfinished: Path, directory: Path, names: list[str]) -> None:
+    """Moves files to a directory, in their order; none where one of them may not have its name there."""
+    for name in names:
+        target = directory / name
+        if not target.is_symlink():
+            check_target(target)
+            _check_kind(target, unfinished / name)
+    for name in names:
+        (unfinished / name).replace(directory / name)
 
 
 def _check_kind(path: Path, unfinished: Path) -> None:

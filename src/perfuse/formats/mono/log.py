@@ -15,7 +15,7 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from perfuse import _core
-from perfuse.errors import ExportError, UsageError
+from perfuse.errors import UsageError
 from perfuse.formats.mono.unsupported import UNSUPPORTED
 from perfuse.output.file import output_file
 from perfuse.recording import Input, Recording, open_of_format
@@ -115,11 +115,8 @@ def convert(
         "kinds": None if kinds is None else match_kinds(kinds),
         "any_run": any_run,
     }
-    target = Path(fspath(output))
     try:
-        with output_file(target) as out:
+        with output_file(Path(fspath(output))) as out:
             return WriteSummary._from_core(_core.convert_mono([one._core for one in recordings], out, options))
-    except OSError as error:
-        raise ExportError(f"cannot write {target}: {error.strerror or error}", path=str(target)) from error
     except (ValueError, OverflowError) as error:
         raise UsageError(str(error)) from error

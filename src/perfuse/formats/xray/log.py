@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from perfuse import _core
-from perfuse.errors import ExportError, UsageError
+from perfuse.errors import UsageError
 from perfuse.output.file import output_path
 from perfuse.recording import Input, Recording, open_of_format
 
@@ -129,12 +129,9 @@ def convert(
         "tids": None if tids is None else list(tids),
         "functions": None if functions is None else set(functions),
     }
-    target = Path(fspath(output))
     try:
-        with output_path(target) as path, path.open("wb") as out:
+        with output_path(Path(fspath(output))) as path, path.open("wb") as out:
             facts = _core.convert_xray([one._core for one in recordings], out.fileno(), options, {} if yaml else None)
-    except OSError as error:
-        raise ExportError(f"cannot write {target}: {error.strerror or error}", path=str(target)) from error
     except (ValueError, OverflowError) as error:
         raise UsageError(str(error)) from error
     return WriteSummary._from_core(facts)
