@@ -135,7 +135,12 @@ def with_escaped_bytes(name: str) -> str:
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-_MOST_NAMES = 60
+_MOST_NAMES = 30
+"""Names that are listed all."""
+_FEW_NAMES = 10
+"""Names that are listed of more than that."""
+_LEAST_START = 4
+"""Characters of a name that is given in part: fewer begin names of other things."""
 
 
 def nearest_hint(
@@ -153,8 +158,9 @@ def nearest_hint(
         return otherwise
     if not names:
         return "there is none"
-    more = f", … ({len(names):,} in all)" if len(names) > _MOST_NAMES else ""
-    return f"known: {', '.join(map(shown, names[:_MOST_NAMES]))}{more}"
+    if len(names) <= _MOST_NAMES:
+        return f"known: {', '.join(map(shown, names))}"
+    return f"known: {', '.join(map(shown, names[:_FEW_NAMES]))}, … ({len(names):,} in all)"
 
 
 def _similar_names(value: str, names: Sequence[str]) -> list[str]:
@@ -168,6 +174,8 @@ def _similar_names(value: str, names: Sequence[str]) -> list[str]:
         found = difflib.get_close_matches(value.lower(), of, n=3, cutoff=cutoff)
         return list(dict.fromkeys(of[name] for name in found))
 
+    if len(value) >= _LEAST_START and (begun := [name for name in names if name.lower().startswith(value.lower())]):
+        return sorted(begun, key=len)[:3]
     near = similar(by_lower, 0.6)
     if near:
         return near

@@ -26,12 +26,14 @@ pub fn io_error(py: Python<'_>, path: &str, error: &io::Error) -> PyErr {
         io::ErrorKind::StorageFull => Some("TMPDIR=DIRECTORY names another place for temporary files"),
         _ => None,
     };
-    exception(
-        py,
-        "UnreadableInput",
-        &format!("cannot read {path}: {error}"),
-        dict!(py, path: path, hint: hint),
-    )
+    let message = format!("cannot read {path}: {}", reason(error));
+    exception(py, "UnreadableInput", &message, dict!(py, path: path, hint: hint))
+}
+
+/// An error's text without the number ` (os error N)`, with which the standard library ends those of the system.
+fn reason(error: impl Display) -> String {
+    let text = error.to_string();
+    text.split_once(" (os error ").map_or(text.as_str(), |(reason, _)| reason).to_owned()
 }
 
 /// A file that lacks a part that was asked for, as `perfuse.errors.UnreadableInput`.
@@ -41,7 +43,7 @@ pub fn lacking(py: Python<'_>, path: &str, what: impl Display, hint: &str) -> Py
 
 /// Content that the target format cannot represent, as `perfuse.errors.ExportError`.
 pub fn export_error(py: Python<'_>, error: impl Display) -> PyErr {
-    exception(py, "ExportError", &error.to_string(), dict!(py))
+    exception(py, "ExportError", &reason(error), dict!(py))
 }
 
 /// More memory in use than the limit, as `perfuse.errors.OutOfMemory`.

@@ -163,7 +163,8 @@ class ComparedSide:
         if not event:
             return UsageError("A has no samples that could be compared", field="event", hint=has)
         of_first = ", the event of A" if first == event else ""
-        choice = "; --event NAME compares an event that both sides have" if names else ""
+        joined = "files of one run are joined with +: perf.data+jit-1.dump"
+        choice = "; --event NAME compares an event that both sides have" if names else f"; {joined}"
         return UsageError(
             f"{run_text} has no samples of event {event!r}{of_first}", field="event", hint=f"{has}{choice}"
         )

@@ -15,6 +15,8 @@ from perfuse.cli.options import JSON, limit, output, profile_options, stack_filt
 from perfuse.cli.verbs import verb
 from perfuse.errors import UsageError
 
+_NO_FUNCTION = "no FUNCTION: it follows the files"
+
 
 @verb(
     "annotate",
@@ -77,11 +79,16 @@ def command(
 
     *files, function = files_and_function
     if not files:
-        missing = "no FUNCTION: it follows the files" if Path(function).exists() else "no file: files precede FUNCTION"
+        missing = _NO_FUNCTION if Path(function).exists() else "no file: files precede FUNCTION"
         raise click.UsageError(missing)
     _check_outputs(as_json, output, budget)
     profile = open_profile(console, files, how)
-    annotation = Annotation(profile, function, tier=tier, event=event, intel=syntax == "intel")
+    try:
+        annotation = Annotation(profile, function, tier=tier, event=event, intel=syntax == "intel")
+    except UsageError as error:
+        if error.field == "function" and Path(function).is_file():
+            raise click.UsageError(_NO_FUNCTION) from error
+        raise
     if compilation == "all" or (output is not None and compilation is None):
         selected = annotation.compilations
     elif compilation is not None:

@@ -81,7 +81,8 @@ def describe_failure(error: Exception) -> Failure:
         return Failure(str(error), error.hint, DEFECT)
     if isinstance(error, PerfuseError):
         of_request = isinstance(error, UsageError | QueryError | ExportError | OutOfMemory)
-        hint = error.hint or (_near_files(error.path) if error.path else None)
+        input_path = None if isinstance(error, ExportError) else error.path
+        hint = error.hint or (_near_files(input_path) if input_path else None)
         return Failure(_with_path(str(error), error.path), hint, USAGE if of_request else UNREADABLE)
     if isinstance(error, OSError):
         what = error.strerror or str(error)
@@ -97,11 +98,23 @@ def describe_failure(error: Exception) -> Failure:
 
 
 def _usage(error: click.ClickException) -> Failure:
-    message = error.format_message().rstrip(".")
-    message = message[:1].lower() + message[1:]
-    context = getattr(error, "ctx", None)
+    import click
+
+    context: click.Context | None = getattr(error, "ctx", None)
     # Where the verb has no context yet, the command path is the name of the program.
     hint = f"`{context.command_path if context else 'perfuse'} --help` lists what it takes"
+    if isinstance(error, click.NoSuchOption):
+        known = [name for param in context.command.get_params(context) for name in param.opts] if context else []
+        return Failure(f"no option {error.option_name!r}", nearest_hint(error.option_name, known, hint), USAGE)
+    message = error.format_message().partition(". Choose from:")[0].rstrip(".")
+    message = message[:1].lower() + message[1:]
+    param = getattr(error, "param", None)
+    if context and param and isinstance(param.type, click.Choice):
+        given = context.meta.get("perfuse.written_values", {}).get(param.name)
+        if isinstance(given, str):
+            hint = nearest_hint(given, param.type.choices, hint)
+        elif isinstance(error, click.MissingParameter):
+            hint = f"it is one of {', '.join(param.type.choices)}"
     return Failure(message, hint, USAGE)
 
 

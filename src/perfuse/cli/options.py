@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import click
 
 from perfuse.cli.opening import NO_FILTER, ProfileOptions
-from perfuse.errors import ExportWarning
+from perfuse.errors import ExportWarning, UsageError
 from perfuse.filters.stacks import STEPS, DuringKind, Step
 
 if TYPE_CHECKING:
@@ -328,12 +328,13 @@ def _writable_or_collector(ctx: click.Context, param: click.Parameter, value: st
     return value if value is not None and value.startswith(COLLECTORS) else _writable(ctx, param, value)
 
 
-def _writable(ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+def _writable(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
     if value is None or value == "-":
         return value
     parent = Path(value).parent
     if not parent.is_dir():
-        raise click.UsageError(f"cannot write {value}: there is no directory {parent}", ctx)
+        hint = f"`mkdir -p {parent}` makes it"
+        raise UsageError(f"cannot write {value}: there is no directory {parent}", path=value, hint=hint)
     return value
 
 

@@ -19,7 +19,7 @@ from perfuse.cli.opening import NO_FILTER, ProfileOptions, fused_profile, note_d
 from perfuse.cli.options import FILES, profile_options, stack_filters
 from perfuse.cli.signals import ENDING
 from perfuse.cli.verbs import verb
-from perfuse.errors import UsageError
+from perfuse.errors import UnreadableInput, UsageError
 from perfuse.filters.stacks import StackFilter
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def command(
         raise click.UsageError("--watch needs files: standard input is read once")
     for path in (*files, *base_files):
         if path != "-" and not Path(path).exists():
-            raise FileNotFoundError(2, "No such file or directory", path)
+            raise UnreadableInput(f"cannot read {path}: No such file or directory", path=path)
     session = _session(files, base_files, source_dirs, how)
     try:
         symbol_token = new_token() if firefox else None

@@ -88,7 +88,7 @@ def option_named(target: Target, name: str) -> Option:
         return options[name]
     known = f"it takes {', '.join(options)}" if options else "it takes none"
     hint = nearest_hint(name, options, known)
-    raise UsageError(f"{target.name} has no option {name!r}; {known}", field=name, hint=hint)
+    raise UsageError(f"{target.name} has no option {name!r}", field=name, hint=hint)
 
 
 def _option_type(annotation: Any) -> Any:
