@@ -5,4 +5,6 @@ mod files;
 mod kernel;
 mod program;
 mod split;
+#[path = "../toolchain/mod.rs"]
+mod toolchain;
 mod truth;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use perfuse_binaries::symbolize::{Options, Symbolizer};
+pub use crate::toolchain::{Scratch, options, run, symbolizer};
 
 pub const SOURCE: &str = r#"
 #include <cstdio>
@@ -41,16 +41,7 @@ int main(int argc, char **) {
 }
 "#;
 
-/// A directory of its own for one test, removed when it is done.
-pub struct Scratch(pub PathBuf);
-
 impl Scratch {
-    pub fn new(test: &str) -> Self {
-        let dir = std::env::temp_dir().join(format!("perfuse-symbolize-{}-{test}", std::process::id()));
-        std::fs::create_dir_all(&dir).expect("a directory for the test");
-        Self(dir)
-    }
-
     /// Compiles [`SOURCE`].
     pub fn compile(&self, name: &str, flags: &[&str]) -> PathBuf {
         let source = self.0.join("shapes.cc");
@@ -60,37 +51,6 @@ impl Scratch {
         command.args(["-O2", "-Wl,--build-id"]).args(flags).arg(&source).arg("-o").arg(&program);
         run(&mut command);
         program
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Runs a tool and returns its output.
-pub fn run(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("text")
-}
-
-/// A symbolizer that uses no directory of this machine.
-pub fn symbolizer(debug: bool) -> Symbolizer {
-    Symbolizer::new(options(debug))
-}
-
-pub fn options(debug: bool) -> Options {
-    let none = Vec::new();
-    Options {
-        symbol_dirs: none.clone(),
-        debug,
-        build_id_dirs: none.clone(),
-        debug_dirs: none,
-        live_kernel: false,
-        recorded_on: None,
-        ..Options::default()
     }
 }
 

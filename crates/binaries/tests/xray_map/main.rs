@@ -8,4 +8,6 @@ mod damage;
 mod extracted;
 mod linked;
 mod naming;
+#[path = "../toolchain/mod.rs"]
+mod toolchain;
 mod tools;

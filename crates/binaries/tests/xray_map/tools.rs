@@ -3,28 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use perfuse_binaries::symbolize::{Options, Symbolizer};
-
-/// A directory of its own for one test, removed when it is done.
-pub struct Scratch(pub PathBuf);
+pub use crate::toolchain::{Scratch, options, run, symbolizer};
 
 impl Scratch {
-    pub fn new(test: &str) -> Self {
-        let dir = std::env::temp_dir().join(format!("perfuse-sleds-{}-{test}", std::process::id()));
-        std::fs::create_dir_all(&dir).expect("a directory for the test");
-        Self(dir)
-    }
-
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.0.join(name);
         std::fs::write(&path, text).expect("written");
         path
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -33,31 +18,6 @@ pub fn have(programs: &[&str]) -> bool {
     let missing = programs.iter().find(|program| Command::new(program).arg("--version").output().is_err());
     assert!(missing.is_none() || std::env::var_os("CI").is_none(), "{missing:?} is not installed");
     missing.is_none()
-}
-
-/// Runs a tool and returns its output.
-pub fn run(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("text")
-}
-
-pub fn options(debug: bool) -> Options {
-    let none = Vec::new();
-    Options {
-        symbol_dirs: none.clone(),
-        debug,
-        build_id_dirs: none.clone(),
-        debug_dirs: none,
-        live_kernel: false,
-        recorded_on: None,
-        ..Options::default()
-    }
-}
-
-/// A symbolizer that uses no directory of this machine.
-pub fn symbolizer(debug: bool) -> Symbolizer {
-    Symbolizer::new(options(debug))
 }
 
 /// A function as nm has it.
