@@ -1,22 +1,12 @@
 """Counters of the timeline, and charts of JIT code: their tables have the values of the picture, as recorded."""
 
-import json
-import subprocess
-import sys
 from collections import Counter
 
 import pytest
-from viewer import POSTCARDS, TIMEOUT_MS, reported
+from viewer import POSTCARDS, TIMEOUT_MS, queried, reported
 
 TALL = (1280, 3200)
 """Has more rows of the table in sight, so that it is walked in fewer steps."""
-
-
-def queried(files, query):
-    command = [sys.executable, "-m", "perfuse", "query", "--json", *map(str, files), query]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    assert done.returncode in (0, 1), done.stderr.decode()
-    return [list(row.values()) for row in json.loads(done.stdout)]
 
 
 def number(text):

@@ -39,12 +39,6 @@ def opened(open_page, written):
     return opened
 
 
-def weights(viewed):
-    """Self weight in percent by function, of those with more than 1 %."""
-    rows = [(row[-1], row[0].split()[-1]) for row in viewed.rows("Functions") if row[0][0].isdigit()]
-    return {(name, share) for name, share in rows if float(share.rstrip("%")) > 1}
-
-
 def test_it_opens_at_the_flame_graph_and_has_all_its_views(opened):
     viewed = opened("postcards")
     viewed.settled("flame")
@@ -77,7 +71,7 @@ def test_a_part_of_the_time_has_the_weights_of_the_report(opened, threads):
         for row in report["top_self"]
         if row["self_weight"] > 0.01 * whole["weight"]
     }
-    assert weights(viewed) == expected
+    assert viewed.self_shares() == expected
     viewed.show("tree", **state)
     assert viewed.page.locator("#view-tree .where").inner_text().startswith(f"{whole['samples']:,} samples")
     # The time that is selected is what the numbers are of.

@@ -13,18 +13,12 @@ def shares(report):
     }
 
 
-def functions(viewed):
-    """Name and share of self of the functions with more than 1 %."""
-    rows = [(row[-1], row[0].split()[-1]) for row in viewed.rows("Functions") if row[0][0].isdigit()]
-    return {(name, share) for name, share in rows if float(share.rstrip("%")) > 1}
-
-
 def test_functions_equal_the_report(view):
     viewed = view(POSTCARDS)
     viewed.show("functions")
     expected = shares(reported(POSTCARDS))
     assert len(expected) > 5
-    assert functions(viewed) == expected
+    assert viewed.self_shares() == expected
 
 
 def test_a_range_is_the_option_between(view):
@@ -32,7 +26,7 @@ def test_a_range_is_the_option_between(view):
     span = reported(POSTCARDS)["duration_ns"]
     first, end = span // 4 // 10**6 * 10**6, span // 2 // 10**6 * 10**6
     viewed.show("functions", range=f"{first}-{end}")
-    assert functions(viewed) == shares(reported(POSTCARDS, "--between", f"{first / 1e9}..{end / 1e9}"))
+    assert viewed.self_shares() == shares(reported(POSTCARDS, "--between", f"{first / 1e9}..{end / 1e9}"))
     assert viewed.page.locator("#selection .chip").first.inner_text().startswith(f"{first / 1e6:.0f}")
 
 
@@ -76,15 +70,15 @@ def test_back_and_forward_go_over_selections(view):
     page.wait_for_selector("#selection .chip button")
     viewed.settled("functions")
     assert viewed.state() == {"tab": "functions", "range": "100000000-200000000"}
-    narrow = functions(viewed)
+    narrow = viewed.self_shares()
     page.keyboard.press("[")
     page.wait_for_selector("#selection .chip.all")
     viewed.settled("functions")
-    assert functions(viewed) == shares(reported(POSTCARDS)) != narrow
+    assert viewed.self_shares() == shares(reported(POSTCARDS)) != narrow
     page.keyboard.press("]")
     page.wait_for_selector("#selection .chip button")
     viewed.settled("functions")
-    assert functions(viewed) == narrow
+    assert viewed.self_shares() == narrow
     page.keyboard.press("Escape")
     page.wait_for_selector("#selection .chip.all")
     assert "range" not in viewed.state()

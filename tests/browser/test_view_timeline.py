@@ -1,20 +1,10 @@
 """The viewer's timeline and heat map: what is drawn and selected is what was recorded."""
 
-import json
-import subprocess
-import sys
 from collections import Counter
 
 import pytest
 from playwright.sync_api import expect
-from viewer import POSTCARDS, SERVER, TIMEOUT_MS, reported
-
-
-def queried(files, query):
-    command = [sys.executable, "-m", "perfuse", "query", "--json", *map(str, files), query]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    assert done.returncode in (0, 1), done.stderr.decode()
-    return [list(row.values()) for row in json.loads(done.stdout)]
+from viewer import POSTCARDS, SERVER, TIMEOUT_MS, queried, reported
 
 
 def timeline(viewed, **state):

@@ -37,6 +37,14 @@ def reported(files: tuple[Path, ...], *options: str) -> Any:
     return json.loads(done.stdout)
 
 
+def queried(files: tuple[Path, ...], query: str) -> list[list[Any]]:
+    """The rows of `perfuse query`."""
+    command = [sys.executable, "-m", "perfuse", "query", "--json", *map(str, files), query]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert done.returncode in (0, 1), done.stderr.decode()
+    return [list(row.values()) for row in json.loads(done.stdout)]
+
+
 def answer(address: str, path: str) -> Any:
     """What the server answers, as JSON."""
     base, token = address.split("#t=")
@@ -63,6 +71,11 @@ class Viewed:
         self.page.wait_for_selector(f"#tab-{tab}[aria-selected=true]", timeout=TIMEOUT_MS)
         self.page.wait_for_selector(f"#view-{tab}[aria-busy=false]:visible", timeout=TIMEOUT_MS)
         return self.page.locator(f"#view-{tab}")
+
+    def self_shares(self) -> set[tuple[str, str]]:
+        """Name and share of self of the functions with more than 1 %, as the table of functions has them."""
+        rows = [(row[-1], row[0].split()[-1]) for row in self.rows("Functions") if row[0][0].isdigit()]
+        return {(name, share) for name, share in rows if float(share.rstrip("%")) > 1}
 
     def rows(self, name: str, *, hints: bool = False) -> list[list[str]]:
         """Texts of the cells of a table that are in the page, by the table's accessible name.

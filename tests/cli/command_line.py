@@ -1,8 +1,10 @@
 """The result of a command line, and its output without colour."""
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -15,6 +17,13 @@ class Done:
 
 
 Perfuse = Callable[..., Done]
+
+
+def report_json(perfuse: Perfuse, *words: str) -> Any:
+    """What `perfuse report --json` prints."""
+    done = perfuse("report", "--json", *words)
+    assert done.code == 0, done.err
+    return json.loads(done.out)
 
 
 def plain(text: str) -> str:

@@ -1,27 +1,19 @@
 """`perfuse report` of call traces: JSON and CSV that scripts rely on, options, and modules that are not imported."""
 
 import csv
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from command_line import Perfuse
+from command_line import Perfuse, report_json
 
 LOG = "xray-log.server.uocuES"
 
 
-def report_json(perfuse: Perfuse, *words: str) -> Any:
-    done = perfuse("report", "--json", LOG, *words)
-    assert done.code == 0, done.err
-    return json.loads(done.out)
-
-
 def test_json(perfuse: Perfuse) -> None:
-    report = report_json(perfuse)
+    report = report_json(perfuse, LOG)
     assert (report["kind"], report["unit"], report["by"], report["sort"]) == ("calls", "ns", "function", "self")
     assert report["totals"]["num_calls"] == 102
     assert (report["num_called"], report["num_functions"], len(report["functions"])) == (17, 17, 17)
@@ -33,14 +25,14 @@ def test_json(perfuse: Perfuse) -> None:
     assert report["instants"] == [{"kind": "custom_event", "event_type": None, "count": 4}]
     assert report["edges"] is None
     whole = sum(one["busy_ns"] for one in report["threads"])
-    assert sum(one["self_ns"] for one in report_json(perfuse, "--limit", "0")["functions"]) == whole
+    assert sum(one["self_ns"] for one in report_json(perfuse, LOG, "--limit", "0")["functions"]) == whole
 
 
 def test_views(perfuse: Perfuse) -> None:
-    report = report_json(perfuse, "--graph", "--limit", "0")
+    report = report_json(perfuse, LOG, "--graph", "--limit", "0")
     assert sum(edge["num_calls"] for edge in report["edges"]) == 102
     assert [edge["callee"]["name"] for edge in report["edges"] if edge["caller"] is None] == ["run(int)"]
-    tree = report_json(perfuse, "--tree", "--limit", "0")["tree"]
+    tree = report_json(perfuse, LOG, "--tree", "--limit", "0")["tree"]
     assert (tree["nodes"][0]["function"]["name"], tree["nodes"][0]["depth"]) == ("run(int)", 0)
     assert sum(node["self_count"] for node in tree["nodes"]) == 102
     done = perfuse("report", LOG, "--tree", "--per-thread")
@@ -48,20 +40,24 @@ def test_views(perfuse: Perfuse) -> None:
 
 
 def test_a_selection(perfuse: Perfuse) -> None:
-    chained = report_json(perfuse, "--function", "demo::chain*", "--sort", "name")
+    chained = report_json(perfuse, LOG, "--function", "demo::chain*", "--sort", "name")
     assert [one["name"] for one in chained["functions"]] == ["demo::chain_a(long)", "demo::chain_b(long)"]
-    by_cpu = report_json(perfuse, "--by", "cpu")
+    by_cpu = report_json(perfuse, LOG, "--by", "cpu")
     assert {one["cpu"] for one in by_cpu["functions"]} == {0}
-    (thread,) = report_json(perfuse, "--per-thread")["threads"]
-    (list_of_one,) = report_json(perfuse, "--per-thread")["stacks"]
+    (thread,) = report_json(perfuse, LOG, "--per-thread")["threads"]
+    (list_of_one,) = report_json(perfuse, LOG, "--per-thread")["stacks"]
     assert list_of_one["thread"] == thread["thread"]
-    recursive = report_json(perfuse, "--recursive-only")["functions"]
+    recursive = report_json(perfuse, LOG, "--recursive-only")["functions"]
     assert {one["name"]: one["num_timed"] for one in recursive if one["num_timed"]} == {"demo::thrower(int)": 12}
 
 
 def test_a_given_rate_scales_times(perfuse: Perfuse) -> None:
     at_header, at_half = (
-        next(one["sum_ns"] for one in report_json(perfuse, "--tsc-hz", rate)["functions"] if one["name"] == "run(int)")
+        next(
+            one["sum_ns"]
+            for one in report_json(perfuse, LOG, "--tsc-hz", rate)["functions"]
+            if one["name"] == "run(int)"
+        )
         for rate in ("header", "1298063500")
     )
     assert at_half == pytest.approx(2 * at_header, abs=2)
@@ -69,7 +65,7 @@ def test_a_given_rate_scales_times(perfuse: Perfuse) -> None:
 
 def test_csv_has_every_function(perfuse: Perfuse) -> None:
     rows = list(csv.DictReader(perfuse("report", LOG, "--format", "csv").out.splitlines()))
-    report = report_json(perfuse, "--limit", "0")
+    report = report_json(perfuse, LOG, "--limit", "0")
     assert [row["function"] for row in rows] == [one["name"] for one in report["functions"]]
     assert [int(row["sum_ns"]) for row in rows] == [one["sum_ns"] for one in report["functions"]]
 

@@ -4,22 +4,15 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from command_line import Perfuse
+from command_line import Perfuse, report_json
 
 LOG = "output.mlpd"
 
 
-def report_json(perfuse: Perfuse, *words: str) -> Any:
-    done = perfuse("report", "--json", LOG, *words)
-    assert done.code == 0, done.err
-    return json.loads(done.out)
-
-
 def test_json_has_every_section_with_data(perfuse: Perfuse) -> None:
-    report = report_json(perfuse)
+    report = report_json(perfuse, LOG)
     assert report["kind"] == "runtime"
     assert {"allocations", "gc", "handles", "locks", "exceptions", "jit", "threads"} <= report.keys()
     assert not {"samples", "calls", "counters", "coverage", "objects"} & report.keys()
@@ -33,7 +26,7 @@ def test_json_has_every_section_with_data(perfuse: Perfuse) -> None:
 
 
 def test_a_section_has_all_rows(perfuse: Perfuse) -> None:
-    report = report_json(perfuse, "--section", "allocations", "--limit", "0", "--sort", "count")
+    report = report_json(perfuse, LOG, "--section", "allocations", "--limit", "0", "--sort", "count")
     assert {"gc", "locks"}.isdisjoint(report)
     types = report["allocations"]["by_type"]
     assert len(types) == report["allocations"]["num_types"]
@@ -44,14 +37,14 @@ def test_a_section_has_all_rows(perfuse: Perfuse) -> None:
 
 
 def test_a_thread_and_a_time(perfuse: Perfuse) -> None:
-    whole = report_json(perfuse, "--section", "allocations")["allocations"]
+    whole = report_json(perfuse, LOG, "--section", "allocations")["allocations"]
     by_thread = {one["thread"]: one["count"] for one in whole["by_thread"]}
     name, number = next(label.rsplit(" ", 1) for label in by_thread if label.startswith("Main"))
     for thread in (name, number):
-        part = report_json(perfuse, "--section", "allocations", "--thread", thread)["allocations"]
+        part = report_json(perfuse, LOG, "--section", "allocations", "--thread", thread)["allocations"]
         assert part["count"] == by_thread[f"{name} {number}"]
     early, late = (
-        report_json(perfuse, "--section", "allocations", "--between", span)["allocations"]["count"]
+        report_json(perfuse, LOG, "--section", "allocations", "--between", span)["allocations"]["count"]
         for span in ("..0.02", "0.02..")
     )
     assert early + late == whole["count"]
@@ -59,13 +52,13 @@ def test_a_thread_and_a_time(perfuse: Perfuse) -> None:
 
 
 def test_object_histories(perfuse: Perfuse) -> None:
-    (life,) = report_json(perfuse, "--find", "T:System.InvalidOperationException")["objects"]
+    (life,) = report_json(perfuse, LOG, "--find", "T:System.InvalidOperationException")["objects"]
     assert [event["what"] for event in life["events"]][:2] == ["allocated", "exception"]
     assert life["events"][1]["backtrace"][-1] == "Tiny:Main ()"
     address = life["events"][0]["object_address"]
-    again = report_json(perfuse, "--track", address)["objects"]
+    again = report_json(perfuse, LOG, "--track", address)["objects"]
     assert life["events"][0] in [event for one in again for event in one["events"]]
-    large = report_json(perfuse, "--find", "S:300")["objects"]
+    large = report_json(perfuse, LOG, "--find", "S:300")["objects"]
     assert large
     assert all(one["size_bytes"] >= 300 for one in large)
 

@@ -5,7 +5,6 @@ The events are those of another decoder (`mlpd_events.py`).
 
 from __future__ import annotations
 
-import gzip
 import struct
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from mlpd_events import Event, read_events
+
+from .outside import read
 
 KIND_NAMES = {
     0x00: "ALLOC", 0x10: "ALLOC_BT", 0x11: "GC_EVENT", 0x21: "GC_RESIZE", 0x31: "GC_MOVE", 0x41: "GC_HANDLE_CREATED",
@@ -71,7 +72,7 @@ class Call:
 
 def header(path: Path) -> dict[str, Any]:
     """The fields of a log's header, by the specification's names."""
-    data = unpacked(path)
+    data = read(path)
     magic, major, minor, version, pointer_bytes, startup_ms = struct.unpack_from("<IBBBBQ", data)
     found = {
         "id": magic,
@@ -93,12 +94,6 @@ def header(path: Path) -> dict[str, Any]:
         found[name] = data[at + 4 : at + 4 + length].rstrip(b"\0").decode()
         at += 4 + length
     return found
-
-
-def unpacked(path: Path) -> bytes:
-    """The bytes of a log."""
-    data = path.read_bytes()
-    return gzip.decompress(data) if path.suffix == ".gz" else data
 
 
 class MonoWalk:
