@@ -40,7 +40,13 @@ _NO_FUNCTION = "no FUNCTION: it follows the files"
 @click.option(
     "--source-dir", "source_dirs", multiple=True, metavar="DIR", help="Directory with the source files; repeats."
 )
-@click.option("--syntax", type=click.Choice(("att", "intel")), default="att", help="Form of x86 instructions. [att]")
+@click.option(
+    "--syntax",
+    type=click.Choice(("att", "intel")),
+    default="att",
+    metavar="FORM",
+    help="Form of x86 instructions: att, intel. [att]",
+)
 @click.option("--event", metavar="NAME", help="Count samples of this event. [the one with most samples]")
 @limit(6, "instructions before and after each with samples")
 @click.option(

@@ -88,7 +88,7 @@ class _Output:
     type=click.Choice(ORDERS),
     default="self",
     metavar="ORDER",
-    help=f"Statistic that is compared: {', '.join(ORDERS)}. [self]",
+    help=f"Statistic that is compared: {', '.join(STATISTICS)}; or name. [self]",
 )
 @click.option(
     "--normalize",

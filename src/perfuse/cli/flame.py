@@ -38,7 +38,7 @@ EVENT_OPTION = "--event NAME"
 @FILES
 @output("The flame graph, flame.html or flame.svg", required=True)
 @click.option("--event", metavar="NAME", help="Event to draw, where there are several. [the one with most samples]")
-@click.option("--to", type=click.Choice(("html", "svg")), help="Format. [by the name of OUT]")
+@click.option("--to", type=click.Choice(("html", "svg")), metavar="FORMAT", help="html or svg. [by the name of OUT]")
 @click.option("--inverted", is_flag=True, help="Start from the innermost functions, callers above.")
 @click.option(
     "--weight",

@@ -65,6 +65,7 @@ class Frequency(click.ParamType[Any]):
     "--with",
     "recorder",
     type=click.Choice(("perf", "xray", "mono")),
+    metavar="RECORDER",
     help="What records: perf samples; xray logs every call; mono logs allocations and more. [by the program]",
 )
 @click.option("-p", "--pid", "pids", type=int, multiple=True, metavar="PID", help="Record a running process; repeats.")
