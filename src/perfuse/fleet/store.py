@@ -251,7 +251,8 @@ def _properties_of(table: FleetTable) -> dict[str, Any]:
 
 def first_line(error: BaseException) -> str:
     """The first line of a message that may have many."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    message = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
 
 
