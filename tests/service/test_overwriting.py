@@ -178,6 +178,15 @@ def test_an_output_that_may_not_be_written_is_named(recording: Path) -> None:
         assert list(Path(shared).iterdir()) == []
 
 
+def test_an_input_that_may_not_be_read_is_named() -> None:
+    with tempfile.TemporaryDirectory() as shared:
+        Path(shared).chmod(0o777)
+        (secret := Path(shared, "perf.data")).write_bytes(b"PERFILE2")
+        secret.chmod(0)
+        said = as_other_user(lambda: pf.open(secret))
+        assert said == f"UnreadableInput: cannot read {secret}: Permission denied"
+
+
 def test_a_link_to_a_file_of_another_user_is_not_followed(recording: Path, tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can make a file of another user")

@@ -5,7 +5,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arrow::ArrowStream;
-use crate::calls::{choice, selection};
+use crate::calls::selection;
+use crate::choice::choice;
 use crate::errors::table_error;
 use crate::inputs::ReadInputs;
 use crate::profile::PyProfile;

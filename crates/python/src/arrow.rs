@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::call::{StoppableStream, call};
+use crate::errors::value_error;
 use crate::streams::CatchPanics;
 
 const STREAM: &CStr = c"arrow_array_stream";
@@ -36,11 +37,11 @@ impl ArrowStream {
     }
 
     /// Batches whose computation may fail.
-    pub fn trying<E: Error + Send + Sync + 'static>(
+    pub fn trying<E: Into<Box<dyn Error + Send + Sync>> + 'static>(
         schema: SchemaRef,
         batches: impl Iterator<Item = Result<RecordBatch, E>> + Send + 'static,
     ) -> Self {
-        let batches = batches.map(|batch| batch.map_err(|error| ArrowError::ExternalError(Box::new(error))));
+        let batches = batches.map(|batch| batch.map_err(|error| ArrowError::ExternalError(error.into())));
         Self {
             reader: Mutex::new(Some(Box::new(RecordBatchIterator::new(
                 CatchPanics(StoppableStream::new(batches)),
@@ -130,7 +131,7 @@ pub fn batches(object: &Bound<'_, PyAny>) -> PyResult<Vec<RecordBatch>> {
 /// All batches of a stream, which may have to be computed.
 fn collected(py: Python<'_>, batches: impl RecordBatchReader + Send) -> PyResult<Vec<RecordBatch>> {
     let all = call(py, || batches.collect::<Result<_, _>>())?;
-    all.map_err(|error| PyValueError::new_err(error.to_string()))
+    all.map_err(value_error)
 }
 
 /// The batches of such an object, one by one.
@@ -139,8 +140,7 @@ pub fn reader(object: &Bound<'_, PyAny>) -> PyResult<RecordBatchStreamReader> {
     let capsule = capsule.cast::<PyCapsule>().map_err(|_| PyTypeError::new_err("not an Arrow stream"))?;
     let pointer = capsule.pointer_checked(Some(STREAM))?;
     // SAFETY: the name was checked, so this is an ArrowArrayStream; from_raw moves it out and leaves a released one.
-    unsafe { RecordBatchStreamReader::from_raw(pointer.cast().as_ptr()) }
-        .map_err(|error| PyValueError::new_err(error.to_string()))
+    unsafe { RecordBatchStreamReader::from_raw(pointer.cast().as_ptr()) }.map_err(value_error)
 }
 
 /// Panics, or returns a stream that does: a test of what becomes of panics.

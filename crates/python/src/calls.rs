@@ -8,6 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arrow::ArrowStream;
+use crate::choice::choice;
 use crate::errors::table_error;
 use crate::inputs::ReadInputs;
 use crate::profile::PyProfile;
@@ -157,15 +158,4 @@ pub fn call_statistics(
     let options = Options { selection, by, rank, functions, recursive_only, edges, ..Options::default() };
     let costs = profile.inputs.read(py, || profile.inner.call_costs(&options, paths))?;
     costs.map(PyCallStatistics).map_err(table_error)
-}
-
-/// The value of an option that is one of some names.
-pub fn choice<T: Copy>(option: &str, name: &str, all: &[(&str, T)]) -> PyResult<T> {
-    match all.iter().find(|(known, _)| *known == name) {
-        Some(&(_, value)) => Ok(value),
-        None => {
-            let known: Vec<_> = all.iter().map(|(known, _)| *known).collect();
-            Err(PyValueError::new_err(format!("{option} is one of {}, not {name:?}", known.join(", "))))
-        }
-    }
 }

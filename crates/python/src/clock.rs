@@ -2,8 +2,9 @@
 
 use perfuse_formats::{Clock, ClockMap};
 use perfuse_tables::{Alignment, Choices};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+
+use crate::choice::choice;
 
 /// The values of `perfuse.clock.Clock`: `(kind, hz, hz_source, stated_hz, numerator, denominator, offset_ns,
 /// uncertainty_ns, alignment)`.
@@ -19,7 +20,7 @@ pub fn clock_row(clock: Clock) -> ClockRow {
 pub fn clock_of(row: &ClockRow) -> PyResult<Clock> {
     let (kind, hz, hz_source, stated_hz, numerator, denominator, offset_ns, uncertainty_ns, alignment) = row;
     let map = ClockMap { numerator: *numerator, denominator: *denominator.max(&1), offset_ns: *offset_ns };
-    let found = Alignment::ALL.iter().copied().find(|known| known.name() == alignment);
+    let alignments: Vec<_> = Alignment::ALL.iter().map(|&known| (known.name(), known)).collect();
     Ok(Clock {
         kind: known("kind", kind, Clock::KINDS)?,
         hz: *hz,
@@ -27,12 +28,10 @@ pub fn clock_of(row: &ClockRow) -> PyResult<Clock> {
         stated_hz: *stated_hz,
         map,
         uncertainty_ns: *uncertainty_ns,
-        alignment: found.ok_or_else(|| PyValueError::new_err(format!("not an alignment: {alignment}")))?,
+        alignment: choice("alignment", alignment, &alignments)?,
     })
 }
 
-/// The value of an option that is one of some words.
 fn known(option: &str, word: &str, all: &[&'static str]) -> PyResult<&'static str> {
-    let found = all.iter().find(|known| **known == word).copied();
-    found.ok_or_else(|| PyValueError::new_err(format!("{option} is one of {}, not {word:?}", all.join(", "))))
+    choice(option, word, &all.iter().map(|&known| (known, known)).collect::<Vec<_>>())
 }

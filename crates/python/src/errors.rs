@@ -23,6 +23,9 @@ pub fn unreadable(py: Python<'_>, path: &str, error: &ParseError, hint: &str) ->
 pub fn io_error(py: Python<'_>, path: &str, error: &io::Error) -> PyErr {
     let hint = match error.kind() {
         _ if TooLarge::of(error).is_some() => Some("--max-unpacked SIZE (max_unpacked=) allows more"),
+        io::ErrorKind::PermissionDenied => {
+            Some("perf writes its files for their owner only: read them as that user, or chown them")
+        }
         io::ErrorKind::StorageFull => Some("TMPDIR=DIRECTORY names another place for temporary files"),
         _ => None,
     };
@@ -51,6 +54,11 @@ pub fn memory_error(py: Python<'_>) -> PyErr {
     let limit = perfuse_stopping::memory::limit();
     let used = perfuse_stopping::memory::Usage::of_process().memory;
     exception(py, "OutOfMemory", "", dict!(py, limit_bytes: limit, used_bytes: used))
+}
+
+/// An argument that the core refuses, as Python's `ValueError`.
+pub fn value_error(error: impl Display) -> PyErr {
+    pyo3::exceptions::PyValueError::new_err(error.to_string())
 }
 
 /// A table without the columns or types that it must have: a defect of the caller, not of a file.

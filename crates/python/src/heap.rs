@@ -81,12 +81,6 @@ impl PyHeapSnapshot {
         self.heap().roots().list().len()
     }
 
-    /// Weak roots.
-    #[getter]
-    fn num_weak_roots(&self) -> u64 {
-        self.heap().roots().num_weak()
-    }
-
     /// Roots of addresses without an object in the snapshot.
     #[getter]
     fn num_missed_roots(&self) -> u64 {

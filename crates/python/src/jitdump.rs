@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard};
 
 use perfuse_formats::jitdump::consts::RecordTag;
-use perfuse_formats::jitdump::encode::{self, WriteError};
+use perfuse_formats::jitdump::encode;
 use perfuse_formats::jitdump::inline::debug_info2::{self, DebugInfo2};
 use perfuse_formats::jitdump::inline::frames::{self, FramesRecord};
 use perfuse_formats::jitdump::inline::inline_info1::{self, InlineEntry1, InlineEntry1Fixed, InlineInfo1};
@@ -12,11 +12,11 @@ use perfuse_formats::jitdump::inline::{DeclaredFunction, InlineCall, InlineTree,
 use perfuse_formats::jitdump::layout;
 use perfuse_formats::jitdump::records::{DebugInfoEntry, UnwindOrder};
 use perfuse_formats::jitdump::writer::{Header, InlineDialect, Writer};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::calls::choice;
+use crate::choice::choice;
+use crate::errors::value_error;
 use crate::recording::parse_endian;
 
 /// `(address or offset, path, line, column)`.
@@ -49,7 +49,7 @@ impl JitdumpEncoder {
     fn header(&self, elf_mach: u32, pid: u32, timestamp: u64, flags: u64) -> PyResult<()> {
         let mut writer = self.lock()?;
         let header = Header { elf_mach, pid, timestamp, flags };
-        let bytes = Writer::new(Vec::new(), &header, writer.endian()).map_err(refused)?.into_inner();
+        let bytes = Writer::new(Vec::new(), &header, writer.endian()).map_err(value_error)?.into_inner();
         writer.get_mut().extend(bytes);
         Ok(())
     }
@@ -80,7 +80,7 @@ impl JitdumpEncoder {
     ) -> PyResult<()> {
         let (pid, tid) = ids;
         let fixed = layout::Load { pid, tid, vma, code_addr, code_size: 0, code_index };
-        self.lock()?.load(timestamp, fixed, name.as_bytes(), code).map_err(refused)
+        self.lock()?.load(timestamp, fixed, name.as_bytes(), code).map_err(value_error)
     }
 
     fn code_move(
@@ -94,7 +94,7 @@ impl JitdumpEncoder {
     ) -> PyResult<()> {
         let ((pid, tid), (old_code_addr, new_code_addr)) = (ids, addresses);
         let fixed = layout::Move { pid, tid, vma, old_code_addr, new_code_addr, code_size, code_index };
-        self.lock()?.code_move(timestamp, &fixed).map_err(refused)
+        self.lock()?.code_move(timestamp, &fixed).map_err(value_error)
     }
 
     fn debug_info(
@@ -111,7 +111,7 @@ impl JitdumpEncoder {
                 name: name.as_bytes(),
             })
             .collect();
-        self.lock()?.debug_info(timestamp, code_addr, &entries, repeat).map_err(refused)
+        self.lock()?.debug_info(timestamp, code_addr, &entries, repeat).map_err(value_error)
     }
 
     fn unwinding_info(
@@ -123,7 +123,9 @@ impl JitdumpEncoder {
         header_first: bool,
     ) -> PyResult<()> {
         let order = if header_first { UnwindOrder::HeaderFirst } else { UnwindOrder::FrameFirst };
-        self.lock()?.unwinding_info(timestamp, eh_frame_hdr, eh_frame, mapped_size, order).map_err(refused)
+        self.lock()?
+            .unwinding_info(timestamp, eh_frame_hdr, eh_frame, mapped_size, order)
+            .map_err(value_error)
     }
 
     /// Lines and inlined calls in `debug_info2` (A) or `frames` (B).
@@ -139,21 +141,22 @@ impl JitdumpEncoder {
         let dialect = choice("dialect", dialect, &InlineDialect::ALL)?;
         let mut tree = tree(&outer, &lines, &calls);
         tree.sort();
-        let unsupported = self.lock()?.inline_info(timestamp, code_addr, &tree, dialect).map_err(refused)?;
+        let unsupported =
+            self.lock()?.inline_info(timestamp, code_addr, &tree, dialect).map_err(value_error)?;
         Ok((unsupported.offsets, unsupported.unknown_columns, unsupported.paths, unsupported.added_ranges))
     }
 
     fn tier(&self, timestamp: u64, code_addr: u64, color: u32, name: &str) -> PyResult<()> {
-        self.lock()?.tier(timestamp, code_addr, color, name.as_bytes()).map_err(refused)
+        self.lock()?.tier(timestamp, code_addr, color, name.as_bytes()).map_err(value_error)
     }
 
     fn embedded_source(&self, timestamp: u64, path: &str, text: &[u8]) -> PyResult<()> {
-        self.lock()?.embedded_source(timestamp, path.as_bytes(), text).map_err(refused)
+        self.lock()?.embedded_source(timestamp, path.as_bytes(), text).map_err(value_error)
     }
 
     /// A record of any kind, as it is.
     fn raw(&self, timestamp: u64, tag: u32, body: &[u8]) -> PyResult<()> {
-        self.lock()?.raw(timestamp, RecordTag(tag), body).map_err(refused)
+        self.lock()?.raw(timestamp, RecordTag(tag), body).map_err(value_error)
     }
 
     /// A body of dialect A, from its lists in the order of the record.
@@ -279,11 +282,7 @@ impl JitdumpEncoder {
 fn no_nul<'a>(texts: impl IntoIterator<Item = &'a String>) -> PyResult<()> {
     texts
         .into_iter()
-        .try_for_each(|text| encode::check_text(text.as_bytes(), "text").map(|_| ()).map_err(refused))
-}
-
-fn refused(error: WriteError) -> PyErr {
-    PyValueError::new_err(error.to_string())
+        .try_for_each(|text| encode::check_text(text.as_bytes(), "text").map(|_| ()).map_err(value_error))
 }
 
 fn tree<'a>(

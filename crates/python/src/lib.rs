@@ -10,6 +10,7 @@ mod allocations;
 mod arrow;
 mod call;
 mod calls;
+mod choice;
 mod clock;
 mod errors;
 mod heap;

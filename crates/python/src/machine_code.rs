@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::arrow::{ArrowStream, batches};
-use crate::errors::table_error;
+use crate::errors::{table_error, value_error};
 use crate::inputs::ReadInputs;
 use crate::profile::PyProfile;
 
@@ -87,7 +87,7 @@ pub fn py_code_samples(
     let options = CallTreeOptions { threads, processes, event, time_ns, ..CallTreeOptions::default() };
     let code = SelectedCode { code_objects, ranges, starts: starts.unwrap_or_default() };
     let found = py.detach(|| code_samples(&tables, &options, &code));
-    let found = found.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let found = found.map_err(value_error)?;
     let position = |(at, sum): (_, perfuse_engine::stacks::PositionSum)| {
         let perfuse_engine::stacks::CodePosition { code_object_id, base, relative_address } = at;
         let sums = (sum.self_samples, sum.self_weight, sum.total_samples, sum.total_weight);
@@ -165,7 +165,7 @@ impl NativeModule {
     /// First address, code and ELF machine of the function that contains an address of the file.
     fn function_code<'py>(&self, py: Python<'py>, address: u64) -> PyResult<(u64, Bound<'py, PyBytes>, u16)> {
         let code = py.detach(|| self.0.function_code(address));
-        let code = code.map_err(|reason| PyValueError::new_err(reason.to_string()))?;
+        let code = code.map_err(value_error)?;
         Ok((code.address, PyBytes::new(py, &code.bytes), code.machine))
     }
 

@@ -19,7 +19,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrow::{batches, reader};
 use crate::call::call;
-use crate::errors::{export_error, table_error};
+use crate::errors::{export_error, table_error, value_error};
 use crate::inputs::ReadInputs;
 use crate::output::Target;
 use crate::recording::{PyRecording, common_clock};
@@ -92,9 +92,7 @@ pub fn convert_mono(
     match written {
         Ok(written) => Ok(facts(&written)),
         Err(LogConvertError::Output(error)) => Err(error.into()),
-        Err(error @ (LogConvertError::Version(_) | LogConvertError::Nothing)) => {
-            Err(PyValueError::new_err(error.to_string()))
-        }
+        Err(error @ (LogConvertError::Version(_) | LogConvertError::Nothing)) => Err(value_error(error)),
         Err(error) => Err(export_error(py, error)),
     }
 }
@@ -129,7 +127,7 @@ struct HeaderFields {
 impl HeaderFields {
     fn header(self) -> PyResult<Header> {
         let dialect = LogDialect::existing(self.version, self.pointer_bytes);
-        let mut dialect = dialect.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let mut dialect = dialect.map_err(value_error)?;
         (dialect.major, dialect.minor) = self.profiler.unwrap_or((dialect.major, dialect.minor));
         let (startup, process) = ((self.startup_ms, self.startup_ns), (self.pid, self.port));
         Ok(Header::of_dialect(&dialect, startup, self.timer_overhead_ns, process, self.texts))

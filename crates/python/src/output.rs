@@ -7,13 +7,12 @@ use std::time::{Duration, Instant};
 
 use arrow_schema::ArrowError;
 use perfuse_writers::{Error, arrow_ipc, zstandard};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::arrow::reader;
 use crate::call::{attached, call};
-use crate::errors::table_error;
+use crate::errors::{table_error, value_error};
 
 /// A callback that is called with the name of the current step and the completed share, where there is one.
 pub type Progress = Option<Py<PyAny>>;
@@ -126,7 +125,7 @@ pub fn write_arrow(py: Python<'_>, out: Target, stream: &Bound<'_, PyAny>, as_st
     // Batches may be computed by threads of the stream's owner that need the interpreter.
     call(py, || arrow_ipc::write(&mut out, batches, form))?.map_err(|error| match error {
         ArrowError::IoError(_, error) => error.into(),
-        error => PyValueError::new_err(error.to_string()),
+        error => value_error(error),
     })
 }
 

@@ -16,12 +16,13 @@ use perfuse_profile::{
     DiagnosticRow, begin_opening, diagnostics_batch, forget_opened, prefetch_summary, take_opened,
 };
 use perfuse_wire::{Diagnostic, Diagnostics, Endian, RecordView, Value};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyList, PyString};
 
 use crate::arrow::ArrowStream;
 use crate::call::{attached, call};
+use crate::choice::choice;
 use crate::clock::{ClockRow, clock_row};
 use crate::errors::{io_error, unreadable};
 use crate::inputs::{Inputs, ReadInputs};
@@ -386,8 +387,7 @@ fn hex_class(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 
 /// The byte order of that name.
 pub fn parse_endian(name: &str) -> PyResult<Endian> {
-    let error = || PyValueError::new_err(format!("endian is 'little' or 'big', not {name:?}"));
-    Endian::from_name(name).ok_or_else(error)
+    choice("endian", name, &[Endian::Little, Endian::Big].map(|endian| (endian.name(), endian)))
 }
 
 /// Starts to open and read a file; `Recording.open` of the same path waits for it.

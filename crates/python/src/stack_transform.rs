@@ -3,12 +3,13 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use arrow_array::RecordBatch;
-use perfuse_engine::stacks::{StackError, StackStep, StackTransform};
-use pyo3::exceptions::{PyKeyError, PyValueError};
+use perfuse_engine::stacks::{StackStep, StackTransform};
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 
 use crate::arrow::{ArrowStream, reader};
-use crate::calls::choice;
+use crate::choice::choice;
+use crate::errors::value_error;
 use crate::stacks::stack_tables;
 
 /// Stacks of a profile, on which steps are applied one after the other.
@@ -92,22 +93,6 @@ impl PyStackTransform {
             let batch: RecordBatch = batch.map_err(|error| error.to_string())?;
             transform.samples(&batch, &ids).map_err(|error| error.to_string())
         });
-        Ok(ArrowStream::trying(schema, batches.map(|batch| batch.map_err(SamplesError))))
+        Ok(ArrowStream::trying(schema, batches))
     }
-}
-
-/// An error of the samples that are transformed.
-#[derive(Debug)]
-struct SamplesError(String);
-
-impl std::fmt::Display for SamplesError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for SamplesError {}
-
-fn value_error(error: StackError) -> PyErr {
-    PyValueError::new_err(error.to_string())
 }

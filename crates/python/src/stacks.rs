@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use perfuse_engine::stacks::{
     self, CallTreeOptions, LineCount, SampledEvent, StackTables, WeightGrouping, WeightOrder,
 };
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::arrow::{ArrowStream, batches};
 use crate::call::call;
-use crate::calls::choice;
+use crate::choice::choice;
+use crate::errors::value_error;
 
 /// Samples folded by function.
 #[pyclass(frozen, name = "CallTree", module = "perfuse._core")]
@@ -129,7 +129,7 @@ pub fn call_tree(
         counted_event,
     };
     let tree = call(py, || stacks::call_tree(&tables, &options))?;
-    tree.map(PyCallTree).map_err(|error| PyValueError::new_err(error.to_string()))
+    tree.map(PyCallTree).map_err(value_error)
 }
 
 /// The tables that stacks are made of, looked up by name.
@@ -155,7 +155,7 @@ type EventRow = (String, String, u64, u128, i64, i64);
 pub fn sampled_events(py: Python<'_>, samples: &Bound<'_, PyAny>) -> PyResult<Vec<EventRow>> {
     let samples = batches(samples)?;
     let events = call(py, || stacks::sampled_events(&samples))?;
-    let events = events.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let events = events.map_err(value_error)?;
     let row = |one: SampledEvent| (one.name, one.unit, one.samples, one.weight, one.first_ns, one.last_ns);
     Ok(events.into_iter().map(row).collect())
 }

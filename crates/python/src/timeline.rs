@@ -12,7 +12,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrow::ArrowStream;
-use crate::calls::{choice, selection};
+use crate::calls::selection;
+use crate::choice::choice;
 use crate::errors::table_error;
 use crate::inputs::ReadInputs;
 use crate::output::{Progress, WaitingPython};

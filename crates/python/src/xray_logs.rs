@@ -19,8 +19,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::calls::choice;
-use crate::errors::{export_error, table_error};
+use crate::choice::choice;
+use crate::errors::{export_error, table_error, value_error};
 use crate::inputs::ReadInputs;
 use crate::output::duplicate;
 use crate::profile::PyProfile;
@@ -217,6 +217,6 @@ impl XRayLogWriter {
 fn refused(error: WriteError) -> PyErr {
     match error {
         WriteError::Io(error) => error.into(),
-        error => PyValueError::new_err(error.to_string()),
+        error => value_error(error),
     }
 }

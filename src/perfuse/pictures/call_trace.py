@@ -8,8 +8,8 @@ from perfuse.filters.selection import Selection
 from perfuse.output.descriptor import descriptor_of
 
 
-class TimelineProfile(Protocol):
-    """A profile with events in time; `perfuse.Profile` is one."""
+class TracedProfile(Protocol):
+    """A profile with recorded calls and events; `perfuse.Profile` is one."""
 
     selection: Selection
 
@@ -46,7 +46,7 @@ class CallTrace:
         clock: Kind of the profile's clock, as in table `clocks`; None where recordings have different clocks.
     """
 
-    def __init__(self, profile: TimelineProfile, progress: Callable[[str, float], None] | None = None) -> None:
+    def __init__(self, profile: TracedProfile, progress: Callable[[str, float], None] | None = None) -> None:
         selection = profile.selection
         threads = None if selection.threads is None else [key for (key,) in profile.sql(selection.threads).fetchall()]
         functions = None if selection.function_ids is None else list(selection.function_ids)

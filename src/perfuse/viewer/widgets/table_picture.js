@@ -7,6 +7,7 @@ const PAD = 8;
 const INDENT = 14;
 const MOST_ROWS = 100;
 const SCALE = 2;
+const FONT = "13px system-ui, sans-serif";
 
 /** The rows of a grid as a table: `{ columns: [{ label, number, width }], rows: [[texts]], shares, swatches, total }`. */
 export function tableOf(grid) {
@@ -39,74 +40,84 @@ export function joined(tables, titles, name) {
   return found;
 }
 
-function draw(context, { columns, rows, shares, swatches, indents, total }, width, height) {
+function draw(context, table, width, height) {
+  const colours = themeColours();
+  context.fillStyle = colours.page;
+  context.fillRect(0, 0, width, height);
+  context.fillStyle = colours.raised;
+  context.fillRect(0, 0, width, ROW);
+  context.textBaseline = "middle";
+  let left = 0;
+  const columns = table.columns.map((column) => {
+    const placed = { ...column, left };
+    left += column.width;
+    return placed;
+  });
+  context.font = `600 ${FONT}`;
+  context.fillStyle = colours.quiet;
+  for (const column of columns) drawCell(context, column, column.label, column.left, ROW / 2);
+  context.font = FONT;
+  table.rows.forEach((_, nth) => drawRow(context, table, columns, nth, colours));
+  const more = table.total - table.rows.length;
+  if (more > 0) {
+    context.fillStyle = colours.quiet;
+    context.textAlign = "left";
+    context.fillText(`and ${more.toLocaleString("en-US")} more`, PAD, ROW * (table.rows.length + 1.5));
+  }
+}
+
+function drawRow(context, { rows, shares, swatches, indents }, columns, nth, colours) {
+  const y = ROW * (nth + 1.5);
+  columns.forEach((column, at) => {
+    const share = Math.min(1, shares?.[nth]?.[at] ?? 0);
+    if (share > 0) {
+      context.fillStyle = colours.fill;
+      context.fillRect(column.left + column.width * (1 - share), y - ROW / 2 + 1, column.width * share, ROW - 2);
+    }
+    let from = column.left + (column.number ? 0 : (indents?.[nth] ?? 0));
+    const swatch = swatches?.[nth]?.[at];
+    if (swatch) {
+      context.fillStyle = swatch;
+      context.fillRect(from + PAD, y - 5, 10, 10);
+      from += 14;
+    }
+    context.fillStyle = colours.text;
+    drawCell(context, column, rows[nth][at], from, y);
+  });
+}
+
+/** Draws a text in a column: numbers at its right edge, other texts from `left` on. */
+function drawCell(context, column, text, left, y) {
+  const room = column.width - 2 * PAD - (left - column.left);
+  context.textAlign = column.number ? "right" : "left";
+  context.fillText(fitted(context, text, room), column.number ? column.left + column.width - PAD : left + PAD, y);
+}
+
+/** As much of a text as has room, with `…` where it is cut. */
+function fitted(context, text, room) {
+  if (context.measureText(text).width <= room) return text;
+  let [low, high] = [0, text.length];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (context.measureText(`${text.slice(0, middle)}…`).width <= room) low = middle;
+    else high = middle - 1;
+  }
+  return `${text.slice(0, low)}…`;
+}
+
+/** The page's colours as canvases and SVG take them, without `light-dark()`. */
+function themeColours() {
   const style = getComputedStyle(document.documentElement);
-  const colour = (name) => style.getPropertyValue(name).trim();
   const resolved = (name) => {
     const probe = document.createElement("i");
-    probe.style.color = colour(name);
+    probe.style.color = style.getPropertyValue(name).trim();
     document.body.append(probe);
     const found = getComputedStyle(probe).color;
     probe.remove();
     return found;
   };
-  const [page, raised, text, quiet, fill] = ["--page", "--raised", "--text", "--quiet", "--accent-fill"].map(resolved);
-  context.fillStyle = page;
-  context.fillRect(0, 0, width, height);
-  context.fillStyle = raised;
-  context.fillRect(0, 0, width, ROW);
-  context.textBaseline = "middle";
-  const font = "13px system-ui, sans-serif";
-  const fitted = (given, room) => {
-    if (context.measureText(given).width <= room) return given;
-    let [low, high] = [0, given.length];
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (context.measureText(`${given.slice(0, middle)}…`).width <= room) low = middle;
-      else high = middle - 1;
-    }
-    return `${given.slice(0, low)}…`;
-  };
-  const put = (given, column, left, y) => {
-    const room = column.width - 2 * PAD - (left - column.left);
-    context.textAlign = column.number ? "right" : "left";
-    context.fillText(fitted(given, room), column.number ? column.left + column.width - PAD : left + PAD, y);
-  };
-  let left = 0;
-  const placed = columns.map((column) => {
-    const one = { ...column, left };
-    left += column.width;
-    return one;
-  });
-  context.font = `600 ${font}`;
-  context.fillStyle = quiet;
-  for (const column of placed) put(column.label, column, column.left, ROW / 2);
-  context.font = font;
-  rows.forEach((row, nth) => {
-    const y = ROW * (nth + 1.5);
-    placed.forEach((column, at) => {
-      const share = Math.min(1, shares?.[nth]?.[at] ?? 0);
-      if (share > 0) {
-        context.fillStyle = fill;
-        context.fillRect(column.left + column.width * (1 - share), y - ROW / 2 + 1, column.width * share, ROW - 2);
-      }
-      let from = column.left + (column.number ? 0 : (indents?.[nth] ?? 0));
-      const swatch = swatches?.[nth]?.[at];
-      if (swatch) {
-        context.fillStyle = swatch;
-        context.fillRect(from + PAD, y - 5, 10, 10);
-        from += 14;
-      }
-      context.fillStyle = text;
-      put(row[at], column, from, y);
-    });
-  });
-  const more = total - rows.length;
-  if (more > 0) {
-    context.fillStyle = quiet;
-    context.textAlign = "left";
-    context.fillText(`and ${more.toLocaleString("en-US")} more`, PAD, ROW * (rows.length + 1.5));
-  }
+  const names = { page: "--page", raised: "--raised", text: "--text", quiet: "--quiet", fill: "--accent-fill" };
+  return Object.fromEntries(Object.entries(names).map(([key, name]) => [key, resolved(name)]));
 }
 
 /** Functions that make pictures of a table, for the menu "Save". */
