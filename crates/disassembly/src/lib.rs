@@ -71,7 +71,7 @@ pub enum Syntax {
 pub enum Flow {
     /// The next instruction.
     Next,
-    /// The target.
+    /// The target alone.
     Jump,
     /// The target, or the next instruction.
     Branch,
@@ -81,7 +81,7 @@ pub enum Flow {
     Call,
     /// An address in a register or in memory, which returns to the next instruction.
     IndirectCall,
-    /// The caller.
+    /// What follows the call: an address on the stack or in a register.
     Return,
     /// Nothing: it traps.
     Trap,
@@ -120,7 +120,7 @@ impl Flow {
     }
 }
 
-/// An instruction.
+/// What is needed of an instruction beside its text: where it is, and what follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
     /// Offset from the start of the code.

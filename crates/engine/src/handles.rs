@@ -10,7 +10,7 @@ use crate::calls::Selection;
 /// The handles of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandleKind {
-    /// The kind.
+    /// Its name, as in column `kind`.
     pub name: String,
     /// Number created within the selection.
     pub num_created: u64,
@@ -25,7 +25,7 @@ pub struct HandleKind {
 /// The handles of a kind that one stack created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandleSite {
-    /// The kind.
+    /// Name of the kind.
     pub kind: String,
     /// The stack; `None` where none was recorded.
     pub stack_id: Option<u32>,

@@ -60,7 +60,7 @@ pub unsafe fn free<T>(handle: *mut T) {
     });
 }
 
-/// A path.
+/// The path that a C string is; an error where it is NULL.
 ///
 /// # Safety
 /// `path` is NULL, or a text that ends with a NUL and does not change during the call.

@@ -11,10 +11,10 @@ use perfuse_engine::calls::Selection;
 /// Counter name of the heap size.
 pub const HEAP: &str = "GC heap size";
 
-/// A counter.
+/// A row of table `counters`, as timelines draw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counter {
-    /// Key.
+    /// Its key in the tables.
     pub counter_id: u32,
     /// Its process.
     pub pid: i32,

@@ -54,7 +54,7 @@ impl<S: CallSink> OrderedCalls<S> {
         Self { sink, threads: Vec::new(), time_ns: selection.time_ns.clone() }
     }
 
-    /// The sink.
+    /// What gets the calls in their order.
     pub fn sink(&mut self) -> &mut S {
         &mut self.sink
     }

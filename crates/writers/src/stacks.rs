@@ -43,7 +43,7 @@ pub struct Frame {
 /// All stacks of a profile.
 #[derive(Debug)]
 pub struct Stacks {
-    /// The texts.
+    /// Names of functions, modules and files, once each.
     pub texts: Texts,
     /// The frames, by row.
     pub frames: Vec<Frame>,

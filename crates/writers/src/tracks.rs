@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use perfuse_engine::stacks::StackError;
 use perfuse_engine::stacks::columns::{self, Texts, column, text as words};
 
-/// A thread.
+/// A thread of a timeline, as viewers name it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
     /// Its process.

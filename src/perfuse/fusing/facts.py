@@ -55,7 +55,7 @@ class SamplingFacts:
 
     @property
     def path(self) -> str:
-        """The file."""
+        """The file that the facts are of."""
         return self.recording.path
 
     @staticmethod

@@ -15,7 +15,7 @@ type Cie<'a> = CommonInformationEntry<Slice<'a>>;
 /// The bytes of an `.eh_frame`, with the machine they are for.
 #[derive(Clone, Copy, Debug)]
 pub struct SectionBytes<'a> {
-    /// The section.
+    /// Its content, from the first entry.
     pub data: &'a [u8],
     /// Its link-time address.
     pub address: u64,
@@ -32,7 +32,7 @@ pub struct UnreadEntry {
     pub entry_offset: u64,
     /// First address and size of the function, where they could be read.
     pub function: Option<(u64, u64)>,
-    /// The reason.
+    /// Why it could not be read, as text.
     pub why: String,
 }
 

@@ -41,7 +41,7 @@ pub struct UnwindFunction {
 pub struct UnwindRow {
     /// First offset it applies to: bytes from the start of the function, or of the block that repeats.
     pub start: u32,
-    /// The rule.
+    /// How the caller is found there.
     pub rule: RowRule,
 }
 

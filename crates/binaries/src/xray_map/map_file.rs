@@ -62,7 +62,7 @@ impl MapFile {
         Ok(Self { image, map })
     }
 
-    /// The file.
+    /// Path of the program or library.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.image.path

@@ -30,7 +30,7 @@ fn len_equal(values: &[u32]) -> usize {
     start.saturating_add(rest.iter().take_while(|&&value| value == first).count())
 }
 
-/// A row.
+/// A row of table `call_events`.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
     /// Time on the profile's clock.
@@ -109,7 +109,7 @@ impl<'a> EventColumns<'a> {
         self.ts_ns.is_empty()
     }
 
-    /// A row.
+    /// The row with that number, from 0.
     #[must_use]
     #[inline]
     #[allow(

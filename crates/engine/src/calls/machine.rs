@@ -144,7 +144,7 @@ impl<V: Visitor> Calls<V> {
         }
     }
 
-    /// The visitor.
+    /// What gets the calls.
     pub fn visitor(&mut self) -> &mut V {
         &mut self.visitor
     }

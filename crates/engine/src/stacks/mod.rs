@@ -95,9 +95,9 @@ pub struct CallTreeOptions {
 pub enum StackError {
     /// A column is absent or of another type.
     Column {
-        /// The table.
+        /// The table that lacks it.
         table: &'static str,
-        /// The column.
+        /// Its name.
         column: &'static str,
         /// The type found, where there is such a column.
         found: Option<String>,
@@ -106,9 +106,9 @@ pub enum StackError {
     Reference {
         /// The table that refers.
         table: &'static str,
-        /// The column.
+        /// Its column with the reference.
         column: &'static str,
-        /// The key.
+        /// The key that it contains.
         key: u32,
     },
 }

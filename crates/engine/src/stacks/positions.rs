@@ -78,27 +78,7 @@ pub fn code_samples(
     let frames = Frames::of(&tables.frames, code)?;
     let keys = Keys::of(&numbers(&tables.stacks, "stacks", "stack_id")?);
     let sums = samples::add_up(tables, options, &keys)?;
-    let parents = numbers(&tables.stacks, "stacks", "parent_stack_id")?;
-    let of_stacks = numbers(&tables.stacks, "stacks", "frame_id")?;
-    let mut stacks: Vec<Stack> = Vec::with_capacity(parents.len());
-    for (row, (&parent_key, &frame_key)) in parents.iter().zip(&of_stacks).enumerate() {
-        let parent = if parent_key == NONE { NONE } else { keys.row(parent_key) };
-        if parent_key != NONE && parent as usize >= row {
-            return Err(StackError::Reference {
-                table: "stacks",
-                column: "parent_stack_id",
-                key: parent_key,
-            });
-        }
-        let frame = frames.keys.row(frame_key);
-        if frame == NONE {
-            return Err(StackError::Reference { table: "stacks", column: "frame_id", key: frame_key });
-        }
-        let is_selected = frames.positions.contains_key(&frame);
-        let below = stacks.get(parent as usize).copied();
-        let selected = if is_selected { row as u32 } else { below.map_or(NONE, |below| below.selected) };
-        stacks.push(Stack { parent, frame, selected });
-    }
+    let stacks = stack_rows(&tables.stacks, &keys, &frames)?;
     let mut out = CodeSamples::default();
     let (mut seen, mut seen_callees, mut seen_code) =
         (FxHashSet::default(), FxHashSet::default(), FxHashSet::default());
@@ -155,6 +135,29 @@ struct Stack {
     frame: u32,
     /// The nearest stack down to the root whose frame is in selected code.
     selected: u32,
+}
+
+/// The rows of table `stacks`.
+fn stack_rows(batches: &[RecordBatch], keys: &Keys, frames: &Frames) -> Result<Vec<Stack>, StackError> {
+    let dangling = |column, key| StackError::Reference { table: "stacks", column, key };
+    let parents = numbers(batches, "stacks", "parent_stack_id")?;
+    let of_stacks = numbers(batches, "stacks", "frame_id")?;
+    let mut stacks: Vec<Stack> = Vec::with_capacity(parents.len());
+    for (row, (&parent_key, &frame_key)) in parents.iter().zip(&of_stacks).enumerate() {
+        let parent = if parent_key == NONE { NONE } else { keys.row(parent_key) };
+        if parent_key != NONE && parent as usize >= row {
+            return Err(dangling("parent_stack_id", parent_key));
+        }
+        let frame = frames.keys.row(frame_key);
+        if frame == NONE {
+            return Err(dangling("frame_id", frame_key));
+        }
+        let is_selected = frames.positions.contains_key(&frame);
+        let below = stacks.get(parent as usize).copied();
+        let selected = if is_selected { row as u32 } else { below.map_or(NONE, |below| below.selected) };
+        stacks.push(Stack { parent, frame, selected });
+    }
+    Ok(stacks)
 }
 
 /// The frames of a profile that are in selected code.

@@ -26,7 +26,7 @@ const CONTEXT_MAX: u64 = (-4095i64) as u64;
 /// A batch of table `callchains` whose user stacks are unwound.
 #[derive(Debug)]
 pub struct Chains {
-    /// The batch.
+    /// Its rows, in their order, with the new chains.
     pub batch: RecordBatch,
     /// For each address how unwinding found it, `None` for recorded ones; empty where all are as recorded.
     pub unwound: Vec<Option<UnwoundAddress>>,

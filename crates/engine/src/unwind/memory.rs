@@ -5,7 +5,7 @@
 pub struct StackCopy<'a> {
     /// Address of the first byte.
     pub start: u64,
-    /// The bytes.
+    /// Its content, the innermost frame first.
     pub bytes: &'a [u8],
     /// Whether numbers are big-endian.
     pub big_endian: bool,

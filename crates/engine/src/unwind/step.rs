@@ -104,7 +104,7 @@ impl UnwindRule {
 pub struct UnwindStep {
     /// Source of this information.
     pub origin: FrameOrigin,
-    /// The CFA.
+    /// The canonical frame address (CFA): the caller's stack pointer.
     pub cfa: UnwindRule,
     /// Registers with a rule. The return address is among them; where it is [`UnwindRule::Undefined`] there is no caller.
     pub rules: Box<[(u8, UnwindRule)]>,

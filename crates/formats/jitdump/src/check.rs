@@ -1,6 +1,7 @@
 //! Checks a dump against its specification, record by record, and reports every departure.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use perfuse_wire::{Diagnostics, Rule, machine_name};
 use rustc_hash::FxHashMap;
@@ -362,70 +363,31 @@ impl<'a> Checker<'a> {
         info: &DebugInfoRecord<'_>,
         findings: &LineFindings,
     ) {
+        let LineFindings { entries, restored, unrestored, padding, repeated, line_zero, .. } = *findings;
         let expected = info.fixed.nr_entry;
-        let reports: [(bool, &'static Rule, &'static str, String); 11] = [
-            (
-                findings.missing > 0,
-                &ENTRIES_MISSING,
-                "nr_entry",
-                format!("{expected} entries, {} could be read", findings.entries),
-            ),
-            (
-                findings.restored > 0,
-                &CORRUPT_NAMES,
-                "name",
-                format!("{} of {expected} names restored", findings.restored),
-            ),
-            (
-                findings.unrestored > 0,
-                &LOST_NAMES,
-                "name",
-                format!("{} of {expected} names", findings.unrestored),
-            ),
-            (
-                findings.padding > 7,
-                &DEBUG_PADDING,
-                "total_size",
-                format!("{} bytes follow the entries", findings.padding),
-            ),
-            (
-                findings.repeated > 0,
-                &REPEATED_NAME,
-                "name",
-                format!("{} of {expected} names", findings.repeated),
-            ),
-            (
-                findings.line_zero > 0,
-                &LINE_ZERO,
-                "line",
-                format!("{} of {expected} entries", findings.line_zero),
-            ),
-            (findings.terminator, &TERMINATOR, "code_addr", format!("at offset {:#x}", code.size)),
-            (findings.unsorted, &UNSORTED, "code_addr", "sorted by address".to_owned()),
-            (
-                findings.duplicates > 0,
-                &DUPLICATE_ADDRESS,
-                "code_addr",
-                format!("{} entries", findings.duplicates),
-            ),
-            (findings.before > 0, &BEFORE_CODE, "code_addr", format!("{} entries", findings.before)),
-            (
-                findings.past > 0,
-                &PAST_CODE,
-                "code_addr",
-                format!("{} entries past {:#x} bytes", findings.past, code.size),
-            ),
-        ];
-        for (applies, rule, field, message) in reports {
-            if applies {
-                let at = if std::ptr::eq(rule, &ENTRIES_MISSING) {
-                    findings.failed_at.unwrap_or(offset)
-                } else {
-                    offset
-                };
-                self.sink.push(rule, at, Some(record), field, || message.into());
-            }
+        if findings.missing > 0 {
+            let at = findings.failed_at.unwrap_or(offset);
+            self.sink.push(&ENTRIES_MISSING, at, Some(record), "nr_entry", || {
+                format!("{expected} entries, {entries} could be read").into()
+            });
         }
+        let mut report = |applies, rule: &'static Rule, field, message: fmt::Arguments<'_>| {
+            if applies {
+                self.sink.push(rule, offset, Some(record), field, || message.to_string().into());
+            }
+        };
+        report(restored > 0, &CORRUPT_NAMES, "name", format_args!("{restored} of {expected} names restored"));
+        report(unrestored > 0, &LOST_NAMES, "name", format_args!("{unrestored} of {expected} names"));
+        report(padding > 7, &DEBUG_PADDING, "total_size", format_args!("{padding} bytes follow the entries"));
+        report(repeated > 0, &REPEATED_NAME, "name", format_args!("{repeated} of {expected} names"));
+        report(line_zero > 0, &LINE_ZERO, "line", format_args!("{line_zero} of {expected} entries"));
+        let LineFindings { terminator, unsorted, duplicates, before, past, .. } = *findings;
+        let size = code.size;
+        report(terminator, &TERMINATOR, "code_addr", format_args!("at offset {size:#x}"));
+        report(unsorted, &UNSORTED, "code_addr", format_args!("sorted by address"));
+        report(duplicates > 0, &DUPLICATE_ADDRESS, "code_addr", format_args!("{duplicates} entries"));
+        report(before > 0, &BEFORE_CODE, "code_addr", format_args!("{before} entries"));
+        report(past > 0, &PAST_CODE, "code_addr", format_args!("{past} entries past {size:#x} bytes"));
     }
 
     fn count(&self, tag: RecordTag) -> u64 {

@@ -68,7 +68,7 @@ pub fn describe(
     described
 }
 
-/// A process.
+/// Writes the track of a process, within which those of its threads are.
 pub fn process(packet: &mut Encoder, pid: i32, name: Option<&str>) {
     descriptor(packet, process_track(pid), None, |track| {
         track.message(track_descriptor::PROCESS, |process| {

@@ -50,14 +50,14 @@ pub struct Tape {
     num_events: u64,
 }
 
-/// An event.
+/// The begin or the end of a call, as a tape returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TapeEvent {
     /// Whether a call begins; else the innermost one ends.
     pub opens: bool,
     /// Its function.
     pub function_id: u32,
-    /// When.
+    /// Time on the profile's clock; never before that of the event that precedes it.
     pub ts_ns: i64,
 }
 
