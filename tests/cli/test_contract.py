@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -422,3 +423,25 @@ def test_options_of_a_target_are_listed_in_either_order(perfuse: Perfuse) -> Non
     assert {line.split()[0] for line in listed.out.splitlines()} == {"target", "collapsed"}
     assert perfuse("convert", "--list-options", "--to", "collapsed") == listed
     assert perfuse("convert", "--list-options", "--to", "colapsed").code == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", "perf.data"),
+        ("info", DUMP),
+        ("explain",),
+        ("records", DUMP, "--limit", "0"),
+        ("query", DUMP, "FROM line_rows", "--format", "csv", "--limit", "0"),
+        ("query", DUMP, "FROM line_rows", "--format", "arrow"),
+        ("convert", "perf.data", "--to", "collapsed", "-o", "-"),
+        ("pack", "perf.data", "-o", "-"),
+    ],
+)
+def test_a_full_standard_output_is_an_error(recordings: Path, words: tuple[str, ...]) -> None:
+    """/dev/full has room for nothing."""
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-m", "perfuse", *words]
+        done = subprocess.run(command, cwd=recordings, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert re.fullmatch(r"perfuse: .*o space left on device\n   hint: free space .*\n", done.stderr), done.stderr

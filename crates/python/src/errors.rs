@@ -39,6 +39,14 @@ fn reason(error: impl Display) -> String {
     text.split_once(" (os error ").map_or(text.as_str(), |(reason, _)| reason).to_owned()
 }
 
+/// An error of the operating system, with its number, as Python's `OSError`.
+pub fn os_error(error: io::Error) -> PyErr {
+    match error.raw_os_error() {
+        Some(number) => pyo3::exceptions::PyOSError::new_err((number, reason(error))),
+        None => error.into(),
+    }
+}
+
 /// A file that lacks a part that was asked for, as `perfuse.errors.UnreadableInput`.
 pub fn lacking(py: Python<'_>, path: &str, what: impl Display, hint: &str) -> PyErr {
     exception(py, "UnreadableInput", &format!("{path}: {what}"), dict!(py, path: path, hint: hint))

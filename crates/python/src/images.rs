@@ -9,7 +9,7 @@ use perfuse_formats::perf_data::{InjectError, Injection};
 use perfuse_profile::code_images::{CodeImages, InjectImagesError};
 use pyo3::prelude::*;
 
-use crate::errors::{export_error, table_error};
+use crate::errors::{export_error, os_error, table_error};
 use crate::inputs::ReadInputs;
 use crate::output::duplicate;
 use crate::profile::PyProfile;
@@ -50,7 +50,7 @@ pub fn write_images(
     let open = |pid| files.get(&pid).map(|&descriptor| duplicate(descriptor)).transpose();
     let written = profile.inputs.read(py, || profile.inner.write_code_images(machine, open))?;
     written.map(Images).map_err(|error| match error {
-        Error::Io(error) => error.into(),
+        Error::Io(error) => os_error(error),
         Error::TooLarge(_) => export_error(py, error),
         Error::Column(_) | Error::Unsorted(_) | Error::UnknownFunction(_) => table_error(error),
     })
@@ -72,7 +72,7 @@ pub fn inject_images(
     let counts = |Injection { num_copied, num_added, num_dropped }| (num_copied, num_added, num_dropped);
     injected.map(|injection| injection.map(counts)).map_err(|error| match error {
         InjectImagesError::Column(error) => table_error(error),
-        InjectImagesError::Inject(InjectError::Io(error)) => error.into(),
+        InjectImagesError::Inject(InjectError::Io(error)) => os_error(error),
         InjectImagesError::Inject(error) => export_error(py, error),
     })
 }

@@ -19,7 +19,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrow::{batches, reader};
 use crate::call::call;
-use crate::errors::{export_error, table_error, value_error};
+use crate::errors::{export_error, os_error, table_error, value_error};
 use crate::inputs::ReadInputs;
 use crate::output::Target;
 use crate::recording::{PyRecording, common_clock};
@@ -91,7 +91,7 @@ pub fn convert_mono(
     })?;
     match written {
         Ok(written) => Ok(facts(&written)),
-        Err(LogConvertError::Output(error)) => Err(error.into()),
+        Err(LogConvertError::Output(error)) => Err(os_error(error)),
         Err(error @ (LogConvertError::Version(_) | LogConvertError::Nothing)) => Err(value_error(error)),
         Err(error) => Err(export_error(py, error)),
     }
@@ -165,7 +165,7 @@ impl MonoLogWriter {
             .map_err(|e| refused(e.to_string()))?;
         match self.lock()?.event(thread_id, &mut event) {
             Ok(()) => Ok(()),
-            Err(WriteError::Output(error)) => Err(error.into()),
+            Err(WriteError::Output(error)) => Err(os_error(error)),
             Err(WriteError::Refused(error)) => Err(refused(error.to_string())),
         }
     }

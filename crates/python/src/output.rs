@@ -12,7 +12,7 @@ use pyo3::types::PyBytes;
 
 use crate::arrow::reader;
 use crate::call::{attached, call};
-use crate::errors::{table_error, value_error};
+use crate::errors::{os_error, table_error, value_error};
 
 /// A callback that is called with the name of the current step and the completed share, where there is one.
 pub type Progress = Option<Py<PyAny>>;
@@ -110,7 +110,7 @@ impl WaitingPython {
         match (self.raised, result) {
             (Some(raised), _) => Err(raised),
             (None, Ok(value)) => Ok(value),
-            (None, Err(Error::Io(error))) => Err(error.into()),
+            (None, Err(Error::Io(error))) => Err(os_error(error)),
             (None, Err(error)) => Err(table_error(error)),
         }
     }
@@ -124,7 +124,7 @@ pub fn write_arrow(py: Python<'_>, out: Target, stream: &Bound<'_, PyAny>, as_st
     let form = if as_stream { arrow_ipc::Form::Stream } else { arrow_ipc::Form::File };
     // Batches may be computed by threads of the stream's owner that need the interpreter.
     call(py, || arrow_ipc::write(&mut out, batches, form))?.map_err(|error| match error {
-        ArrowError::IoError(_, error) => error.into(),
+        ArrowError::IoError(_, error) => os_error(error),
         error => value_error(error),
     })
 }

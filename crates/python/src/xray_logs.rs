@@ -20,7 +20,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::choice::choice;
-use crate::errors::{export_error, table_error, value_error};
+use crate::errors::{export_error, os_error, table_error, value_error};
 use crate::inputs::ReadInputs;
 use crate::output::duplicate;
 use crate::profile::PyProfile;
@@ -216,7 +216,7 @@ impl XRayLogWriter {
 
 fn refused(error: WriteError) -> PyErr {
     match error {
-        WriteError::Io(error) => error.into(),
+        WriteError::Io(error) => os_error(error),
         error => value_error(error),
     }
 }

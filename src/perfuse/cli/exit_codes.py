@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -88,7 +89,8 @@ def describe_failure(error: Exception) -> Failure:
         what = error.strerror or str(error)
         path = error.filename if isinstance(error.filename, str) else None
         hint = (_near_files(path) if path else None) or _os_hint(error)
-        return Failure(_with_path(what[:1].lower() + what[1:], path), hint, UNREADABLE)
+        exit_code = USAGE if error.errno == errno.ENOSPC else UNREADABLE
+        return Failure(_with_path(what[:1].lower() + what[1:], path), hint, exit_code)
     failure = core_error(error)
     if isinstance(failure, Exception):
         return describe_failure(failure)
@@ -145,4 +147,6 @@ def _os_hint(error: OSError) -> str | None:
         return "perf writes its files for their owner only: read them as that user, or chown them"
     if isinstance(error, IsADirectoryError):
         return "give a file; `perfuse report DIR` takes a directory"
+    if error.errno == errno.ENOSPC:
+        return "free space for the output, or for temporary files (TMPDIR names another place)"
     return None

@@ -51,6 +51,15 @@ def _failed(error: BaseException, *, as_json: bool) -> int:
 
 def _report_failure(error: Exception, *, as_json: bool) -> int:
     """Prints what went wrong, and returns the exit code. With --json, a defect is a JSON document too."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        pass
+    except OSError as unwritten:
+        from perfuse.output.file import output_error
+
+        error = output_error("standard output", unwritten)
+        forget_stdout()
     failure = describe_failure(error)
     with contextlib.suppress(BrokenPipeError):
         console = Console(sys.stdout, sys.stderr)

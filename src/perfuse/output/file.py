@@ -39,15 +39,19 @@ class OutputError(ExportError):
     """An output that the system does not let this process write."""
 
 
+def output_error(name: str, error: OSError) -> OutputError:
+    """Why an output cannot be written, by its name and the error of the system."""
+    hint = _HINTS.get(error.errno or 0)
+    return OutputError(f"cannot write {name}: {error.strerror or error}", path=name, hint=hint)
+
+
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
     """Makes an error of the system in this block an `OutputError`."""
     try:
         yield
     except OSError as error:
-        why = error.strerror or str(error)
-        hint = _HINTS.get(error.errno or 0)
-        raise OutputError(f"cannot write {path}: {why}", path=str(path), hint=hint) from error
+        raise output_error(str(path), error) from error
 
 
 @contextmanager

@@ -15,18 +15,18 @@ use perfuse_profile::sframe::{
     section_from_eh_frame, unwind_by_sframe,
 };
 use perfuse_writers::Error;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrow::ArrowStream;
 use crate::call::call;
-use crate::errors::{export_error, io_error, lacking, unreadable};
+use crate::errors::{export_error, io_error, lacking, unreadable, value_error};
 use crate::inputs::{Inputs, ReadInputs};
 use crate::output::{Target, WaitingPython};
 use crate::recording::PyRecording;
 
 pub use section::SFrameSection;
+use section::known_version;
 
 /// Opens a bare section that is loaded to an address.
 #[pyfunction]
@@ -84,16 +84,13 @@ pub struct SFrameText {
 impl SFrameText {
     #[new]
     fn new(recording: &PyRecording, style: &str, section: usize) -> PyResult<Self> {
-        let style = Style::named(style).ok_or_else(|| PyValueError::new_err(format!("no style {style}")))?;
+        let style = Style::named(style).ok_or_else(|| value_error(format!("no style {style}")))?;
         match Dump::of(recording.concrete::<SFrame>()?, style, section) {
             Ok(dump) => Ok(Self { dump: Mutex::new(dump), inputs: recording.inputs.clone() }),
             Err(refused) => {
                 let hint =
                     refused.shown_by.map_or(String::new(), |style| format!("; --style {style} shows it"));
-                Err(PyValueError::new_err(format!(
-                    "that readelf shows nothing of it: {}{hint}",
-                    refused.message
-                )))
+                Err(value_error(format!("that readelf shows nothing of it: {}{hint}", refused.message)))
             }
         }
     }
@@ -146,8 +143,7 @@ pub fn sframe_put_back<'py>(
     data: &[u8],
 ) -> PyResult<Bound<'py, PyBytes>> {
     let file: &SFrame = recording.concrete()?;
-    let section =
-        file.sections().get(section).ok_or_else(|| PyValueError::new_err("there is no such section"))?;
+    let section = file.sections().get(section).ok_or_else(|| value_error("there is no such section"))?;
     let bytes =
         writer::replace_section(file.source(), section, data).map_err(|error| export_error(py, error))?;
     Ok(PyBytes::new(py, &bytes))
@@ -184,9 +180,7 @@ pub fn sframe_from_eh_frame(
     path: &str,
     version: u8,
 ) -> PyResult<(SFrameSection, Vec<OmittedRow>)> {
-    if !(1..=3).contains(&version) {
-        return Err(PyValueError::new_err("SFrame has versions 1, 2 and 3"));
-    }
+    let version = known_version(version)?;
     let source = open_source(py, path)?;
     let made = Inputs::from(&source).read(py, || section_from_eh_frame(&source, version))?;
     let (contents, omitted) = made.map_err(|error| match error {
@@ -219,7 +213,7 @@ pub fn sframe_unwind(
 ) -> PyResult<UnwoundStack> {
     let file: &SFrame = recording.concrete()?;
     let values = registers.iter().map(|(name, value)| (name.as_str(), *value));
-    let registers = parse_registers(file, values).map_err(PyValueError::new_err)?;
+    let registers = parse_registers(file, values).map_err(value_error)?;
     let (frames, stop) = recording.inputs.read(py, || unwind_by_sframe(file, &registers, stack, bias))?;
     Ok((frames.iter().map(|frame| (frame.pc, frame.sp)).collect(), stop.name()))
 }

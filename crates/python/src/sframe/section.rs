@@ -6,12 +6,11 @@ use perfuse_formats::sframe::SFrame;
 use perfuse_formats::sframe::consts::Abi;
 use perfuse_formats::sframe::recovery::{Base, Expression, Recover, Recovery};
 use perfuse_formats::sframe::writer::{self, NewFunction, SectionContents, UnrepresentableItem};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::call::call;
-use crate::errors::export_error;
+use crate::errors::{export_error, value_error};
 use crate::inputs::ReadInputs;
 use crate::recording::PyRecording;
 
@@ -32,10 +31,7 @@ impl SFrameSection {
     #[new]
     fn new(version: u8, arch: &str) -> PyResult<Self> {
         let abi = abi_of(arch)?;
-        if !(1..=3).contains(&version) {
-            return Err(PyValueError::new_err("SFrame has versions 1, 2 and 3"));
-        }
-        Ok(Self::of(SectionContents::new(version, abi)))
+        Ok(Self::of(SectionContents::new(known_version(version)?, abi)))
     }
 
     /// One for each piece of a file.
@@ -81,7 +77,7 @@ impl SFrameSection {
         let rows: Vec<(u32, Recovery)> =
             rows.into_iter().map(|row| Ok((row.0, recovery(row)?))).collect::<PyResult<_>>()?;
         let function = NewFunction { start, size, repeat_bytes, is_signal: signal, is_key_b: key_b };
-        self.lock()?.add(function, &rows).map_err(|(_, why)| PyValueError::new_err(why.code()))
+        self.lock()?.add(function, &rows).map_err(|(_, why)| value_error(why.code()))
     }
 
     /// The same for a machine of the other byte order.
@@ -122,9 +118,14 @@ impl SFrameSection {
     }
 }
 
+pub(super) fn known_version(version: u8) -> PyResult<u8> {
+    let known = (1..=3).contains(&version).then_some(version);
+    known.ok_or_else(|| value_error("SFrame has versions 1, 2 and 3"))
+}
+
 fn abi_of(arch: &str) -> PyResult<Abi> {
     let abi = Abi::ALL.into_iter().find(|abi| abi.arch() == Some(arch));
-    abi.ok_or_else(|| PyValueError::new_err(format!("SFrame has no ABI for {arch}")))
+    abi.ok_or_else(|| value_error(format!("SFrame has no ABI for {arch}")))
 }
 
 pub(super) fn unsupported_row(item: &UnrepresentableItem) -> UnsupportedRow {
@@ -164,9 +165,7 @@ fn expression((base, offset, deref): RuleFields) -> PyResult<Expression> {
         {
             Some(number) => Base::Register(number),
             None => {
-                return Err(PyValueError::new_err(format!(
-                    "{other:?} is not sp, fp, cfa or a register such as r10"
-                )));
+                return Err(value_error(format!("{other:?} is not sp, fp, cfa or a register such as r10")));
             }
         },
     };
