@@ -13,7 +13,7 @@ from perfuse.filters.selection import Selection, ThreadKey, near_threads
 from perfuse.filters.stacks import FILTERED_TABLES, DuringKind, FilteredStacks, StackFilter, Step
 from perfuse.join_findings import incomplete_stacks, unseen_dumps, unverified_programs
 from perfuse.joins import Join, Unwinding
-from perfuse.table import OF_DUMPS, ClosedObject, Scan, Table, Tables, names, with_bytes
+from perfuse.table import OF_DUMPS, ClosedObject, Columns, Scan, Table, Tables, names, with_bytes
 from perfuse.value_class import replace
 
 if TYPE_CHECKING:
@@ -174,7 +174,9 @@ class Profile:
             if (selected := self.selection.time_ns) is not None:
                 traced = max(selected[0], traced[0]), min(selected[1], traced[1])
             elif self.selection.selects_threads and roles == {"call_trace"}:
-                traced = _core.call_statistics(self._events, threads=self._threads, time_ns=None).span_ns
+                totals = Columns(self.call_statistics(functions=[]).totals())
+                ((first, last),) = totals.tuples("first_ns", "last_ns")
+                traced = None if first is None else (first, last)
             return traced if traced and traced[0] <= traced[1] else None
         if self.selection != Selection():
             traced = None
@@ -235,7 +237,7 @@ class Profile:
 
     def stacks_of(self, table: str) -> "tuple[ArrowStream, ArrowStream]":
         """Tables `stacks` and `frames` with only the stacks to which `selected_rows` of a table refers."""
-        stacks, frames = (self._events.table(name, stacks_of=table) for name in ("stacks", "frames"))
+        stacks, frames = (self._rows_by().table(name, stacks_of=table) for name in ("stacks", "frames"))
         if stacks is None or frames is None:
             raise KeyError(table)
         return stacks, frames
@@ -269,7 +271,7 @@ class Profile:
         Returns:
             `(kind, created, destroyed, left, max_alive)`, and `(kind, stack_id, created, left)` for those created.
         """
-        return _core.handle_sums(self._events, stacks=stacks, **self._selection_arguments())
+        return _core.handle_sums(self._rows_by(), stacks=stacks, **self._selection_arguments())
 
     def object_origins(self, objects: Sequence[tuple[int, int]]) -> "ArrowStream":
         """Allocations of the objects that were at given addresses at given times; moves of the collector are undone.
@@ -684,7 +686,7 @@ class Profile:
 
     def _origins_of(self, addresses: Sequence[int], times_ns: Sequence[int]) -> "ArrowStream":
         """Allocations of the objects at addresses at times: of the events of the selected time, else of all."""
-        known = _core.object_origins(self._events, addresses, times_ns)
+        known = _core.object_origins(self._rows_by(), addresses, times_ns)
         return _core.object_origins(self._fusion, addresses, times_ns) if known is None else known  # type: ignore[return-value]
 
     @property

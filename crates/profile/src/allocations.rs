@@ -40,10 +40,14 @@ impl Profile {
     }
 
     /// Sums of all allocations by thread, type and stack.
-    fn all_allocation_sums(&self) -> Result<&AllocationSums, ColumnError> {
-        let sums = self
-            .allocation_sums
-            .get_or_init(|| AllocationSums::of(self.allocations(true), &Selection::default()));
+    pub(crate) fn all_allocation_sums(&self) -> Result<&AllocationSums, ColumnError> {
+        let sums = self.allocation_sums.get_or_init(|| {
+            match self.saved_events().and_then(|_| self.recorded_allocation_sums()) {
+                // Saved sums are by stack, too.
+                Some(sums) => Ok(sums),
+                None => AllocationSums::of(self.allocations(true), &Selection::default()),
+            }
+        });
         sums.as_ref().map_err(|error| *error)
     }
 

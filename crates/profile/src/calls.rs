@@ -2,11 +2,12 @@
 
 use arrow_array::RecordBatch;
 use perfuse_engine::calls::{
-    Account, CallPaths, CallTotals, FirstKeys, Options, PathRow, Sampled, Selection, account, path_rows,
-    slices,
+    Account, CallPaths, CallTotals, EndCounts, FirstKeys, Options, PathRow, Sampled, Selection, account,
+    path_rows, slices,
 };
 use perfuse_formats::{Format, TableRequest};
 use perfuse_tables::access::ColumnError;
+use perfuse_tables::call_totals;
 
 use crate::prefetch::Prefetch;
 use crate::profile::{Profile, TraceSamples};
@@ -24,10 +25,29 @@ pub struct CallCosts {
     pub threads: RecordBatch,
     /// A row per thread and pair of processors it moved between.
     pub migrations: RecordBatch,
-    /// Counts of calls.
-    pub totals: CallTotals,
-    /// Unit of all times: `ns`, or `ticks` of an unknown rate.
-    pub unit: &'static str,
+    /// A row: numbers of all calls, and the unit of times.
+    pub totals: RecordBatch,
+}
+
+/// Table `call_totals`.
+fn totals_row(unit: &str, totals: &CallTotals) -> RecordBatch {
+    let CallTotals { num_events, num_calls, counts, span_ns } = *totals;
+    let EndCounts { num_unwound, num_tail_calls, num_truncated, num_lost, num_orphans } = counts;
+    let (first_ns, last_ns) = span_ns.unzip();
+    let mut table = call_totals::Builder::new();
+    table.push(
+        unit,
+        num_events,
+        num_calls,
+        num_unwound,
+        num_tail_calls,
+        num_truncated,
+        num_lost,
+        num_orphans,
+        first_ns,
+        last_ns,
+    );
+    table.finish()
 }
 
 /// Whether recordings of a format contain calls.
@@ -113,6 +133,9 @@ impl Profile {
     /// # Errors
     /// When a recording's table is not as declared.
     pub fn call_costs(&self, options: &Options, with_paths: bool) -> Result<CallCosts, ColumnError> {
+        if let Some(saved) = self.saved_costs(options, with_paths) {
+            return Ok(saved);
+        }
         let same_functions = self.same_functions()?;
         let options = &Options { same_functions, ..options.clone() };
         let Account { functions, edges, threads, migrations, paths, path_rows, common_paths, totals } =
@@ -127,6 +150,7 @@ impl Profile {
             self.trace_samples.get_or_init(|| self.to_samples(paths, &path_rows));
         }
         let unit = if self.tick_sources().is_empty() { "ns" } else { "ticks" };
-        Ok(CallCosts { functions, edges, paths: path_table, threads, migrations, totals, unit })
+        let totals = totals_row(unit, &totals);
+        Ok(CallCosts { functions, edges, paths: path_table, threads, migrations, totals })
     }
 }

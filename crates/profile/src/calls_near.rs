@@ -11,6 +11,8 @@ use perfuse_tables::access::{nullable, numbers};
 use perfuse_tables::border_events;
 use rustc_hash::FxHashMap;
 
+use crate::saved_tables::KeyLimits;
+
 const TABLE: &str = "call_events";
 const BORDERS: &str = "border_events";
 const CALLS_BEFORE: &str = "calls_before";
@@ -39,13 +41,6 @@ struct NearGroup {
     borders: Option<Vec<RecordBatch>>,
 }
 
-/// Numbers of the keys that rows refer to: memory is used by the greatest key.
-#[derive(Clone, Copy)]
-struct KeyLimits {
-    threads: u32,
-    functions: u32,
-}
-
 type Rows = Box<dyn Iterator<Item = Result<RecordBatch, TableError>> + Send>;
 
 /// Rows, with the number of calls that begin before them, where rows were left out there.
@@ -70,17 +65,13 @@ impl CallsNear {
         events: ParquetTable,
         times: &RangeInclusive<i64>,
     ) -> Result<Option<Self>, TableError> {
-        let num_keys = |table| -> Result<u32, TableError> {
-            let rows = file.parquet(table)?.map_or(0, |table| table.num_rows);
-            Ok(u32::try_from(rows).unwrap_or(u32::MAX))
-        };
-        let limits = KeyLimits { threads: num_keys("threads")?, functions: num_keys("functions")? };
+        let limits = KeyLimits::of(file)?;
         let ends = events.group_ends();
         if let [end] = *ends {
             let whole = NearGroup { number: 0, rows: 0..end, borders: None };
             return Ok(Some(Self { events, parts: vec![RowPart::Group(whole)], limits }));
         }
-        let Some(borders) = file.range_table(&border_events::SPEC)? else { return Ok(None) };
+        let Some(borders) = file.resolved_table(&border_events::SPEC)? else { return Ok(None) };
         let mut near = vec![false; ends.len()];
         for number in events.groups_near("ts_ns", times) {
             if let Some(is_near) = near.get_mut(number) {

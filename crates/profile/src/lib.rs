@@ -37,6 +37,7 @@ mod recordings;
 mod same_functions;
 pub mod saved;
 pub mod saved_events;
+mod saved_sums;
 mod saved_tables;
 mod selected_rows;
 pub mod sframe;

@@ -18,7 +18,7 @@ use perfuse_formats::{
     TableRequest, call_stream, one_batch, registry,
 };
 use perfuse_tables::access::{ColumnError, nullable, numbers, text};
-use perfuse_tables::{Offsets, call_events, event_objects, samples, slices};
+use perfuse_tables::{AllocationSum, Offsets, call_events, event_objects, samples, slices};
 use perfuse_wire::{Diagnostics, Endian, RecordView};
 
 use crate::calls_near::CallsNear;
@@ -27,6 +27,7 @@ use crate::inputs::Damage;
 use crate::profile::{Profile, SavedTraces, TraceSamples};
 use crate::recordings::ProfileInput;
 use crate::saved::{SavedError, SavedFacts};
+use crate::saved_sums::saved_allocation_sums;
 use crate::saved_tables::SavedTables;
 
 /// What is known of a recording without its copy.
@@ -92,7 +93,7 @@ const OF_SNAPSHOTS: [&str; 3] = ["heap_objects", "heap_references", "heap_roots"
 
 /// The events of a range of time of a file.
 #[derive(Clone)]
-struct SavedRange {
+pub(crate) struct SavedRange {
     file: Arc<dyn Recording>,
     time_ns: Range<i64>,
     /// `None` where no calls were recorded, or none are requested.
@@ -142,12 +143,35 @@ impl SavedRange {
     }
 
     /// A recording of the profile, by its place in it.
-    fn recording(&self, facts: RecordingFacts, source_id: u32) -> Result<ProfileInput, SavedError> {
+    fn recording(
+        &self,
+        facts: RecordingFacts,
+        source_id: u32,
+        is_alone: bool,
+    ) -> Result<ProfileInput, SavedError> {
         let format = registry::FORMATS.iter().find(|known| known.name == facts.format);
         let format = *format.ok_or(SavedError::Keys("sources"))?;
         let (clock, pid) = (facts.clock, facts.pid);
-        let recording = Arc::new(SavedEvents { range: self.clone(), format, source_id, facts });
+        let range = self.clone();
+        let recording = Arc::new(SavedEvents { range, format, source_id, facts, is_alone });
         Ok(ProfileInput { recording, clock, pid, definitions: None })
+    }
+
+    /// Whether it is all times.
+    fn is_of_all_times(&self) -> bool {
+        self.time_ns == (i64::MIN..i64::MAX)
+    }
+
+    /// What is read of the file; `None` where it cannot be read, which is noted as damage.
+    pub(crate) fn noting<T>(
+        &self,
+        read: impl FnOnce(&SavedProfile) -> Result<Option<T>, TableError>,
+    ) -> Option<T> {
+        let read = read(self.file.as_any().downcast_ref::<SavedProfile>()?);
+        read.unwrap_or_else(|error| {
+            self.damage.note(&self.file.source().path, error);
+            None
+        })
     }
 
     /// Batches up to the first that cannot be read.
@@ -191,7 +215,7 @@ impl SavedRange {
         }
         // A slice that starts before the range may extend into it.
         let started = i64::MIN..=*times(&self.time_ns).end();
-        let open = |saved: &SavedProfile| match saved.range_table(&slices::SPEC)? {
+        let open = |saved: &SavedProfile| match saved.resolved_table(&slices::SPEC)? {
             None => saved.parquet(name),
             found => Ok(found),
         };
@@ -200,7 +224,7 @@ impl SavedRange {
 
     /// Rows of `event_objects` that are stored with those of some times.
     fn event_objects(&self, near: &RangeInclusive<i64>) -> BatchStream {
-        self.stored(|saved| saved.range_table(&event_objects::SPEC), "ts_ns", near)
+        self.stored(|saved| saved.resolved_table(&event_objects::SPEC), "ts_ns", near)
     }
 }
 
@@ -211,11 +235,20 @@ fn times(range: &Range<i64>) -> RangeInclusive<i64> {
 }
 
 /// A recording of which the events of a range are read from tables.
-struct SavedEvents {
+pub(crate) struct SavedEvents {
     range: SavedRange,
     format: &'static Format,
     source_id: u32,
     facts: RecordingFacts,
+    /// Whether there is no other recording.
+    is_alone: bool,
+}
+
+impl SavedEvents {
+    /// The range, where it is all times.
+    pub(crate) fn range_of_all_times(&self) -> Option<&SavedRange> {
+        Some(&self.range).filter(|range| range.is_of_all_times())
+    }
 }
 
 impl Recording for SavedEvents {
@@ -304,6 +337,15 @@ impl Recording for SavedEvents {
         })
     }
 
+    fn num_rows(&self, table: &str) -> Option<u64> {
+        let range = self.range_of_all_times().filter(|_| self.is_alone && table != "slices")?;
+        range.noting(|file| Ok(Some(file.parquet(table)?.map_or(0, |table| table.num_rows))))
+    }
+
+    fn allocation_sums(&self, _placement: &Placement) -> Option<Vec<AllocationSum>> {
+        self.range_of_all_times()?.noting(|file| saved_allocation_sums(file, self.source_id))
+    }
+
     fn call_segments(&self, _placement: &Placement) -> Vec<CallStream> {
         let segments = self.range.calls.iter().flat_map(|calls| calls.segments(self.source_id));
         segments.map(|rows| call_stream(self.range.noted(rows))).collect()
@@ -351,7 +393,11 @@ impl Profile {
         facts: &SavedFacts,
     ) -> Result<Option<(Self, Damage)>, SavedError> {
         let Some(range) = SavedRange::open(file, time_ns, most_rows)? else { return Ok(None) };
-        let inputs = recordings.into_iter().zip(0u32..).map(|(known, number)| range.recording(known, number));
+        let is_alone = recordings.len() == 1;
+        let inputs = recordings
+            .into_iter()
+            .zip(0u32..)
+            .map(|(known, number)| range.recording(known, number, is_alone));
         let mut profile = Self::of_saved(inputs.collect::<Result<_, _>>()?, file, facts)?;
         profile.saved = Some(SavedTables::of(file));
         profile.saved_traces = Some(SavedTraces { num_samples: facts.traced_samples });
@@ -374,9 +420,14 @@ impl Profile {
         let all = SavedRange::without_calls(file, saved, i64::MIN..i64::MAX)?;
         let inputs = recordings.into_iter().zip(0u32..).map(|(input, number)| match input {
             SavedInput::Copy(input) => Ok(input),
-            SavedInput::Facts(known) => all.recording(known, number),
+            SavedInput::Facts(known) => all.recording(known, number, false),
         });
         Ok((Self::of_saved(inputs.collect::<Result<_, _>>()?, file, facts)?, all.damage))
+    }
+
+    /// A recording of which a range is read; `None` where the profile is not of a range.
+    pub(crate) fn saved_events(&self) -> Option<&SavedEvents> {
+        self.recordings().find_map(|one| one.as_any().downcast_ref::<SavedEvents>())
     }
 
     /// A table as it was saved.
@@ -397,7 +448,7 @@ impl Profile {
         &self,
         objects: &[(u64, i64)],
     ) -> Result<Option<Vec<Option<AllocationOrigin>>>, ColumnError> {
-        let events = self.recordings().find_map(|one| one.as_any().downcast_ref::<SavedEvents>());
+        let events = self.saved_events();
         let times = objects.iter().map(|(_, time)| *time);
         let (Some(events), Some(least), Some(greatest)) = (events, times.clone().min(), times.max()) else {
             return Ok(objects.is_empty().then(Vec::new));
@@ -413,8 +464,8 @@ impl Profile {
     pub fn slices_of_range(
         &self,
     ) -> Result<Option<Box<dyn Iterator<Item = RecordBatch> + Send>>, ColumnError> {
-        let events = self.recordings().find_map(|one| one.as_any().downcast_ref::<SavedEvents>());
-        let Some((range, calls)) = events.and_then(|one| Some((&one.range, one.range.calls.as_ref()?)))
+        let Some((range, calls)) =
+            self.saved_events().and_then(|one| Some((&one.range, one.range.calls.as_ref()?)))
         else {
             return Ok(None);
         };

@@ -26,6 +26,24 @@ pub(crate) fn callers_first(batch: &RecordBatch) -> bool {
     (0..keys.len()).all(|row| nullable(parents, row).is_none_or(|parent| parent < keys.value(row)))
 }
 
+/// Numbers of the rows that keys refer to: memory is used by the greatest key.
+#[derive(Clone, Copy)]
+pub(crate) struct KeyLimits {
+    pub(crate) threads: u32,
+    pub(crate) functions: u32,
+}
+
+impl KeyLimits {
+    /// Those of a file.
+    pub(crate) fn of(file: &SavedProfile) -> Result<Self, TableError> {
+        let num_rows = |table| -> Result<u32, TableError> {
+            let rows = file.parquet(table)?.map_or(0, |table| table.num_rows);
+            Ok(u32::try_from(rows).unwrap_or(u32::MAX))
+        };
+        Ok(Self { threads: num_rows("threads")?, functions: num_rows("functions")? })
+    }
+}
+
 /// The tables of a profile that was saved.
 pub(crate) struct SavedTables {
     file: Arc<dyn Recording>,

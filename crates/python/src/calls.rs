@@ -68,58 +68,9 @@ impl PyCallStatistics {
         ArrowStream::of(self.0.migrations.clone())
     }
 
-    /// Unit of all times: `ns`, or `ticks` of an unknown rate.
-    #[getter]
-    fn unit(&self) -> &'static str {
-        self.0.unit
-    }
-
-    /// Rows of `call_events`.
-    #[getter]
-    fn num_events(&self) -> u64 {
-        self.0.totals.num_events
-    }
-
-    /// Calls.
-    #[getter]
-    fn num_calls(&self) -> u64 {
-        self.0.totals.num_calls
-    }
-
-    /// Calls left without an exit.
-    #[getter]
-    fn num_unwound(&self) -> u64 {
-        self.0.totals.counts.num_unwound
-    }
-
-    /// Calls that ended by jumping into the next function.
-    #[getter]
-    fn num_tail_calls(&self) -> u64 {
-        self.0.totals.counts.num_tail_calls
-    }
-
-    /// Calls still open at the end.
-    #[getter]
-    fn num_truncated(&self) -> u64 {
-        self.0.totals.counts.num_truncated
-    }
-
-    /// Calls already open at the start.
-    #[getter]
-    fn num_lost(&self) -> u64 {
-        self.0.totals.counts.num_lost
-    }
-
-    /// Exits in the middle of other calls that belong to no entry.
-    #[getter]
-    fn num_orphans(&self) -> u64 {
-        self.0.totals.counts.num_orphans
-    }
-
-    /// Time of the first and the last event.
-    #[getter]
-    fn span_ns(&self) -> Option<(i64, i64)> {
-        self.0.totals.span_ns
+    /// A row: numbers of all calls, time of the first and the last event, and the unit of times.
+    fn totals(&self) -> ArrowStream {
+        ArrowStream::of(self.0.totals.clone())
     }
 }
 

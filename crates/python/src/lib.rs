@@ -101,8 +101,8 @@ mod _core {
     use super::registry::{directory_format, file_head, formats, rules, sniff, tables};
     #[pymodule_export]
     use super::saved::{
-        empty_table, placements, saved_facts, saved_member, saved_members, saved_profile, saved_range,
-        saved_recording, saved_table, saved_tables_profile, slices_of_range, write_call_events,
+        empty_table, placements, resolved_sums, saved_facts, saved_member, saved_members, saved_profile,
+        saved_range, saved_recording, saved_table, saved_tables_profile, slices_of_range, write_call_events,
         write_copy_of, write_table,
     };
     #[pymodule_export]

@@ -12,7 +12,7 @@ use perfuse_formats::{Recording, registry};
 use perfuse_profile::TableStream;
 use perfuse_profile::saved::{JoinedRows, SavedFacts, saved_table as saved_rows};
 use perfuse_profile::saved_events::{RecordingFacts, SavedInput, write_call_events as write_calls};
-use perfuse_tables::{RANGE_TABLES, border_events, slices};
+use perfuse_tables::{RESOLVED_TABLES, TableSpec, border_events, slices};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -208,8 +208,8 @@ pub fn write_table(
     stream: &Bound<'_, PyAny>,
     group_rows: Option<usize>,
 ) -> PyResult<u64> {
-    let of_ranges = RANGE_TABLES.into_iter().find(|spec| spec.name == table);
-    let spec = perfuse_tables::table(table).or(of_ranges);
+    let resolved = RESOLVED_TABLES.into_iter().find(|spec| spec.name == table);
+    let spec = perfuse_tables::table(table).or(resolved);
     let spec = spec.ok_or_else(|| PyValueError::new_err(table.to_owned()))?;
     let batches = reader(stream)?;
     let out = out.open()?;
@@ -263,6 +263,19 @@ pub fn slices_of_range(py: Python<'_>, profile: &PyProfile) -> PyResult<Option<A
     let batches = profile.inputs.read(py, || profile.inner.slices_of_range())?.map_err(table_error)?;
     let stream = |batches| ArrowStream::trying(slices::SPEC.schema(), profile.inputs.batches(batches));
     Ok(batches.map(|batches| -> TableStream { Box::new(batches.map(Ok)) }).map(stream))
+}
+
+/// Sums over all calls and all allocations, with the names of their tables, to be saved with a profile.
+#[pyfunction]
+pub fn resolved_sums(
+    py: Python<'_>,
+    profile: &PyProfile,
+    calls: bool,
+    allocations: bool,
+) -> PyResult<Vec<(&'static str, ArrowStream)>> {
+    let tables = profile.inputs.read(py, || profile.inner.resolved_sums(calls, allocations))?;
+    let stream = |(spec, rows): (&'static TableSpec, _)| (spec.name, ArrowStream::of(rows));
+    Ok(tables.map_err(table_error)?.into_iter().map(stream).collect())
 }
 
 /// Writes a compressed copy of a recording. With `code`, only the machine code of these code objects (numbers within the

@@ -18,7 +18,8 @@ pub use calls::{CallExit, CallRow, CallRows, CallRun};
 pub use column::Choices;
 pub use family::{
     Alignment, CallEvent, EndReason, ExceptionEvent, LockEvent, PcType, SchedState, SliceKind, StartReason,
-    UnwindOrigin, allocations, border_events, branches, call_events, call_sums, callchains, cgroups, clocks,
+    UnwindOrigin, allocation_sums, allocations, border_events, branches, call_events, call_functions,
+    call_migrations, call_paths, call_sums, call_threads, call_totals, callchains, cgroups, clocks,
     code_moves, code_objects, counter_samples, counters, coverage, diagnostics, embedded_files,
     event_objects, exceptions, frames, functions, gc_handles, heap_classes, heap_dominators, heap_objects,
     heap_references, heap_roots, heap_sites, heap_snapshots, inline_calls, instants, instructions,
@@ -87,8 +88,18 @@ pub static TABLES: &[&TableSpec] = &[
     &diagnostics::SPEC,
 ];
 
-/// Tables that ranges of time of a saved profile need beside the common tables; `slices` without calls.
-pub static RANGE_TABLES: [&TableSpec; 3] = [&border_events::SPEC, &event_objects::SPEC, &slices::SPEC];
+/// Tables that saved profiles have beside the common tables: what ranges of time need, `slices` without calls, and sums.
+pub static RESOLVED_TABLES: [&TableSpec; 9] = [
+    &border_events::SPEC,
+    &event_objects::SPEC,
+    &slices::SPEC,
+    &call_functions::SPEC,
+    &call_paths::SPEC,
+    &call_threads::SPEC,
+    &call_migrations::SPEC,
+    &call_totals::SPEC,
+    &allocation_sums::SPEC,
+];
 
 /// The table with a name.
 #[must_use]

@@ -178,12 +178,20 @@ class CallAccount:
     @property
     def unit(self) -> str:
         """Unit of all times: `ns`, or `ticks` of an unknown rate."""
-        return self.statistics.unit
+        return str(self._totals["unit"])
 
     @property
     def totals(self) -> Totals:
         """Totals of the trace."""
-        return Totals(**{name: getattr(self.statistics, name) for name in field_names(Totals)})
+        known = self._totals
+        span = None if known["first_ns"] is None else (known["first_ns"], known["last_ns"])
+        counts = {name: known[name] for name in field_names(Totals) if name != "span_ns"}
+        return Totals(**counts, span_ns=span)
+
+    @cached_property
+    def _totals(self) -> dict[str, Any]:
+        (row,) = Columns(self.statistics.totals()).rows()
+        return row
 
     def functions(
         self, limit: int | None = None, *, order: Order = "self", pattern: str | None = None

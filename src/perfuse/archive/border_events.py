@@ -18,6 +18,12 @@ BORDER_EVENTS = "resolved/border_events.parquet"
 EVENT_OBJECTS = "resolved/event_objects.parquet"
 """Objects of runtime events with their allocations, which may be at any time before."""
 
+CALL_FUNCTIONS = "resolved/call_functions.parquet"
+"""Statistics of all calls, with other tables of sums over them."""
+
+ALLOCATION_SUMS = "resolved/allocation_sums.parquet"
+"""Sums over all allocations."""
+
 SLICES = "resolved/slices.parquet"
 """Rows of `slices` that are not calls, where `slices` is not saved."""
 

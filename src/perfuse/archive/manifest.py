@@ -15,7 +15,7 @@ from perfuse.value_class import as_dict
 MANIFEST = "manifest.json"
 """The member with the manifest."""
 FORMAT = "perfuse-pack"
-MAJOR, MINOR = 1, 6
+MAJOR, MINOR = 1, 7
 """Version of the layout. A reader opens every major version up to its own, and every minor version of these."""
 TABLES_VERSION = 1
 """Version of the declarations of the common tables."""

@@ -7,7 +7,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from perfuse import _core
-from perfuse.archive.border_events import ALL_TIMES
+from perfuse.archive.border_events import ALL_TIMES, ALLOCATION_SUMS, CALL_FUNCTIONS
 from perfuse.archive.manifest import MANIFEST, Manifest, read_manifest, unreadable_manifest
 from perfuse.diagnostics import Diagnostic
 from perfuse.errors import UsageError
@@ -19,7 +19,7 @@ from perfuse.recording import Recording
 from perfuse.table import OF_DUMPS, ClosedObject, Near, Tables, with_bytes
 
 if TYPE_CHECKING:
-    from perfuse._core import ArrowStream
+    from perfuse._core import ArrowStream, CallStatistics
     from perfuse.archive.border_events import RecordingRow
     from perfuse.archive.contents import NativeCode
     from perfuse.archive.facts import EventSums, Facts, RecordingFacts
@@ -46,6 +46,15 @@ MADE_OF_HEAPS = ("heap_dominators", "heap_classes", "heap_sites")
 
 TABLES_OF_CODE = frozenset({*OF_DUMPS, "line_rows", "inline_calls"})
 """Tables of which a file may have only some rows. The others are those of recordings with code."""
+
+USUAL_STATISTICS = (
+    ("by", "function"),
+    ("rank", "nearest"),
+    ("recursive_only", False),
+    ("edges", False),
+    ("functions", None),
+)
+"""Options of statistics of calls that are saved."""
 
 MOST_RANGES = 4
 """Ranges of time whose events are kept open."""
@@ -525,10 +534,28 @@ class SavedProfile(Profile):
         return opened.events(time_ns) if time_ns and isinstance(opened, SavedContents) else self._fusion
 
     def _rows_by(self, *, time: str | None = "ts_ns", **_which: Any) -> _core.Profile:
-        opened = self._opened
-        if time is None and self.selection.time_ns and isinstance(opened, SavedContents):
-            return opened.events(ALL_TIMES)
-        return self._events
+        opened, time_ns = self._opened, self.selection.time_ns
+        if not isinstance(opened, SavedContents):
+            return self._fusion
+        return opened.events(ALL_TIMES if time is None or time_ns is None else time_ns)
+
+    def call_statistics(self, **options: Any) -> "CallStatistics":
+        """Statistics of calls, as `Profile.call_statistics`; the usual ones of all calls are saved."""
+        has_others = any(options.get(name, usual) != usual for name, usual in USUAL_STATISTICS)
+        if has_others or not self._has_sums(CALL_FUNCTIONS):
+            return super().call_statistics(**options)
+        return _core.call_statistics(self.contents.events(ALL_TIMES), **options)
+
+    def allocation_sums(self, by: str | None = None, *, stacks: bool = True) -> "ArrowStream":
+        """Sums of the allocations, as `Profile.allocation_sums`; those of all are saved."""
+        if not self._has_sums(ALLOCATION_SUMS):
+            return super().allocation_sums(by, stacks=stacks)
+        return _core.allocation_sums(self.contents.events(ALL_TIMES), by=by, stacks=stacks)
+
+    def _has_sums(self, member: str) -> bool:
+        """Whether everything is selected, of which a member has sums."""
+        is_whole = self.selection == Selection() and not self.stack_filter
+        return is_whole and isinstance(self._opened, SavedContents) and member in self.contents.members
 
     @property
     def _heaps(self) -> _core.Profile:

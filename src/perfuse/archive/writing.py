@@ -1,7 +1,7 @@
 """Saving a profile: its tables as Parquet, its recordings as compressed copies, and a manifest, in a zip file."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -161,6 +161,7 @@ def _save(
         tables, left_out = _save_tables(archive, profile, rows, progress)
         if copies_bytes > SMALL_COPIES:
             _save_range_tables(archive, profile)
+            _save_sums(archive, profile, {str(row["name"]): int(row["rows"]) for row in tables})
             known = {str(row["name"]) for row in tables} | {str(row["table"]) for row in left_out}
             empty_tables = [name for name in names() if name not in known and not rows.is_partial(name)]
             _save_facts(archive, profile, empty_tables)
@@ -375,6 +376,15 @@ def _save_range_tables(archive: ZipFile, profile: WholeProfile) -> None:
         slices = _core.selected_rows(profile._fusion, "slices", columns, everything)
         with _member(archive, SLICES) as out:
             _core.write_table(cast(IO[bytes], out), "slices", slices, GROUP_ROWS)
+
+
+def _save_sums(archive: ZipFile, profile: WholeProfile, num_rows: Mapping[str, int]) -> None:
+    """Saves sums over calls and over allocations, where these have more rows than a row group."""
+    few = GROUP_ROWS or 1 << 16
+    large = [num_rows.get(name, 0) > few for name in ("call_events", "allocations")]
+    for name, stream in _core.resolved_sums(profile._fusion, *large):
+        with _member(archive, f"resolved/{name}.parquet") as out:
+            _core.write_table(cast(IO[bytes], out), name, stream)
 
 
 def _save_facts(archive: ZipFile, profile: WholeProfile, empty_tables: Sequence[str]) -> None:

@@ -454,7 +454,8 @@ def _share(one: ThreadActivity, selected_ns: int | None) -> str:
 
 def _selected_ns(profile: Profile) -> int | None:
     """The selected part of the recorded time; None where all is selected."""
-    selected, recorded = profile.selection.time_ns, profile._events.trace_span()
+    selected = profile.selection.time_ns
+    recorded = None if selected is None else profile._events.trace_span()
     if selected is None or recorded is None:
         return None
     return max(0, min(selected[1], recorded[1]) - max(selected[0], recorded[0]))

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
 
+use perfuse_tables::{call_migrations, call_threads};
+
 use super::statistics::keys;
 use super::tree::CallPathTree;
-use crate::batch;
 
 /// The activity of each thread.
 #[derive(Debug, Default)]
@@ -78,7 +79,7 @@ impl ThreadActivities {
         Some((seen().map(|seen| seen.first_ns).min()?, seen().map(|seen| seen.last_ns).max()?))
     }
 
-    /// One row per thread and pair of processors: `thread_id, from_cpu, to_cpu, num_migrations`.
+    /// Table `call_migrations`.
     #[must_use]
     pub fn migrations(&self) -> RecordBatch {
         let rows = || {
@@ -87,16 +88,15 @@ impl ThreadActivities {
             })
         };
         let counts = UInt64Array::from_iter_values(rows().map(|(.., count)| count));
-        batch::of(vec![
-            ("thread_id", keys(rows().map(|(thread, ..)| thread))),
-            ("from_cpu", keys(rows().map(|(_, from, ..)| from))),
-            ("to_cpu", keys(rows().map(|(_, _, to, _)| to))),
-            ("num_migrations", Arc::new(counts)),
+        call_migrations::batch(vec![
+            keys(rows().map(|(thread, ..)| thread)),
+            keys(rows().map(|(_, from, ..)| from)),
+            keys(rows().map(|(_, _, to, _)| to)),
+            Arc::new(counts),
         ])
     }
 
-    /// One row per thread: `thread_id, first_ns, last_ns, num_events, num_calls, max_depth, busy_ns, num_migrations`. Depth is
-    /// the number of calls on the stack, busy the time in calls. Times are null where only sums were recorded.
+    /// Table `call_threads`.
     #[must_use]
     pub fn batch(&self, tree: &CallPathTree) -> RecordBatch {
         let mut done: BTreeMap<u32, ThreadCallSums> = BTreeMap::new();
@@ -120,15 +120,15 @@ impl ThreadActivities {
         let depths = UInt32Array::from_iter_values(done.values().map(|done| done.max_depth));
         let events = UInt64Array::from_iter_values(seen().map(|seen| seen.num_events));
         let migrations = UInt64Array::from_iter_values(seen().map(|seen| seen.migrations.values().sum()));
-        batch::of(vec![
-            ("thread_id", keys(done.keys().copied())),
-            ("first_ns", time(|seen| seen.first_ns)),
-            ("last_ns", time(|seen| seen.last_ns)),
-            ("num_events", Arc::new(events)),
-            ("num_calls", number(|done| done.num_calls)),
-            ("max_depth", Arc::new(depths)),
-            ("busy_ns", number(|done| done.busy_ns)),
-            ("num_migrations", Arc::new(migrations)),
+        call_threads::batch(vec![
+            keys(done.keys().copied()),
+            time(|seen| seen.first_ns),
+            time(|seen| seen.last_ns),
+            Arc::new(events),
+            number(|done| done.num_calls),
+            Arc::new(depths),
+            number(|done| done.busy_ns),
+            Arc::new(migrations),
         ])
     }
 }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
+use perfuse_tables::call_paths;
 use rustc_hash::FxHashMap;
 
 use super::NONE;
 use super::statistics::keys;
 use super::tree::{CallPathTree, FirstCall, PathNode};
-use crate::batch;
 
 /// A function with the functions that called it, up to the outermost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,8 +86,7 @@ impl CallPaths {
         &self.all
     }
 
-    /// One row per path and thread: `path_id, parent_path_id, function_id, depth, thread_id, num_calls, total_ns, self_ns,
-    /// first_ns`. The number of a parent is lower than those of its children.
+    /// Table `call_paths`. The number of a parent is lower than those of its children.
     #[must_use]
     pub fn batch(&self, rows: &[PathRow]) -> RecordBatch {
         let none = CallPath { parent: NONE, function_id: NONE, depth: 0 };
@@ -95,16 +94,16 @@ impl CallPaths {
         let number = |value: fn(&PathRow) -> u64| -> ArrayRef {
             Arc::new(UInt64Array::from_iter_values(rows.iter().map(value)))
         };
-        batch::of(vec![
-            ("path_id", keys(rows.iter().map(|row| row.path))),
-            ("parent_path_id", keys(rows.iter().map(|row| path(row).parent))),
-            ("function_id", keys(rows.iter().map(|row| path(row).function_id))),
-            ("depth", Arc::new(UInt32Array::from_iter_values(rows.iter().map(|row| path(row).depth)))),
-            ("thread_id", keys(rows.iter().map(|row| row.thread_id))),
-            ("num_calls", number(|row| row.num_calls)),
-            ("total_ns", number(|row| row.total_ns)),
-            ("self_ns", number(|row| row.self_ns)),
-            ("first_ns", Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.first_ns)))),
+        call_paths::batch(vec![
+            keys(rows.iter().map(|row| row.path)),
+            keys(rows.iter().map(|row| path(row).parent)),
+            keys(rows.iter().map(|row| path(row).function_id)),
+            Arc::new(UInt32Array::from_iter_values(rows.iter().map(|row| path(row).depth))),
+            keys(rows.iter().map(|row| row.thread_id)),
+            number(|row| row.num_calls),
+            number(|row| row.total_ns),
+            number(|row| row.self_ns),
+            Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.first_ns))),
         ])
     }
 }

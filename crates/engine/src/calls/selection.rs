@@ -67,6 +67,14 @@ pub struct Options {
 }
 
 impl Options {
+    /// Whether they are the usual ones: all calls, by function, without figures by caller.
+    #[must_use]
+    pub fn are_usual(&self) -> bool {
+        let Self { selection, by, rank, functions, recursive_only, edges, same_functions: _ } = self;
+        let is_whole = selection.threads.is_none() && selection.time_ns.is_none() && functions.is_none();
+        is_whole && *by == CallGrouping::Function && *rank == Rank::Nearest && !recursive_only && !edges
+    }
+
     /// Whether the figures of a function, or of one that is the same, are requested.
     pub(super) fn has(&self, function_id: u32) -> bool {
         let Some(functions) = &self.functions else { return true };

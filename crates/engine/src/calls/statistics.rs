@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array, UInt64Array};
+use perfuse_tables::call_functions;
 use perfuse_workers::{in_call, install};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -12,7 +13,6 @@ use super::durations::{Durations, Figures, Rank};
 use super::selection::CallGrouping;
 use super::series::{EndCounts, Series, SeriesList};
 use super::tree::{CallPathTree, PathNode};
-use crate::batch;
 
 /// The cost of the calls of a series.
 #[derive(Debug, Default)]
@@ -100,7 +100,7 @@ pub fn rows(
     rows
 }
 
-/// One row per function: the cost of its calls, in nanoseconds.
+/// Table `call_functions`.
 pub fn functions(tree: &mut CallPathTree, rank: Rank) -> RecordBatch {
     let series = std::mem::take(&mut tree.series);
     let is_recursive = recursion(&tree.nodes, |node| u64::from(node.function_id));
@@ -109,12 +109,12 @@ pub fn functions(tree: &mut CallPathTree, rank: Rank) -> RecordBatch {
     let group =
         |grouping: CallGrouping| keys(rows.iter().map(|row| if by == grouping { row.group } else { NONE }));
     let mut columns = vec![
-        ("function_id", keys(rows.iter().map(|row| row.function_id))),
-        ("thread_id", group(CallGrouping::Thread)),
-        ("cpu", group(CallGrouping::Cpu)),
+        keys(rows.iter().map(|row| row.function_id)),
+        group(CallGrouping::Thread),
+        group(CallGrouping::Cpu),
     ];
-    columns.extend(figures(&rows));
-    batch::of(columns)
+    columns.extend(figures(&rows).into_iter().map(|(_, column)| column));
+    call_functions::batch(columns)
 }
 
 /// The columns that rows of functions and of edges share.

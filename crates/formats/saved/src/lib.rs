@@ -29,7 +29,7 @@ use perfuse_recording::{
     BatchStream, Capabilities, ClockPolicy, Format, Placement, Position, Recording, Role, Sniff, Source,
     Summary, TableRequest,
 };
-use perfuse_tables::{Offsets, RANGE_TABLES, TABLES, TableSpec};
+use perfuse_tables::{Offsets, RESOLVED_TABLES, TABLES, TableSpec};
 use perfuse_wire::{Diagnostics, ErrorKind, ParseError, RecordView, Value};
 
 use container::{MANIFEST, Member};
@@ -112,12 +112,12 @@ impl SavedProfile {
         ParquetTable::open(spec, &self.source, member.range.clone(), member.crc).map(Some)
     }
 
-    /// One of [`RANGE_TABLES`]; `None` where the file has not got it.
+    /// One of [`RESOLVED_TABLES`]; `None` where the file has not got it.
     ///
     /// # Errors
     /// Where the bytes that were read are damaged, or are not that table.
-    pub fn range_table(&self, spec: &'static TableSpec) -> Result<Option<ParquetTable>, TableError> {
-        let Some(member) = self.member(&range_member_name(spec.name)) else { return Ok(None) };
+    pub fn resolved_table(&self, spec: &'static TableSpec) -> Result<Option<ParquetTable>, TableError> {
+        let Some(member) = self.member(&resolved_member_name(spec.name)) else { return Ok(None) };
         ParquetTable::open(spec, &self.source, member.range.clone(), member.crc).map(Some)
     }
 
@@ -144,8 +144,8 @@ pub fn member_name(table: &str) -> String {
     format!("tables/{table}.parquet")
 }
 
-/// Name of the member that contains one of [`RANGE_TABLES`].
-fn range_member_name(table: &str) -> String {
+/// Name of the member that contains one of [`RESOLVED_TABLES`].
+fn resolved_member_name(table: &str) -> String {
     format!("resolved/{table}.parquet")
 }
 
@@ -205,8 +205,8 @@ impl Recording for SavedProfile {
             }
         }
         let tables = TABLES.iter().map(|table| (member_name(table.name), *table));
-        let of_ranges = RANGE_TABLES.iter().map(|table| (range_member_name(table.name), *table));
-        for (name, table) in tables.chain(of_ranges) {
+        let resolved = RESOLVED_TABLES.iter().map(|table| (resolved_member_name(table.name), *table));
+        for (name, table) in tables.chain(resolved) {
             let Some(member) = self.member(&name).filter(|member| self.bytes(&member.name).is_some()) else {
                 continue;
             };

@@ -11,6 +11,7 @@ mod locks;
 mod memory;
 mod metrics;
 mod provenance;
+mod resolved_sums;
 mod retention;
 mod sampling;
 mod scheduling;
@@ -31,6 +32,9 @@ pub use locks::{LockEvent, lock_events};
 pub use memory::{allocations, event_objects, gc_handles, object_moves, types};
 pub use metrics::{counter_samples, counters};
 pub use provenance::{Alignment, clocks, diagnostics, records, sources};
+pub use resolved_sums::{
+    allocation_sums, call_functions, call_migrations, call_paths, call_threads, call_totals,
+};
 pub use retention::{heap_classes, heap_dominators, heap_sites};
 pub use sampling::{callchains, samples};
 pub use scheduling::{SchedState, cgroups, namespaces, sched_states, wake_ups};

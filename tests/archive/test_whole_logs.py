@@ -1,0 +1,119 @@
+"""Reports of whole logs that were saved: of the saved sums and tables, without the copies."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+from questions import answer_to, graph, report
+
+import perfuse as pf
+from archive.saved_ranges import Opened, flame_of
+from packs_of_tests import rewritten
+from perfuse.reports.runtime.report import SECTION_NAMES
+from truth.kinds import CORPUS
+
+CALLS: tuple[dict[str, Any], ...] = (
+    {},
+    {"--sort": "count"},
+    {"--function": "*"},
+    {"--function": "*a*", "--sort": "total"},
+)
+"""Reports of all calls."""
+EVENTS: tuple[dict[str, Any], ...] = (
+    {},
+    {"--tree": True},
+    *({"--section": (one,)} for one in SECTION_NAMES if one not in ("heap", "objects", "records")),
+    {"--section": ("allocations",), "--stacks": True},
+    {"--section": ("handles", "exceptions", "locks"), "--stacks": True},
+    {"--event": "allocated-bytes", "--by": "function"},
+)
+"""Reports of all that a runtime recorded."""
+
+LOGS = {
+    "XRay, FDR mode": ("xray/fdr/sqlite-small-v5.xray", 4000, CALLS),
+    "XRay, threads": ("xray/fdr/threads4-v5.xray", 1000, CALLS),
+    "Mono, calls": ("mono/v17/calls-depth5.mlpd", 9000, EVENTS),
+    "Mono, allocations": ("mono/v17/alloc.mlpd", 1000, EVENTS),
+    "Mono, 32 bits": ("mono/v17/i386-calls.mlpd", 500, EVENTS),
+    "Mono, handles": ("mono/v17/gchandles.mlpd", 20, EVENTS),
+}
+"""Logs, and the rows of a row group with which they have several, so that sums are saved."""
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_reports_are_those_of_the_log(name: str, opened: Opened) -> None:
+    """The copy is damaged: what reads it is an error."""
+    path, rows, asked = LOGS[name]
+    recorded, saved_path = opened.of((CORPUS / path,), rows)
+    with pf.fuse(saved_path) as saved:
+        for options in asked:
+            expected, found = (answer_to(partial(report, of, options)) for of in (recorded, saved))
+            assert expected == found, options
+        assert graph(saved, "function") == graph(recorded, "function")
+        assert flame_of(saved) == flame_of(recorded)
+
+
+def test_several_logs(opened: Opened) -> None:
+    """Of two runs of one program: each function once, with the calls of both."""
+    names = ("xray/fdr/threads4-v5.xray", "xray/fdr/threads4-emultsc-v5.xray")
+    recorded, saved_path = opened.of(tuple(CORPUS / name for name in names), 1000)
+    with pf.fuse(saved_path) as saved:
+        for options in CALLS[:3]:
+            assert report(saved, options) == report(recorded, options)
+
+
+def test_other_statistics_need_the_copy(opened: Opened) -> None:
+    path, rows, _ = LOGS["XRay, FDR mode"]
+    recorded, saved_path = opened.of((CORPUS / path,), rows)
+    others: tuple[dict[str, Any], ...] = ({"--by": "thread"}, {"--graph": True}, {"--recursive-only": True})
+    for options in others:
+        with pf.fuse(saved_path) as saved, pytest.raises(pf.UnreadableInput):
+            report(saved, options)
+        with pf.fuse(saved_path.with_suffix(".whole")) as saved:
+            assert report(saved, options) == report(recorded, options)
+
+
+WRONG = {
+    "call_functions": "SELECT * REPLACE (4000000000::UINTEGER AS function_id) FROM sums",
+    "call_threads": "SELECT * REPLACE (4000000000::UINTEGER AS thread_id) FROM sums",
+    "call_paths": "SELECT * REPLACE (path_id AS parent_path_id) FROM sums",
+    "call_migrations": "SELECT 4000000000::UINTEGER AS thread_id, 1::UINTEGER AS from_cpu, 2::UINTEGER AS to_cpu, "
+    "1::UBIGINT AS num_migrations",
+    "allocation_sums": "SELECT * REPLACE (4000000000::UINTEGER AS thread_id) FROM sums",
+}
+"""Sums whose keys refer to no rows."""
+
+
+@pytest.mark.parametrize("table", WRONG)
+def test_sums_that_refer_to_other_tables_wrongly_are_refused(table: str, opened: Opened, tmp_path: Path) -> None:
+    import duckdb
+
+    path, rows, _ = LOGS["Mono, allocations" if table == "allocation_sums" else "XRay, FDR mode"]
+    _, saved_path = opened.of((CORPUS / path,), rows)
+    member = f"resolved/{table}.parquet"
+    before, after, changed = (tmp_path / name for name in ("before.parquet", "after.parquet", "changed.perfuse"))
+    with ZipFile(saved_path) as archive:
+        before.write_bytes(archive.read(member))
+    with duckdb.connect() as database:
+        database.sql(f"CREATE VIEW sums AS FROM '{before}'")
+        database.sql(f"COPY ({WRONG[table]}) TO '{after}' (FORMAT parquet, COMPRESSION zstd)")
+    changed.write_bytes(rewritten(saved_path.with_suffix(".whole").read_bytes(), {member: after.read_bytes()}))
+    with pf.fuse(changed) as profile, pytest.raises(pf.UnreadableInput, match=f"table {table}: rows are missing, or"):
+        report(profile, {})
+
+
+def test_files_of_earlier_versions_are_read_by_their_copies(opened: Opened, tmp_path: Path) -> None:
+    """Without sums."""
+    for name, member in (("XRay, FDR mode", "call_functions"), ("Mono, allocations", "allocation_sums")):
+        path, rows, _ = LOGS[name]
+        recorded, saved_path = opened.of((CORPUS / path,), rows)
+        older = tmp_path / "older.perfuse"
+        older.write_bytes(
+            rewritten(saved_path.with_suffix(".whole").read_bytes(), {f"resolved/{member}.parquet": None})
+        )
+        with pf.fuse(older) as saved:
+            assert report(saved, {}) == report(recorded, {})
