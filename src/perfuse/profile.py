@@ -224,6 +224,10 @@ class Profile:
         """
         return _core.call_statistics(self._events, **self._selection_arguments(), **options)
 
+    def _same_functions(self) -> list[int] | None:
+        """For each function key, that of the one whose calls its own are added to; None where each is itself."""
+        return self._events.same_functions()
+
     def allocation_sums(self, by: str | None = None, *, stacks: bool = True) -> "ArrowStream":
         """Sums of the allocations of the selected threads and time, computed in one pass: a row per group.
 

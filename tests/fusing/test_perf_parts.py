@@ -1,4 +1,4 @@
-"""What `perf record --switch-output` writes: the files of one run together, compared with perf's list of their samples."""
+"""What `perf record --switch-output` writes: the files of a run together, compared with perf's list of samples."""
 
 import subprocess
 import sys

@@ -79,7 +79,8 @@ def _open_directory(directory: Path, found: Inputs, seen: set[tuple[int, int]], 
             raise UsageError(
                 f"several recordings in {directory}: {shown}{more}",
                 path=str(directory),
-                hint=_name_parts(others) or "name those that are of one run; diff and fleet take directories with several",
+                hint=_parts_hint(others)
+                or "name those that are of one run; diff and fleet take directories with several",
             )
         _open_files(others, found, seen, strict=strict)
         paths += others
@@ -91,7 +92,7 @@ def _open_directory(directory: Path, found: Inputs, seen: set[tuple[int, int]], 
         )
 
 
-def _name_parts(paths: list[Path]) -> str | None:
+def _parts_hint(paths: list[Path]) -> str | None:
     """What to name where all files may be of one run of `perf record --switch-output`; None where they are not."""
     parts = [re.fullmatch(r"(.+)\.[0-9]{16}", str(path)) for path in paths]
     names = {part[1] for part in parts if part}
