@@ -189,7 +189,10 @@ class Profile:
         return Allocations(self)
 
     def gc_pauses(self) -> "list[Pause]":
-        """Pauses of the garbage collector that overlap the selected time: periods in which all threads were stopped."""
+        """Pauses of the garbage collector that overlap the selected time: periods in which all threads were stopped.
+
+        Of selected threads, all pauses of their processes while these threads exist, whichever thread ran them.
+        """
         from perfuse.analysis.gc import gc_pauses
 
         return gc_pauses(self)
