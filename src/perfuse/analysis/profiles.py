@@ -138,13 +138,13 @@ def _stopped_threads(profile: RuntimeProfile) -> Callable[[int, str, int, int], 
     """Whether a slice of the collector, by its thread, name, start and end, is of the selected threads."""
     if not profile.selection.selects_threads:
         return lambda *_: True
-    of_all = f"SELECT thread_id, process_id, thread_id IN ({profile.selection.threads}), start_ns, end_ns FROM threads"
-    threads = profile.sql(of_all).fetchall()
-    process_of = {thread: process for thread, process, *_ in threads}
-    selected = {thread for thread, _, is_selected, *_ in threads if is_selected}
+    threads = Columns(profile.tables["threads"])
+    process_of = dict(threads.tuples("thread_id", "process_id"))
+    identities = threads.tuples("thread_id", "tid", "native_id", "name")
+    selected = {one[0] for one in identities if profile.selection.has_thread(*one)}
     lives: dict[int, list[tuple[int | None, int | None]]] = {}
-    for _, process, is_selected, start, end in threads:
-        if is_selected:
+    for thread, process, start, end in threads.tuples("thread_id", "process_id", "start_ns", "end_ns"):
+        if thread in selected:
             lives.setdefault(process, []).append((start, end))
 
     def is_of_thread(thread: int, name: str, start: int, end: int) -> bool:
