@@ -191,7 +191,10 @@ class Profile:
         return Allocations(self)
 
     def gc_pauses(self) -> "list[Pause]":
-        """Pauses of the garbage collector that overlap the selected time: periods in which all threads were stopped."""
+        """Pauses of the garbage collector that overlap the selected time: periods in which all threads were stopped.
+
+        Of selected threads, all pauses of their processes while these threads exist, whichever thread ran them.
+        """
         from perfuse.analysis.gc import gc_pauses
 
         return gc_pauses(self)
@@ -225,6 +228,10 @@ class Profile:
                 `nearest` or `llvm`), `functions` (keys), `recursive_only`, `edges`, `paths`.
         """
         return _core.call_statistics(self._events, **self._selection_arguments(), **options)
+
+    def _same_functions(self) -> list[int] | None:
+        """For each function key, that of the one whose calls its own are added to; None where each is itself."""
+        return self._events.same_functions()
 
     def allocation_sums(self, by: str | None = None, *, stacks: bool = True) -> "ArrowStream":
         """Sums of the allocations of the selected threads and time, computed in one pass: a row per group.

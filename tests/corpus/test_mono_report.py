@@ -2,6 +2,7 @@
 
 import gzip
 import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,11 @@ from typing import Any
 import pytest
 
 import perfuse as pf
+from perfuse.analysis.latency import CallAccount
+from perfuse.analysis.selected_calls import CallCondition, selected_calls
 from perfuse.reports.runtime.report import runtime_report
 from perfuse.reports.runtime.sections import RuntimeRequest
+from truth.mono_walk import MonoWalk
 
 from .mono_logs import CORPUS, logs, stem, truth
 
@@ -167,11 +171,31 @@ def test_calls(log: Log) -> None:
     """Its list of methods ends below one millisecond, so it lists only some calls of methods that share a name."""
     ours = log.ours.get("calls") or {"totals": {"num_calls": 0}, "functions": []}
     assert ours["totals"]["num_calls"] == log.number(r"Total calls: (\d+)") or log.is_32bit
-    counts: dict[str, int] = {}
-    for one in ours["functions"]:
-        counts[one["name"]] = counts.get(one["name"], 0) + one["num_calls"]
+    counts = {one["name"]: one["num_calls"] for one in ours["functions"]}
+    assert len(counts) == len(ours["functions"])
+    theirs = Counter[str]()
     for _, _, count, name in log.rows("Method call summary"):
-        assert counts.get(name, 0) >= count or name.startswith("unknown method")
+        theirs[name] += count
+    assert all(counts.get(name, 0) >= count or name.startswith("unknown method") for name, count in theirs.items())
+
+
+def test_methods_of_a_name_are_one() -> None:
+    """The runtime makes some wrappers several times. No report has the address that distinguishes them: one row has
+    the calls of all, as an independent reader counts them, in one log and in two.
+    """
+    paths = [CORPUS / "tiny" / f"{name}-calls.mlpd" for name in ("v14", "v17")]
+    if not all(path.is_file() for path in paths):
+        pytest.skip(f"no {paths[0]}")
+    entered = [Counter(call.name for call in MonoWalk(path).calls()) for path in paths]
+    for given, expected in ((paths[:1], entered[0]), (paths[1:], entered[1]), (paths, entered[0] + entered[1])):
+        with pf.fuse(*given) as profile:
+            rows = CallAccount(profile).functions()
+            selected = selected_calls(profile, CallCondition())
+        found = {one.function.name: one.latency.num_calls for one in rows}
+        assert len(found) == len(rows)
+        assert found == expected
+        assert {one.name for one in selected} <= found.keys()
+        assert len({one.name for one in selected}) == len(selected)
 
 
 def test_facts(log: Log) -> None:

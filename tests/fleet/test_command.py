@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -155,3 +158,23 @@ def test_a_label_with_one_value_may_be_repeated(prepared: Path, perfuse: Call) -
     code, _, err = perfuse("fleet", "add", "again", "new.folded", "--label", "build=1", "--label", "build=1")
     assert code == 0, err
     assert perfuse("fleet", "report", "again", "--where", "build=1")[0] == 0
+
+
+def test_the_command_for_names_that_are_not_utf8_can_be_pasted(tmp_path: Path, perfuse: Call) -> None:
+    """bash renames the files, and both are read."""
+    if shutil.which("bash") is None:
+        pytest.skip("no bash")
+    inputs = tmp_path / "in"
+    inputs.mkdir()
+    for name, count in ((b"plain.collapsed", 1), (b"bad\xffname.collapsed", 2), (b"it's \\x \xfe.collapsed", 3)):
+        Path(os.fsdecode(os.fsencode(inputs) + b"/" + name)).write_text(f"a;b {count}\n")
+    assert perfuse("fleet", "add", str(tmp_path / "ds"), str(inputs))[0] == 1
+    _, out, _ = perfuse("fleet", "status", str(tmp_path / "ds"))
+    (line,) = [one for one in out.splitlines() if "read them again: " in one]
+    command = line.split("read them again: ")[1].replace(
+        "perfuse fleet", f"{shlex.quote(sys.executable)} -m perfuse fleet"
+    )
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(perfuse("fleet", "status", str(tmp_path / "ds"), "--json")[1])
+    assert found["num_recordings"] == 3

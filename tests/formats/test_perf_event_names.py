@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 import subprocess
+import sys
 from pathlib import Path
 
 import perfuse as pf
@@ -110,3 +111,24 @@ def test_simpleperf_notes_names(tmp_path: Path) -> None:
     with pf.fuse(path) as profile:
         rows = profile.sql("SELECT event FROM samples ORDER BY ts_ns").fetchall()
     assert rows == [("cpu-cycles:u",), ("sched:sched_switch",)]
+
+
+def test_names_of_an_old_stream_are_in_the_file_written_of_it(tmp_path: Path) -> None:
+    """perf 2.6.34 to 3.10 wrote a record for each name to a pipe, and a table of the same entries to a file."""
+    attribute = Attribute.of((TRACEPOINT, 319), FIELDS, ids=[1]).with_size(72)
+    entry = struct.pack("<Q64s", 319, b"sched:sched_switch")
+    stream = b"PERFILE2" + struct.pack("<Q", 16)
+    stream += struct.pack("<IHH", 64, 0, 8 + len(attribute.attr) + 8) + attribute.attr + struct.pack("<Q", 1)
+    stream += struct.pack("<IHH", 65, 0, 8 + len(entry)) + entry
+    stream += sample(attribute, pid=1, tid=1, time=9).encoded()
+    path = tmp_path / "stream.data"
+    path.write_bytes(stream)
+    out = tmp_path / "repaired.data"
+    command = [sys.executable, "-m", "perfuse", "repair", path, "-o", out]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    written = out.read_bytes()
+    offset, size = struct.unpack_from("<QQ", written, 56)
+    assert written[offset : offset + size] == entry
+    with pf.fuse(out) as profile:
+        assert profile.sql("SELECT ts_ns, event FROM samples").fetchall() == [(9, "sched:sched_switch")]

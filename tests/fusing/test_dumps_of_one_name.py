@@ -1,6 +1,7 @@
 """Processes of several containers have the same pid inside: their dumps have one name, and one pid in the header."""
 
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,56 @@ def test_a_dump_is_of_the_process_that_mapped_it_at_its_start(tmp_path: Path, or
     """
     assert sorted(profile.sql(query).fetchall()) == [(pid, f"of_{pid}") for pid in STARTS]
     assert {join.pid: Path(join.path).parent.name for join in profile.joins} == {pid: f"of_{pid}" for pid in STARTS}
+
+
+BOOT = 86_400 * SECOND
+"""What the clock of the recording has already counted when that of the dumps starts."""
+
+
+@pytest.mark.parametrize("order", [(500, 600, 700), (700, 500, 600), (600, 700), (500, 600)])
+def test_on_another_clock_the_times_between_the_starts_decide(tmp_path: Path, order: tuple[int, ...]) -> None:
+    """perf without `-k mono`: 2 s are between the first and the second process, and 3 s between it and the third."""
+    profile = _on_another_clock(tmp_path, order, STARTS)
+    assert {join.pid: Path(join.path).parent.name for join in profile.joins} == {pid: f"of_{pid}" for pid in order}
+    assert not [one for one in profile.diagnostics if one.code == "FU023"]
+    assert {pid: name for pid, name in profile.sql(NAMES).fetchall() if name} == {pid: f"of_{pid}" for pid in order}
+
+
+@pytest.mark.parametrize("order", [(600,), (500, 600)])
+def test_an_uncertain_process_is_stated(tmp_path: Path, order: tuple[int, ...]) -> None:
+    """A dump alone has no times between starts; processes that start at equal intervals have the same ones."""
+    profile = _on_another_clock(tmp_path, order, {500: 10 * SECOND, 600: 12 * SECOND, 700: 14 * SECOND})
+    uncertain = [one.message for one in profile.diagnostics if one.code == "FU023"]
+    assert len(uncertain) == len(order)
+    assert all("it may be of" in message for message in uncertain)
+    assert len({join.pid for join in profile.joins}) == len(order)
+
+
+NAMES = """
+    SELECT p.pid, n.name FROM samples JOIN threads USING (thread_id) JOIN processes p USING (process_id)
+    JOIN stacks USING (stack_id) JOIN frames USING (frame_id) LEFT JOIN functions n USING (function_id)
+"""
+
+
+def _on_another_clock(directory: Path, order: tuple[int, ...], starts: dict[int, int]) -> pf.Profile:
+    attribute = Attribute.of((1, 0), IP | TID | TIME | CALLCHAIN | PERIOD)
+    use_clockid = 1 << 25
+    attribute = replace(
+        attribute, attr=attribute.attr[:40] + struct.pack("<Q", attribute.flags & ~use_clockid) + attribute.attr[48:]
+    )
+    records = [comm(attribute, pid, pid, "runtime") for pid in starts]
+    records += [mmap2(attribute, pid, "//anon", CODE, SIZE, prot=7) for pid in starts]
+    records += [_marker(attribute, pid, BOOT + start + (pid - 600) * 1000) for pid, start in starts.items()]
+    chain = [CONTEXT_USER, CODE + 0x10]
+    records += [
+        sample(attribute, ip=chain[1], pid=pid, tid=pid, time=BOOT + 20 * SECOND, chain=chain) for pid in starts
+    ]
+    dumps = []
+    for pid in order:
+        (directory / f"of_{pid}").mkdir()
+        dumps.append(directory / f"of_{pid}" / f"jit-{INSIDE}.dump")
+        dumps[-1].write_bytes(_dump(f"of_{pid}", starts[pid]))
+    return pf.fuse(PerfFile([attribute], records).write(directory / "perf.data"), *dumps)
 
 
 def test_code_of_a_later_dump_of_a_process_replaces_that_of_the_first(tmp_path: Path) -> None:

@@ -155,6 +155,38 @@ def test_pauses_that_begin_before_the_selected_time(kind: Kind, log: MonoWalk, p
 
 
 @pytest.mark.truth(
+    recording=["mono_gc", "mono_allocations"],
+    path=["api:Profile.gc_pauses", "report"],
+    source="pauses, starts and ends of threads: a walk over the log",
+)
+def test_a_pause_stops_every_thread(kind: Kind, log: MonoWalk, profile: Profile, path: str) -> None:
+    """A thread has all pauses from its start to its end, whichever thread ran the collection."""
+    handles: dict[int, list[str]] = {}
+    for handle, address in profile.sql("SELECT 't' || thread_id, native_id FROM threads ORDER BY thread_id").fetchall():
+        handles.setdefault(address, []).append(handle)
+    lives = log.lifetimes(THREAD)
+    running = {event.thread for event in log.of(0x11)}
+    assert {life.address for life in lives} - running, "every thread runs collections"
+    assert {life.address for life in lives} <= handles.keys()
+    for life in lives:
+        if len(handles[life.address]) > 1:
+            continue
+        (handle,) = handles[life.address]
+        expected = sorted(
+            ns
+            for ns, event in pauses_with_ends(log)
+            if (life.start_ns is None or life.start_ns < event.time)
+            and (life.end_ns is None or life.end_ns > event.time - ns)
+        )
+        if path == "report":
+            found = json_of("report", *kind.paths, "--section", "gc", "--thread", handle).get("gc")
+            sums = (found["pauses"]["count"], found["pauses"]["sum"]) if found else (0, 0)
+            assert sums == (len(expected), sum(expected))
+        else:
+            assert sorted(one.duration_ns for one in profile.thread(handle).gc_pauses()) == expected
+
+
+@pytest.mark.truth(
     recording="mono_locks", path=["api:Profile.contention", "report"], source="waits for locks: a walk over the log"
 )
 def test_waits_that_begin_before_the_selected_time(kind: Kind, log: MonoWalk, profile: Profile, path: str) -> None:

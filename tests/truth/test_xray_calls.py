@@ -24,6 +24,9 @@ from perfuse.viewer.session import Session
 from .kinds import CORPUS
 from .xray_programs import Traced, build, run
 
+THROWN = ("thrower", "outer", "catcher")
+"""Functions that exceptions pass."""
+
 TOLERANCE_NS = 1_000_000
 """The entry of a call is recorded before the program reads its clock, and its exit after that: `run` limits the sum."""
 PAIR = CORPUS / "found" / "xray" / "pair"
@@ -353,12 +356,49 @@ def statistics_of(run: Traced, name: str) -> dict[str, int]:
     return row  # type: ignore[no-any-return]
 
 
-def test_numbers_of_two_programs_are_not_names(traced: Callable[..., Traced], tmp_path: Path) -> None:
-    """Without their programs, functions with one number in two logs are two functions."""
-    runs = [traced("xray_fdr"), traced("xray_fdr", "again")]
-    logs = [tmp_path / f"{number}.xray" for number in range(2)]
-    for log, one in zip(logs, runs, strict=True):
-        log.write_bytes(one.log.read_bytes())
+@pytest.mark.truth(
+    recording="xray_fdr",
+    path=["report:calls", "convert:collapsed", "convert:speedscope", "query", "pack"],
+    source="the program counts its calls and measures them with clock_gettime",
+)
+@pytest.mark.parametrize("kind", ["logs", "saved"])
+def test_numbers_of_two_programs_are_not_names(traced: Callable[..., Traced], tmp_path: Path, kind: str) -> None:
+    """Without their programs, functions with one number in two logs are two: their names state the log."""
+    runs = {"one.xray": traced("xray_fdr"), "two.xray": traced("xray_fdr", "throw")}
+    logs = [tmp_path / name for name in runs]
+    known = {}
+    for log, traced_run in zip(logs, runs.values(), strict=True):
+        log.write_bytes(traced_run.log.read_bytes())
+        for name, one in traced_run.functions.items():
+            known[f"function {statistics_of(traced_run, name)['native_id']} of {log.name}"] = one
+    counts = {name: one.calls for name, one in known.items()}
+    if kind == "saved":
+        output("pack", *logs, "-o", tmp_path / "both.perfuse")
+        logs = [tmp_path / "both.perfuse"]
     functions = json.loads(output("report", *logs, "--json", "--limit", 0))["functions"]
-    assert len(functions) == 2 * len(runs[0].functions)
-    assert all(one["name"] == f"function {one['native_id']}" for one in functions)
+    assert {one["name"]: one["num_calls"] for one in functions} == counts
+    own = Counter[str]()
+    for line in output("convert", *logs, "--to", "collapsed", "-o", "-").splitlines():
+        stack, ns = line.rsplit(" ", 1)
+        own[stack.rsplit(";", 1)[-1]] += int(ns)
+    assert own.keys() == known.keys()
+    # The program has no times of calls that an exception ended, and so none around them.
+    measured = [name for name in known if known[name] not in [runs["two.xray"].functions[name] for name in THROWN]]
+    assert len(measured) == len(known) - len(THROWN)
+    assert {name: own[name] for name in measured} == {
+        name: pytest.approx(known[name].self_ns, rel=0.01, abs=TOLERANCE_NS) for name in measured
+    }
+    document = json.loads(output("convert", *logs, "--to", "speedscope", "-o", "-"))
+    assert {frame["name"] for frame in document["shared"]["frames"]} == {*known}
+    with perfuse.fuse(*map(str, logs)) as profile:
+        session = Session(lambda _progress: profile, [str(log) for log in logs])
+        session.open_now()
+        rows = json.loads(Routes(session).answer("GET", "/api/functions", "limit=100", b"").body)["rows"]
+        sums = profile.sql(
+            """
+            SELECT name, sum(weight)::BIGINT FROM samples JOIN stacks USING (stack_id) JOIN frames USING (frame_id)
+                JOIN functions USING (function_id) WHERE event = 'calls' GROUP BY name
+            """
+        ).fetchall()
+    assert {row["name"]: row["num_calls"] for row in rows} == counts
+    assert dict(sums) == counts

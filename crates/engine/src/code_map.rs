@@ -3,7 +3,7 @@
 use arrow_array::RecordBatch;
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use perfuse_addresses::code_map::{Moves, PlacedInTime};
-use perfuse_tables::access::{ColumnError, nullable, numbers};
+use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use rustc_hash::FxHashMap;
 
 pub use perfuse_addresses::code_map::{CodeHit, CodeMap};
@@ -25,9 +25,11 @@ pub fn of_tables(code_objects: &[RecordBatch], code_moves: &[RecordBatch]) -> Re
         let starts = numbers::<UInt64Type>(batch, "start_address")?;
         let sizes = numbers::<UInt64Type>(batch, "size_bytes")?;
         let sources = numbers::<UInt32Type>(batch, "source_id")?;
+        let kinds = text(batch, "kind")?;
         let mut of_dumps = processes.values().iter().zip(sources.values());
         have_one_dump &= of_dumps.all(|(&process, &dump)| *dumps.entry(process).or_insert(dump) == dump);
-        placed.extend((0..batch.num_rows()).map(|row| PlacedInTime {
+        let named = (0..batch.num_rows()).filter(|&row| kinds.get(row) != Some("unnamed"));
+        placed.extend(named.map(|row| PlacedInTime {
             code_object_id: ids.value(row),
             process_id: processes.value(row),
             start_address: starts.value(row),

@@ -6,6 +6,7 @@ use perfuse_binaries::xray_map::{NamedFunctions, NativeIds, name_functions};
 use perfuse_formats::TableRequest;
 use perfuse_tables::access::ColumnError;
 
+use crate::function_numbers::{NumberingLog, numbers_of_logs};
 use crate::naming_finding::NamingFinding;
 use crate::profile::Profile;
 use crate::recordings::PlacedRecording;
@@ -73,7 +74,18 @@ impl Profile {
             if name == "functions" { named.functions.clone() } else { named.modules.clone() }
         };
         batches.extend(self.named_functions()?.iter().map(table));
-        Ok(batches)
+        if name == "functions" { numbers_of_logs(batches, &self.numbering_logs()) } else { Ok(batches) }
+    }
+
+    /// Recordings that have numbers for functions.
+    fn numbering_logs(&self) -> Vec<NumberingLog<'_>> {
+        let logs = self.placed.iter().filter(|placed| native_ids(placed).is_some());
+        logs.map(|placed| {
+            let first = placed.placement.first.function;
+            let keys = first..first.saturating_add(placed.recording.extent().function);
+            NumberingLog { path: &placed.recording.source().path, keys }
+        })
+        .collect()
     }
 
     /// Problems of instrumentation maps, and of how they fit the recordings; once samples are joined, also files that could not be

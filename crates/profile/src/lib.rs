@@ -25,6 +25,7 @@ mod definitions;
 mod diagnostics;
 mod event_objects;
 mod function_names;
+mod function_numbers;
 mod heap;
 mod inputs;
 mod instructions;

@@ -152,6 +152,12 @@ impl PyProfile {
         Ok(findings.into_iter().map(row).collect())
     }
 
+    /// For each function key, that of the function that statistics of calls make it one with. None where each is itself.
+    fn same_functions(&self, py: Python<'_>) -> PyResult<Option<Vec<u32>>> {
+        let same = self.inputs.read(py, || self.inner.same_functions())?.map_err(table_error)?;
+        Ok(same.map(|same| same.to_vec()))
+    }
+
     /// Counts of unwound stacks and frames: see `perfuse.profile.Unwinding`. None where there were none to unwind.
     fn unwinding<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let totals = self.inputs.read(py, || self.inner.unwind_totals())?.map_err(table_error)?;

@@ -148,7 +148,7 @@ def match_functions(
     matching.by_key("native_id", _native_key)
     matching.by_key("file", _file_key)
     matching.by_line(lambda one: _file_name(one.path))
-    matching.by_key("module", lambda one: None if one.name in _GENERIC_NAMES else (one.name, _file_name(one.path)))
+    matching.by_key("module", key_without_module)
     matching.by_key("normal_name", lambda one: (normal_name(one.name), one.module_name, one.path))
     # Functions with new hashes are the only neighbours of closures in some languages.
     matching.by_line(lambda one: one.path)
@@ -163,6 +163,12 @@ def _named_key(one: FunctionIdentity) -> Hashable | None:
 def _file_key(one: FunctionIdentity) -> Hashable | None:
     of_file = one.path and one.name not in _NO_NAMES
     return (one.name, one.module_name, _file_name(one.path)) if of_file else None
+
+
+def key_without_module(one: FunctionIdentity) -> Hashable | None:
+    """What a function has in common with that of another file, such as a program with its version in the name; None for
+    names that different functions have."""
+    return None if one.name in _GENERIC_NAMES else (one.name, _file_name(one.path))
 
 
 def _native_key(one: FunctionIdentity) -> Hashable | None:

@@ -137,8 +137,8 @@ class Totals:
 class CallAccount:
     """Statistics of the calls of a profile, computed in one pass.
 
-    A function that several recordings contain is one: name, module and declaration are equal. Functions that have only
-    a number are of their recording alone.
+    A function that several recordings contain, or one several times, is one: name, module and declaration are equal.
+    Of XRay logs, its number in the program is, too. Functions that have only a number are of their recording alone.
 
     Args:
         profile: The profile.

@@ -1,6 +1,6 @@
 """Protocols: what analyses require of a profile. `perfuse.Profile` implements all of them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from perfuse import _core
@@ -122,9 +122,38 @@ def read_selected(profile: RuntimeProfile, table: str, *columns: str, **which: A
 
 
 def collector_slices(profile: RuntimeProfile, *columns: str) -> Iterator[tuple[Any, ...]]:
-    """Slices of the collector that overlap the selected time: `start_ns`, `duration_ns` and some more columns."""
-    rows = read_selected(profile, "slices", "start_ns", "duration_ns", *columns, kinds=["gc"], time=None)
-    return (row for row in rows if profile.selection.overlaps(row[0], row[0] + row[1]))
+    """Slices of the collector that overlap the selected time: `start_ns`, `duration_ns` and some more columns.
+
+    Of selected threads, those that they ran, and the pauses of their processes: these stop every thread that exists.
+    """
+    overlaps, is_of_thread = profile.selection.overlaps, _stopped_threads(profile)
+    own = ("start_ns", "duration_ns", "thread_id", "name")
+    rows = read_selected(profile, "slices", *own, *columns, kinds=["gc"], time=None, thread=None)
+    for start, duration, thread, name, *rest in rows:
+        if overlaps(start, start + duration) and is_of_thread(thread, name, start, start + duration):
+            yield start, duration, *rest
+
+
+def _stopped_threads(profile: RuntimeProfile) -> Callable[[int, str, int, int], bool]:
+    """Whether a slice of the collector, by its thread, name, start and end, is of the selected threads."""
+    if not profile.selection.selects_threads:
+        return lambda *_: True
+    threads = Columns(profile.tables["threads"])
+    process_of = dict(threads.tuples("thread_id", "process_id"))
+    identities = threads.tuples("thread_id", "tid", "native_id", "name")
+    selected = {one[0] for one in identities if profile.selection.has_thread(*one)}
+    lives: dict[int, list[tuple[int | None, int | None]]] = {}
+    for thread, process, start, end in threads.tuples("thread_id", "process_id", "start_ns", "end_ns"):
+        if thread in selected:
+            lives.setdefault(process, []).append((start, end))
+
+    def is_of_thread(thread: int, name: str, start: int, end: int) -> bool:
+        if thread in selected or not name.endswith(" pause"):
+            return thread in selected
+        lived = lives.get(process_of.get(thread, -1), [])
+        return any((born is None or born < end) and (died is None or died > start) for born, died in lived)
+
+    return is_of_thread
 
 
 def lock_events(profile: RuntimeProfile) -> list[tuple[Any, ...]]:

@@ -86,7 +86,7 @@ def compilation(profile: RuntimeProfile, limit: int | None = 5) -> Compilation:
     kinds, sizes = columns["kind"], columns["size_bytes"]
     rows: dict[str, list[int]] = {"jit": [], "helper": []}
     for row, kind in enumerate(kinds):
-        rows.setdefault(kind, []).append(row)
+        rows.setdefault("helper" if kind == "unnamed" else kind, []).append(row)
     counts = {kind: (len(some), sum(sizes[row] for row in some)) for kind, some in rows.items()}
     times, functions = columns["create_ns"], columns["function_id"]
     made = [(times[row], sizes[row]) for row in rows["jit"]]

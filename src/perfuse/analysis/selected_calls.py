@@ -73,20 +73,15 @@ def selected_calls(profile: SlowCallProfile, condition: CallCondition) -> list[S
         join = "JOIN slices p ON p.slice_id = s.parent_slice_id AND p.function_id IN (SELECT unnest($callers))"
     if condition.depth is not None:
         where.append(f"s.depth < {int(condition.depth)}")
-    # A function that several recordings contain is one, except where its name is only its number in a recording.
+    # A function that several recordings contain, or one several times, is one.
+    parameters["same"] = profile._same_functions() or []
+    own = "coalesce($same[s.function_id + 1], s.function_id)"
     rows = profile.sql(
         f"""
-        WITH named AS (
-            SELECT f.function_id, f.name::VARCHAR AS name, min(f.function_id) OVER (
-                PARTITION BY f.name, m.name, f.path, f.line, f."column",
-                if(f.name = 'function ' || f.native_id, f.function_id, NULL)
-            ) AS first_id
-            FROM functions f LEFT JOIN modules m USING (module_id)
-        )
-        SELECT f.name, coalesce(f.first_id, s.function_id), count(*), min(s.duration_ns),
+        SELECT f.name::VARCHAR, {own}, count(*), min(s.duration_ns),
             quantile_disc(s.duration_ns, 0.5), quantile_disc(s.duration_ns, 0.9), quantile_disc(s.duration_ns, 0.99),
             max(s.duration_ns), sum(s.duration_ns)::BIGINT, sum(s.self_ns)::BIGINT
-        FROM slices s {join} LEFT JOIN named f ON f.function_id = s.function_id
+        FROM slices s {join} LEFT JOIN functions f ON f.function_id = {own}
         WHERE s.kind::VARCHAR = 'call' AND s.start_reason::VARCHAR = 'entry' AND s.end_reason::VARCHAR <> 'truncated'
             AND s.duration_ns >= $longer_than AND {" AND ".join(where)}
         GROUP BY 1, 2 ORDER BY 9 DESC, 1, 2

@@ -29,6 +29,10 @@ class SlowCallProfile(Protocol):
         """Runs SQL over the common tables."""
         ...
 
+    def _same_functions(self) -> list[int] | None:
+        """For each function key, that of the one whose calls its own are added to; None where each is itself."""
+        ...
+
     def _slices_at(self, start_ns: int, end_ns: int, /) -> Any:
         """Table `slices` with at least those at a time in the selected one; None where all are read as soon."""
         ...

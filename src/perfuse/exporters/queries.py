@@ -9,11 +9,22 @@ from perfuse.exporters.source import EventSource, Source
 from perfuse.exporters.span import selected
 from perfuse.table import SUM_EVENTS, sql_text
 
-LABEL = """
+KERNEL_PART = r"""
+    CASE
+        WHEN regexp_matches(mp.path::VARCHAR, '^\[(kernel|guest)') THEN 'kernel'
+        WHEN regexp_matches(mp.path::VARCHAR, '^\[[^/]*\]$') THEN mp.path::VARCHAR
+        WHEN regexp_matches(mp.path::VARCHAR, '[^/]\.ko(\.(xz|zst|gz))?$')
+            THEN '[' || replace(regexp_extract(mp.path::VARCHAR, '([^/]+)\.ko(\.(xz|zst|gz))?$', 1), '-', '_') || ']'
+        ELSE 'kernel'
+    END
+"""
+"""Name of the kernel module that mapping `mp` is of, as perf shows it; `kernel` for the rest of the kernel."""
+
+LABEL = f"""
     coalesce(
         nullif(fn.name::VARCHAR, ''),
         CASE f.kind::VARCHAR
-            WHEN 'kernel' THEN '[unknown] kernel'
+            WHEN 'kernel' THEN '[unknown] ' || {KERNEL_PART}
             WHEN 'hypervisor' THEN '[unknown] hypervisor'
             WHEN 'jit' THEN '[unknown] jit'
             ELSE coalesce('[unknown] ' || regexp_extract(mp.path::VARCHAR, '[^/]*$'), '[unknown]')

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perfuse.analysis.diff import Difference, DiffOptions, FunctionChange
 from perfuse.analysis.function_graph import SAMPLE_STATISTICS, FunctionGraph, GraphFunction, StackNodes
-from perfuse.analysis.function_matching import FunctionIdentity
+from perfuse.analysis.function_matching import FunctionIdentity, key_without_module
 from perfuse.analysis.normalization import Method, Normalization, typical_factors
 from perfuse.analysis.run_changes import Estimate, Measured, run_changes
 from perfuse.errors import UsageError
@@ -517,7 +517,33 @@ def _functions_by_group(
             function = found[group][own] = _Function([0.0] * len(runs))
         function.shares[at] = weight / runs[at].weight
         function.samples += count
-    return found
+    names = _identities(fleet, {own for functions in found.values() for own in functions})
+    return {group: _of_renamed_files(functions, names, groups[group]) for group, functions in found.items()}
+
+
+def _of_renamed_files(
+    functions: dict[bytes, _Function], names: Mapping[bytes, FunctionIdentity], runs: Sequence[_Run]
+) -> dict[bytes, _Function]:
+    """The functions; those of one name in files that no build has together are one, under the hash of the last build.
+
+    `diff` matches them, too: programs have versions in their file names.
+    """
+    alike: dict[Hashable, list[tuple[int, bytes]]] = {}
+    for own, function in functions.items():
+        key = key_without_module(names[own])
+        if key is not None:
+            last = max(place for place, share in enumerate(function.shares) if share)
+            alike.setdefault(key, []).append((last, own))
+    for several in alike.values():
+        members = [functions[own] for _, own in several]
+        builds = [{run.value for run, share in zip(runs, one.shares, strict=True) if share} for one in members]
+        if len(several) == 1 or sum(map(len, builds)) != len(set().union(*builds)):
+            continue
+        shares = [sum(of_run) for of_run in zip(*(one.shares for one in members), strict=True)]
+        for _, own in several:
+            del functions[own]
+        functions[max(several)[1]] = _Function(shares, sum(one.samples for one in members))
+    return functions
 
 
 def _speed_factors(functions: Mapping[bytes, _Function], whole: Sequence[float]) -> Sequence[float]:

@@ -61,7 +61,9 @@ def _add_event(found: Extract, profile: Profile, event: Any) -> None:
 
 def _numbered_functions(profile: Profile) -> set[int]:
     """Functions that have numbers in place of names: of XRay logs without an instrumentation map."""
-    rows = profile.sql("SELECT function_id FROM functions WHERE name::VARCHAR = 'function ' || native_id").fetchall()
+    # With several logs, the name of the log follows the number.
+    is_number = "starts_with(name::VARCHAR || ' ', 'function ' || native_id || ' ')"
+    rows = profile.sql(f"SELECT function_id FROM functions WHERE {is_number}").fetchall()
     return {function for (function,) in rows}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -34,8 +35,13 @@ class QuarantinedInput:
 
     @property
     def text(self) -> str:
-        """Its files, as `fleet add` takes them."""
+        """Its files, as `fleet add` takes them; bytes that are not UTF-8 are `\\xNN`."""
         return "+".join(self.files)
+
+    @property
+    def is_refused_name(self) -> bool:
+        """Whether the name of a file is not UTF-8, so that no command takes it."""
+        return self.error_code == "UsageError" and self.error.endswith(": not UTF-8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +82,23 @@ class FleetStatus:
 
     @property
     def retry_command(self) -> str:
-        """The command that reads what is in quarantine again."""
-        inputs = " ".join(shlex.quote(one.text) for one in self.quarantine[:3])
+        """The command that reads what is in quarantine again; files whose names are not UTF-8 get others first."""
+        shown = self.quarantine[:3]
+        renamed = {one.text: re.sub(_ESCAPED_BYTE, r"_\1", one.text) for one in shown if one.is_refused_name}
+        moves = "".join(f"mv -n {_in_bash(old)} {shlex.quote(new)} && " for old, new in renamed.items())
+        inputs = " ".join(shlex.quote(renamed.get(one.text, one.text)) for one in shown)
         more = " ..." if len(self.quarantine) > 3 else ""
-        return f"perfuse fleet add {shlex.quote(self.uri)} {inputs}{more} --retry-failed"
+        return f"{moves}perfuse fleet add {shlex.quote(self.uri)} {inputs}{more} --retry-failed"
+
+
+_ESCAPED_BYTE = r"\\x([0-9a-f]{2})"
+
+
+def _in_bash(text: str) -> str:
+    r"""A name with bytes as `\xNN`, as bash and zsh read it."""
+    parts = re.split(r"(\\x[0-9a-f]{2})", text)
+    plain = (part if place % 2 else part.replace("\\", "\\\\").replace("'", "\\'") for place, part in enumerate(parts))
+    return f"$'{''.join(plain)}'"
 
 
 def status_of(fleet: Fleet) -> FleetStatus:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -77,7 +79,8 @@ def _open_directory(directory: Path, found: Inputs, seen: set[tuple[int, int]], 
             raise UsageError(
                 f"several recordings in {directory}: {shown}{more}",
                 path=str(directory),
-                hint="name those that are of one run; diff and fleet take directories with several",
+                hint=_parts_hint(others)
+                or "name those that are of one run; diff and fleet take directories with several",
             )
         _open_files(others, found, seen, strict=strict)
         paths += others
@@ -87,6 +90,16 @@ def _open_directory(directory: Path, found: Inputs, seen: set[tuple[int, int]], 
             path=str(directory),
             hint=f"files of these names are found: {', '.join(patterns_of(formats()))}; name others themselves",
         )
+
+
+def _parts_hint(paths: list[Path]) -> str | None:
+    """What to name where all files may be of one run of `perf record --switch-output`; None where they are not."""
+    parts = [re.fullmatch(r"(.+)\.[0-9]{16}", str(path)) for path in paths]
+    names = {part[1] for part in parts if part}
+    if not all(parts) or len(names) != 1:
+        return None
+    files = f"{shlex.quote(*names)}.[0-9]*"
+    return f"perf record --switch-output writes a run as several files; of one run, open them together: {files}"
 
 
 def _open_files(paths: Iterable[Path], found: Inputs, seen: set[tuple[int, int]], *, strict: bool) -> None:

@@ -288,6 +288,10 @@ def _diagnose_dump(m: Match, facts: SamplingFacts | None, clock: Clock) -> list[
     if header_pid is not None and header_pid != m.pid:
         message = f"process {m.pid} is process {header_pid} in its own pid namespace"
         diagnostics.append(diagnostic("FU004", m.dump.path, message))
+    if m.others:
+        others = ", ".join(map(str, m.others))
+        message = f"{m.dump.path} is taken for that of process {m.pid}; it may be of {others}"
+        diagnostics.append(diagnostic("FU023", m.dump.path, message))
     if clock.alignment == "none":
         diagnostics.append(diagnostic("FU006", m.dump.path, f"{m.dump.path} is on another clock than {facts.path}"))
     elif clock.alignment != "same_clock":

@@ -15,6 +15,9 @@ from perfuse.value_class import value_class
 _SLACK_NS = 1_000_000_000
 """Differences below this are not taken for different runs."""
 
+_MAPPED_NS = 100_000_000
+"""A dump is mapped less than this before or after its header is written."""
+
 
 @value_class
 class Match:
@@ -25,12 +28,14 @@ class Match:
         pid: Process in the recorder's pid namespace; None where none was found.
         marker: The process's mapping of the file; None where there is none.
         found_by: `note`, `marker`, `header_pid`, `only_one` or `unmatched`.
+        others: Other processes that mapped a file of this name and that nothing rules out.
     """
 
     dump: Recording
     pid: int | None
     marker: Marker | None
     found_by: str
+    others: tuple[int, ...] = ()
 
 
 def match(dumps: Sequence[Recording], facts: SamplingFacts, *, only: bool) -> list[Match]:
@@ -41,7 +46,7 @@ def match(dumps: Sequence[Recording], facts: SamplingFacts, *, only: bool) -> li
         facts: Facts about the recording of samples.
         only: Whether a single dump may be given to a single JIT process without further proof.
     """
-    found = [_match(dump, facts) for dump in dumps]
+    found = _distinguished([_match(dump, facts) for dump in dumps], facts)
     open_markers = {m.pid: m for m in facts.markers if all(m.pid != f.pid for f in found)}
     if only and len(found) == 1 and found[0].pid is None and len(open_markers) == 1 and _overlaps(dumps[0], facts):
         ((pid, marker),) = open_markers.items()
@@ -100,10 +105,7 @@ def _match(dump: Recording, facts: SamplingFacts) -> Match:
     noted = _noted_pid(dump)
     if noted in facts.pids or any(marker.pid == noted for marker in facts.markers):
         return Match(dump, noted, next((m for m in facts.markers if m.pid == noted), None), "note")
-    name = _stem(dump.path)
-    is_named_by_pid = header_pid in _numbers(name)
-    same = [m for m in facts.markers if m.pid == header_pid or (is_named_by_pid and _stem(m.path) == name)]
-    if same:
+    if same := _same_name(dump, facts):
         marker = _nearest(dump, same, facts)
         return Match(dump, marker.pid, marker, "marker")
     # In its own pid namespace a process has another pid, after which its file is named.
@@ -113,6 +115,52 @@ def _match(dump: Recording, facts: SamplingFacts) -> Match:
     if header_pid in facts.pids:
         return Match(dump, header_pid, None, "header_pid")
     return Match(dump, None, None, "unmatched")
+
+
+def _same_name(dump: Recording, facts: SamplingFacts) -> list[Marker]:
+    """The mappings of a dump: of its process, or of its name where that has the process's number."""
+    name, header_pid = _stem(dump.path), recorded_pid(dump)
+    is_named_by_pid = header_pid in _numbers(name)
+    return [m for m in facts.markers if m.pid == header_pid or (is_named_by_pid and _stem(m.path) == name)]
+
+
+def _distinguished(found: list[Match], facts: SamplingFacts) -> list[Match]:
+    """The matches; dumps of one name on another clock are given to processes by the times between their starts."""
+    groups: dict[tuple[Marker, ...], list[int]] = {}
+    for place, one in enumerate(found):
+        markers = _same_name(one.dump, facts) if one.found_by == "marker" else []
+        pids = {marker.pid for marker in markers}
+        if len(pids) > 1 and _on_one_clock(one.dump, facts) is None:
+            groups.setdefault(tuple(markers), []).append(place)
+    for markers_of_name, places in groups.items():
+        dumps = [found[place].dump for place in places]
+        chosen = _by_intervals(dumps, markers_of_name)
+        pids = {marker.pid for marker in markers_of_name}
+        if len(dumps) == 1 and recorded_pid(*dumps) in pids:
+            chosen = [next(one for one in markers_of_name if one.pid == recorded_pid(*dumps))]
+        for number, place in enumerate(places):
+            marker = chosen[number] if chosen else markers_of_name[min(number, len(markers_of_name) - 1)]
+            others = () if chosen else tuple(sorted(pids - {marker.pid}))
+            found[place] = Match(found[place].dump, marker.pid, marker, "marker", others)
+    return found
+
+
+def _by_intervals(dumps: Sequence[Recording], markers: Sequence[Marker]) -> list[Marker] | None:
+    """The mapping of each dump, where the times between the starts of dumps are those between only these mappings.
+
+    Clocks that start at other times still have the same time between two events.
+    """
+    if len(dumps) < 2 or any(dump.summary.span is None for dump in dumps) or not all(one.ts for one in markers):
+        return None
+    starts = [first_ticks(dump) for dump in dumps]
+    fitting: list[list[Marker]] = []
+    for first in markers:
+        chosen = [min(markers, key=lambda one: abs(one.ts - first.ts - start + starts[0])) for start in starts]
+        errors = [abs(one.ts - first.ts - start + starts[0]) for one, start in zip(chosen, starts, strict=True)]
+        is_one_each = len({one.record_offset for one in chosen}) == len(chosen)
+        if is_one_each and max(errors) < _MAPPED_NS and chosen not in fitting:
+            fitting.append(chosen)
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def _nearest(dump: Recording, markers: Sequence[Marker], facts: SamplingFacts) -> Marker:

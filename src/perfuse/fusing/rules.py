@@ -192,4 +192,12 @@ RULES: dict[str, Explanation] = {
         ),
         action="Try again, name another server, or raise the limit: `DEBUGINFOD_MAXSIZE=BYTES`.",
     ),
+    "FU023": Explanation(
+        title="which process wrote this dump is uncertain",
+        meaning=(
+            "Several processes mapped a dump of this name, as in containers that have the same pids inside, and the "
+            "recording is on another clock than the dump. Names in JIT code of these processes may be of another one."
+        ),
+        action="Record with `perf record -k mono`, or with `perfuse record`, which notes the process of each dump.",
+    ),
 }

@@ -292,6 +292,11 @@ def sample_lines(report: ProfileReport, style: Style, *, brief: bool = False) ->
         yield from machine_lines(report.machine, report.limit, style)
     if report.unnamed and not brief:
         yield from _unnamed_section(report.unnamed, report.event, style)
+    elif leaves := sum(one.leaf_samples for one in report.unnamed):
+        most = max(report.unnamed, key=lambda one: one.leaf_samples)
+        share = percent_text(leaves, report.event.num_samples)
+        yield ""
+        yield f"Not named  innermost frame of {counted(leaves, 'sample')}, {share}; most: {most.reason}"
 
 
 def group_lines(group: EventGroup, limit: int, style: Style) -> Iterator[str]:

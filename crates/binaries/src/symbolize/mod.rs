@@ -29,5 +29,6 @@ pub use image::Image;
 pub use module::{FunctionCode, Module, Resolved, SymbolFrame};
 pub(crate) use names::{NameCache, demangle as demangled};
 pub use perf_map::{PerfMap, PerfMapEntry};
+pub use recorded_path::kernel_module;
 pub(crate) use symbol_index::by_familiarity;
 pub use symbolizer::{Options, Symbolizer};

@@ -53,6 +53,17 @@ impl<'a> RecordedPath<'a> {
     }
 }
 
+/// Name of the kernel module that a mapping is of, as perf shows it: `[snd_hda_intel]`. `None` for other mappings.
+#[must_use]
+pub fn kernel_module(path: &str) -> Option<String> {
+    match RecordedPath::parse(path) {
+        RecordedPath::KernelModule(name) if path.starts_with('[') => Some(format!("[{name}]")),
+        // The kernel's names of modules have no hyphens; those of their files may.
+        RecordedPath::KernelModule(name) => Some(format!("[{}]", name.replace('-', "_"))),
+        _ => None,
+    }
+}
+
 /// `nf_tables` of `/lib/modules/6.1.0/kernel/net/netfilter/nf_tables.ko.xz`.
 fn kernel_module_stem(path: &str) -> Option<&str> {
     let name = path.rsplit('/').next()?;
@@ -63,6 +74,7 @@ fn kernel_module_stem(path: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::RecordedPath::{self, Anonymous, File, Guest, Kernel, KernelModule, Vdso};
+    use super::kernel_module;
 
     #[test]
     fn paths_as_recorders_write_them() {
@@ -84,6 +96,18 @@ mod tests {
             ("/tmp/a.out (deleted)", File { path: "/tmp/a.out", deleted: true }),
         ] {
             assert_eq!(RecordedPath::parse(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn modules_have_the_names_that_perf_shows() {
+        for (path, expected) in [
+            ("/lib/modules/6.1.0/kernel/sound/snd-hda-intel.ko.xz", Some("[snd_hda_intel]")),
+            ("[ext4]", Some("[ext4]")),
+            ("[kernel.kallsyms]_text", None),
+            ("/usr/lib/debug/boot/vmlinux-6.1.0", None),
+        ] {
+            assert_eq!(kernel_module(path).as_deref(), expected, "{path}");
         }
     }
 }

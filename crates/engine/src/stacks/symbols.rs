@@ -1,5 +1,6 @@
 //! Symbols: frames of one function in one tier are the same symbol, and so are unnamed addresses of one module.
 
+use perfuse_binaries::symbolize::kernel_module;
 use rustc_hash::FxHashMap;
 
 use super::columns::{Keys, Texts, numbers, text};
@@ -255,7 +256,10 @@ impl SymbolBuilder {
 
     fn unnamed(&mut self, frame: FrameClass, mapping: u32, reason: u32) -> u32 {
         let label = match self.texts.get(frame.kind) {
-            Some("kernel") => "[unknown] kernel".to_owned(),
+            Some("kernel") => {
+                let module = self.texts.get(mapping).and_then(kernel_module);
+                format!("[unknown] {}", module.as_deref().unwrap_or("kernel"))
+            }
             Some("hypervisor") => "[unknown] hypervisor".to_owned(),
             Some("jit") => "[unknown] jit".to_owned(),
             _ => match self.texts.get(mapping) {

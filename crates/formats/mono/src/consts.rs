@@ -358,11 +358,14 @@ pub fn root_type_name(version: u8, kind: u64) -> &'static str {
     }
 }
 
+/// Purpose of a helper that is the code of a method.
+pub const METHOD_HELPER: &str = "method";
+
 /// Purpose of code that the runtime generated for itself. Before data version 14 the numbers are one higher.
 #[must_use]
 pub fn helper_name(version: u8, kind: u64) -> &'static str {
     const NAMES: [&str; 10] = [
-        "method",
+        METHOD_HELPER,
         "method trampoline",
         "unbox trampoline",
         "imt trampoline",

@@ -56,6 +56,8 @@ pub struct Preamble {
     pub attributes: Attributes,
     /// Feature sections.
     pub features: Features,
+    /// Names of events of a stream, as entries of the table of event types that a file has.
+    pub event_types: Vec<u8>,
     /// Departures in header, attributes and features.
     pub findings: Vec<PreambleFinding>,
     /// End of the last section, of those that are in the file; in pipe mode everything is records.
@@ -92,6 +94,7 @@ impl Preamble {
             attributes: Attributes::default(),
             features: Features::default(),
             findings: Vec::new(),
+            event_types: Vec::new(),
             sections_end: size,
             source,
         };
@@ -259,8 +262,12 @@ fn read_stream_start(file: &mut Preamble) {
                 }
             }
             RecordType::HEADER_EVENT_TYPE => {
+                let bytes = record.body.iter().copied().take(EVENT_TYPE_BYTES - 1);
                 if let Ok(EventType { event_id }) = EventType::read(&mut cursor) {
                     file.attributes.name_tracepoint(event_id, &text(cursor.rest()));
+                    let end = file.event_types.len().saturating_add(EVENT_TYPE_BYTES);
+                    file.event_types.extend(bytes);
+                    file.event_types.resize(end, 0);
                 }
             }
             RecordType::HEADER_TRACING_DATA => name_tracepoints(&mut file.attributes, record.payload),

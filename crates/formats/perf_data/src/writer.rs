@@ -145,7 +145,8 @@ fn write<W: Write + Seek>(
     writer.put(&vec![0; usize::try_from(FileHeader::SIZE).unwrap_or(0)])?;
     let attrs = writer.write_attributes(file)?;
     let FileHeader { event_types_offset: offset, event_types_size: size, .. } = file.header;
-    let event_types = section_bytes(&file.source, Section { offset, size });
+    let section = section_bytes(&file.source, Section { offset, size });
+    let event_types = if section.is_empty() { &file.event_types } else { section };
     let event_types_offset = if event_types.is_empty() { 0 } else { writer.offset };
     writer.put(event_types)?;
     let data_offset = writer.offset;

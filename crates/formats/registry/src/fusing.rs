@@ -24,4 +24,5 @@ rules! {
     UNUSED_DEBUG_INFO = "FU020", Warning, "";
     FOREIGN_PERF_MAP = "FU021", Warning, "";
     DEBUGINFOD = "FU022", Warning, "";
+    UNCERTAIN_PROCESS = "FU023", Warning, "";
 }

@@ -50,7 +50,7 @@ table! {
         process_id: u32,
         /// Thread that compiled it; null where not recorded.
         thread_id: Opt<u32>,
-        /// `jit`, `stub`, `helper` or `aot`.
+        /// `jit`, `stub`, `helper` or `aot`; `unnamed` for code of a method whose name the recording does not have, which names no samples.
         kind: Str,
         /// Compiler tier, in the runtime's terms: `turbofan`, `maglev`, `Tier1`, `FTL`; null where not recorded.
         tier: Opt<Str>,

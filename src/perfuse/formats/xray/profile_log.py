@@ -103,7 +103,10 @@ class CallLog:
 
     def _names(self) -> dict[int, str]:
         """Names of functions by the number in the log, which is negative in Basic mode from object 128 on."""
-        named = "SELECT native_id, name FROM functions WHERE native_id IS NOT NULL AND name <> 'function ' || native_id"
+        named = """
+            SELECT native_id, name FROM functions
+            WHERE native_id IS NOT NULL AND NOT starts_with(name || ' ', 'function ' || native_id || ' ')
+        """
         return {number & 0xFFFFFFFF: name for number, name in self._profile.sql(named).fetchall()}
 
     def _tids(self) -> list[int] | None:

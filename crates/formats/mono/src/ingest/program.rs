@@ -5,8 +5,9 @@ use std::sync::{Arc, PoisonError};
 
 use perfuse_recording::{BatchStream, Placement, one_batch};
 use perfuse_tables::{code_objects, functions, mappings, modules, records, types};
+use rustc_hash::FxHashSet;
 
-use crate::consts::{KindSet, helper_name};
+use crate::consts::{KindSet, METHOD_HELPER, helper_name};
 use crate::ingest::scan;
 use crate::ingest::threads::{ThreadKeys, pid};
 use crate::log::LogData;
@@ -84,6 +85,19 @@ pub fn machine_code(log: &LogData) -> impl Iterator<Item = MachineCode<'_>> {
     methods.chain(definitions.helpers.iter().zip(0..).map(|(helper, at)| MachineCode::Helper(helper, at)))
 }
 
+/// Whether code of a helper has no name. The runtime reports the code of compiled methods as that of helpers, too; where the
+/// log has no address for the method, which the profiler then writes as 0, nothing in it names this code.
+fn without_names(log: &LogData) -> impl Fn(&HelperRecord) -> bool {
+    let survey = log.survey();
+    let methods = survey.events.definitions.methods.iter().filter(|it| it.size > 0);
+    let starts: FxHashSet<u64> = methods.map(|it| it.code).collect();
+    move |helper| {
+        helper_name(survey.dialect.version, helper.kind) == METHOD_HELPER
+            && helper.name.is_empty()
+            && !starts.contains(&helper.code)
+    }
+}
+
 /// The time at which each block of code was overwritten. The runtime reports the code of some methods also as that of
 /// a helper, so methods and helpers are processed separately.
 fn code_ends(log: &LogData) -> Vec<Option<u64>> {
@@ -110,7 +124,7 @@ pub fn code_objects(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
     let process = identities.process(pid(log, placement));
     drop(identities);
-    let ends = code_ends(log);
+    let (ends, is_unnamed) = (code_ends(log), without_names(log));
     let mut table = code_objects::Builder::new();
     for ((code, id), end) in machine_code(log).zip(placement.first.code_object..).zip(ends) {
         let (function, thread, kind, time, start, size, index, offset) = match code {
@@ -121,7 +135,8 @@ pub fn code_objects(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
             }
             MachineCode::Helper(it, at) => {
                 let function = first_helper(names).saturating_add(at);
-                (function, None, "helper", it.time, it.code, int_size(it.size), it.code, it.offset)
+                let kind = if is_unnamed(it) { "unnamed" } else { "helper" };
+                (function, None, kind, it.time, it.code, int_size(it.size), it.code, it.offset)
             }
         };
         table.push(
