@@ -153,6 +153,8 @@ def test_cut_output_has_a_note(perfuse: Perfuse) -> None:
         (("inof", DUMP), 2, "no verb 'inof'", "did you mean info"),
         ((DUMP,), 2, f"no verb '{DUMP}'", "a command starts with a verb"),
         (("info",), 2, "missing argument 'FILE...'", "`perfuse info --help`"),
+        (("sframe",), 2, "missing argument 'ACTION': one of from-eh-frame, optimise, merge", "`perfuse sframe --help`"),
+        (("mono",), 2, "missing argument 'heapshot'", "`perfuse mono --help`"),
         (("info", "--jsn", DUMP), 2, "no such option", "`perfuse info --help`"),
         (("explain", "JD01O"), 2, "no rule has the code JD01O", "did you mean"),
         (("info", "jit-2346.dump"), 3, "jit-2346.dump", "did you mean jit-2345.dump?"),

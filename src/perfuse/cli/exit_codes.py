@@ -98,6 +98,10 @@ def describe_failure(error: Exception) -> Failure:
 
 def _usage(error: click.ClickException) -> Failure:
     message = error.format_message().rstrip(".")
+    # click lists the choices of a missing argument on lines of their own.
+    what, _, choices = message.partition(". Choose from:")
+    names = ", ".join(choice.strip() for choice in choices.split(",") if choice.strip() not in what)
+    message = f"{what}: one of {names}" if names else what
     message = message[:1].lower() + message[1:]
     context = getattr(error, "ctx", None)
     # Where the verb has no context yet, the command path is the name of the program.
