@@ -5,10 +5,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tools import need, output_of
 
 import perfuse as pf
 from perfuse.errors import ExportWarning
-from tools import need, output_of
 
 RECORDED = Path(__file__).parents[1] / "truth" / "recorded" / "perf_machine"
 
@@ -21,7 +21,9 @@ def delivered() -> Counter[str]:
 
 
 def hits(log: Path) -> int:
-    found = re.findall(r"(?:Unmanaged|Managed|Unresolved) hits: +(\d+)", output_of("mprof-report", "--reports=sample", log))
+    found = re.findall(
+        r"(?:Unmanaged|Managed|Unresolved) hits: +(\d+)", output_of("mprof-report", "--reports=sample", log)
+    )
     return sum(map(int, found))
 
 

@@ -45,8 +45,8 @@ def write(
         version: Data version, 1 to 17; by default that of the first log.
         kinds: Only events of these names or patterns, separated by commas, and those that name something: ALLOC*,GC_*
         any_run: Write logs of several runs as one, their addresses mixed.
-        event: Of other recorders, the event whose samples are written, as logs have samples of one; by default the one with
-            the most.
+        event: Of other recorders, the event whose samples are written, as logs have samples of one; by default the
+            one with the most.
 
     Raises:
         UsageError: There are no samples of that event, or the samples are Mono's.
