@@ -51,7 +51,6 @@ MODULES = (
             "ClassGrowth",
         ),
     ),
-    ("Fleets of recordings", fleet, ("open", "Fleet", "AddResult", "Inline", "Pool", "Dask", "DatasetError")),
     ("Handles that were never freed", handles, ("LeakedHandles", "leaked_handles")),
     ("XRay", xray, ("InstrumentationMap", "convert", "Writer", "WriteSummary")),
     ("Mono", mono, ("convert", "Writer", "WriteSummary", "heapshot", "match_kinds")),

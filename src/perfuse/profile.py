@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from math import isinf
 from os import PathLike
 from typing import IO, TYPE_CHECKING, Any, Self, cast
 
@@ -303,7 +304,8 @@ class Profile:
             raise UsageError(f"there is no time between {start_s:.9g} and {end_s:.9g} s", hint=recorded)
         if end_s <= 0 or start_s * 1e9 > last - zero:
             raise UsageError(f"nothing was recorded between {start_s:.9g} and {end_s:.9g} s", hint=recorded)
-        start, end = zero + round(start_s * 1e9), zero + round(end_s * 1e9)
+        # An infinite end is that of the recording.
+        start, end = zero + round(max(start_s, 0) * 1e9), last + 1 if isinf(end_s) else zero + round(end_s * 1e9)
         return self._selected(replace(self.selection, start_ns=start, end_ns=end))
 
     def between_calls(self, first: str | None, last: str | None) -> "Profile":

@@ -30,6 +30,16 @@ def test_a_range_is_the_option_between(view):
     assert viewed.page.locator("#selection .chip").first.inner_text().startswith(f"{first / 1e6:.0f}")
 
 
+def test_threads_of_the_overview_are_those_of_the_selection(view):
+    viewed = view(POSTCARDS)
+    for state, options in (({}, ()), ({"range": "100000000-300000000"}, ("--between", "0.1..0.3"))):
+        viewed.show("overview", **state)
+        report = reported(POSTCARDS, *options)
+        whole = report["events"][0]["weight"]
+        expected = [f"{100 * row['self_weight'] / whole:.1f}%" for row in report["threads"][:2]]
+        assert [row[0] for row in viewed.rows("Threads")][: len(expected)] == expected
+
+
 def test_flame_graph_tree_and_callers_show_the_same_selection(view):
     viewed = view(POSTCARDS)
     report = reported(POSTCARDS, "--between", "0.1..0.3")

@@ -137,6 +137,9 @@ def test_a_style_without_output_names_one_with_output() -> None:
     opened = sframe.open(FIXTURES / "v3_leaf.so")
     with pytest.raises(UsageError, match=r"--style readelf-2\.47"):
         opened.readelf("readelf-2.40")
+    with pytest.raises(UsageError, match=r"no style '2\.47'") as refused:
+        opened.readelf("2.47")
+    assert "readelf-2.47" in (refused.value.hint or "")
 
 
 RARE = """

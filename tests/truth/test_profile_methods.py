@@ -203,8 +203,10 @@ def test_samples_between_two_times(kind: Kind, profile: Profile) -> None:
     start, end = times[len(times) // 4], times[3 * len(times) // 4]
     part = profile.between((start - zero) / NS, (end - zero) / NS)
     expected = sum(start <= time_ns < end for time_ns in times)
-    ((found,),) = part.sql("SELECT count(*) FROM samples WHERE event = 'cpu-clock'").fetchall()
+    count = "SELECT count(*) FROM samples WHERE event = 'cpu-clock'"
+    ((found,),) = part.sql(count).fetchall()
     assert found == pytest.approx(expected, abs=1)  # seconds are rounded
+    assert profile.between(-float("inf"), float("inf")).sql(count).fetchall() == [(len(times),)]
 
 
 @pytest.mark.truth(

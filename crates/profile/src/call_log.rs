@@ -6,6 +6,7 @@ use perfuse_formats::xray::consts::FUNCTION_ID_BITS;
 use perfuse_formats::xray::convert::{FunctionNumbers, RecordSelection, TablesError, write_tables};
 use perfuse_formats::xray::header::Mode;
 use perfuse_formats::xray::writer::{FinishLog, LogSpec, LogWriter, WriteSummary};
+use rustc_hash::FxHashMap;
 
 use crate::profile::Profile;
 
@@ -34,9 +35,11 @@ pub fn write_call_log(
     let mut writer = LogWriter::new(out, spec, is_monotonic)?;
     let numbers = FunctionNumbers::new(profile.stream("functions", false), bits)?;
     let mut num_renumbered_threads = 0u64;
+    let mut owners = FxHashMap::default();
     let owner = |thread: u32| {
         let (pid, tid) = profile.thread_owner(thread);
-        if tid != 0 {
+        // Not the ids of a thread of another process with the same pid.
+        if tid != 0 && *owners.entry((pid, tid)).or_insert(thread) == thread {
             return (pid, tid);
         }
         num_renumbered_threads = num_renumbered_threads.saturating_add(1);

@@ -87,7 +87,8 @@ impl Profile {
 
     /// Forks and execs of the processes that have keys.
     fn address_space_starts(&self) -> AddressSpaceStarts {
-        let keys: FxHashMap<i32, u32> = self.pids().into_iter().map(|(key, pid)| (pid, key)).collect();
+        // Of several processes with one pid, the first is the sampled one.
+        let keys: FxHashMap<i32, u32> = self.pids().into_iter().rev().map(|(key, pid)| (pid, key)).collect();
         let mut starts = Vec::new();
         for placed in &self.placed {
             let recorded = placed.recording.sampling_facts().unwrap_or_default().address_spaces;

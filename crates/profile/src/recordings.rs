@@ -1,10 +1,12 @@
 //! Recordings of a profile, each with its clock and the keys of its rows.
 
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use perfuse_formats::{Clock, Placement, Recording, TableRequest, table_of};
-use perfuse_tables::{Identities, Offsets, SnapshotSum};
+use perfuse_tables::{Identities, Offsets, SnapshotSum, namesake};
+use rustc_hash::FxHashMap;
 
 use crate::definitions::DefinedLines;
 
@@ -51,9 +53,11 @@ pub(crate) fn place(
 ) -> (Vec<PlacedRecording>, Offsets) {
     let mut next = Offsets::default();
     let mut placed = Vec::with_capacity(inputs.len());
-    for (ProfileInput { recording, clock, pid, definitions }, source_id) in inputs.into_iter().zip(0u32..) {
+    let namesakes = namesakes(&inputs, identities);
+    for ((input, namesakes), source_id) in inputs.into_iter().zip(namesakes).zip(0u32..) {
+        let ProfileInput { recording, clock, pid, definitions } = input;
         let identities = Arc::clone(identities);
-        let placement = Placement { source_id, first: next, clock: clock.map, pid, identities };
+        let placement = Placement { source_id, first: next, clock: clock.map, pid, namesakes, identities };
         next = next.plus(recording.extent());
         placed.push(PlacedRecording { recording, clock, placement, definitions });
     }
@@ -106,4 +110,53 @@ const TABLES_WITH_STACKS: [&str; 3] = ["exceptions", "lock_events", "gc_handles"
 pub(crate) fn table_request(table: &str, with_stacks: bool) -> TableRequest {
     let stacks_of = TABLES_WITH_STACKS.iter().find(|name| with_stacks && **name == table).copied();
     TableRequest { no_stacks: !with_stacks, stacks_of, ..TableRequest::default() }
+}
+
+/// Numbers in place of the pids of each recording that is not of the first process with them: logs of one format that overlap in
+/// time are of several processes, as a process writes one log at a time. In pid namespaces of their own these may have the same
+/// pid: all containers have a process 1.
+fn namesakes(inputs: &[ProfileInput], identities: &Mutex<Identities>) -> Vec<Arc<BTreeMap<i32, i32>>> {
+    let lanes = lanes(inputs);
+    let mut identities = identities.lock().unwrap_or_else(PoisonError::into_inner);
+    // By pid, the lanes of its processes: the number of a process is the place of its lane.
+    let mut known: FxHashMap<i32, Vec<usize>> = FxHashMap::default();
+    let mut numbers_of = |(input, lane): (&ProfileInput, Option<usize>)| {
+        let Some(lane) = lane else { return Arc::default() };
+        let mut numbers = BTreeMap::new();
+        for pid in input.recording.pids() {
+            let lanes = known.entry(pid).or_default();
+            let nth = lanes.iter().position(|known| *known == lane).unwrap_or_else(|| {
+                lanes.push(lane);
+                lanes.len().saturating_sub(1)
+            });
+            let number = namesake(pid, nth);
+            // Saved tables have the keys in this order.
+            identities.process(number);
+            numbers.insert(pid, number);
+        }
+        Arc::new(numbers)
+    };
+    inputs.iter().zip(lanes).map(&mut numbers_of).collect()
+}
+
+/// Of logs of events, the first lane in which no other log of the format is at its time; `None` where no logs overlap.
+fn lanes(inputs: &[ProfileInput]) -> Vec<Option<usize>> {
+    let mut taken: Vec<(&str, usize, i64, i64)> = Vec::new();
+    let lane_of = |input: &ProfileInput| {
+        let format = input.recording.format();
+        let (first, last) =
+            input.recording.span().filter(|_| format.role.logs_events() && input.pid.is_none())?;
+        let (start, end) = (input.clock.map.ns(first), input.clock.map.ns(last));
+        let is_free = |lane: &usize| {
+            let at = |&(name, of, from, to): &(&str, usize, i64, i64)| {
+                name == format.name && of == *lane && from < end && start < to
+            };
+            !taken.iter().any(at)
+        };
+        let lane = (0..=taken.len()).find(is_free)?;
+        taken.push((format.name, lane, start, end));
+        Some(lane)
+    };
+    let lanes: Vec<_> = inputs.iter().map(lane_of).collect();
+    if lanes.iter().any(|lane| lane.is_some_and(|lane| lane > 0)) { lanes } else { vec![None; inputs.len()] }
 }

@@ -1,5 +1,6 @@
 //! The two halves of the interface: a [`Format`] opens recordings, and a [`Recording`] states its format.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -246,6 +247,8 @@ pub struct Placement {
     pub clock: ClockMap,
     /// Pid of its process in the recorder's pid namespace, where the file has another.
     pub pid: Option<i32>,
+    /// Numbers in place of its pids, where another process of the profile has the same pid.
+    pub namesakes: Arc<BTreeMap<i32, i32>>,
     /// Processes and threads, shared by all recordings of the profile.
     pub identities: Arc<Mutex<Identities>>,
 }
@@ -259,8 +262,15 @@ impl Placement {
             first: Offsets::default(),
             clock: recording.clock(Rate::Auto).map,
             pid: None,
+            namesakes: Arc::default(),
             identities: Arc::default(),
         }
+    }
+
+    /// What stands for a pid of the file in [`Identities`].
+    #[must_use]
+    pub fn pid_of(&self, recorded: i32) -> i32 {
+        self.pid.unwrap_or_else(|| self.namesakes.get(&recorded).copied().unwrap_or(recorded))
     }
 }
 
@@ -459,6 +469,11 @@ pub trait Recording: Send + Sync {
     /// First and last time stamp in the file's own unit.
     fn span(&self) -> Option<(u64, u64)> {
         self.summary().span
+    }
+
+    /// Pids of the processes that it logs, where the recording is the log of few processes; empty for others.
+    fn pids(&self) -> Vec<i32> {
+        Vec::new()
     }
 
     /// A time that the recording has on both its clock and the wall clock; `None` where it contains no time of day.

@@ -63,6 +63,27 @@ impl Offsets {
     }
 }
 
+/// End of the pids of Linux.
+const END_OF_PIDS: i32 = 1 << 22;
+
+/// Distance between the numbers of processes with one pid.
+const NAMESAKES: i32 = 2 * END_OF_PIDS;
+
+/// What stands for a pid in [`Identities`] in recordings of the process that is `nth`, from 0, of those with that pid: of
+/// machines or pid namespaces of their own. The pid itself where there is no such number.
+#[must_use]
+pub fn namesake(pid: i32, nth: usize) -> i32 {
+    let distance = i32::try_from(nth).ok().and_then(|nth| NAMESAKES.checked_mul(nth));
+    let number =
+        distance.filter(|_| (0..END_OF_PIDS).contains(&pid)).and_then(|distance| pid.checked_sub(distance));
+    number.unwrap_or(pid)
+}
+
+/// The pid that a number stands for.
+fn pid_of(number: i32) -> i32 {
+    if number < -END_OF_PIDS { number.rem_euclid(NAMESAKES) } else { number }
+}
+
 /// Keys of processes and threads, which all recordings of a profile share.
 ///
 /// A decoder requests the key of a `(pid, tid)` and may add a name, a start and an end.
@@ -132,6 +153,7 @@ impl Identities {
     #[must_use]
     pub fn of_tables(processes: &[RecordBatch], threads: &[RecordBatch]) -> Option<Self> {
         let mut all = Self::default();
+        let mut numbers_of = Vec::new();
         for batch in processes {
             let ids = numbers::<UInt32Type>(batch, "process_id").ok()?;
             let pids = numbers::<Int32Type>(batch, "pid").ok()?;
@@ -141,9 +163,13 @@ impl Identities {
                 if ids.value(row) != id {
                     return None;
                 }
-                // A process of a virtual machine may have the pid of another.
-                all.by_pid.entry(pids.value(row)).or_insert(id);
-                all.processes.push(facts.row(row, Some(pids.value(row)), None));
+                // A process of a virtual machine may have the pid of another, as may one of another pid namespace.
+                let pid = pids.value(row);
+                let mut numbers = (0..=all.processes.len()).map(|nth| namesake(pid, nth));
+                let number = numbers.find(|number| !all.by_pid.contains_key(number)).unwrap_or(pid);
+                all.by_pid.entry(number).or_insert(id);
+                numbers_of.push(number);
+                all.processes.push(facts.row(row, Some(pid), None));
             }
         }
         for batch in threads {
@@ -154,7 +180,7 @@ impl Identities {
             let facts = TableFacts::of(batch)?;
             for row in 0..batch.num_rows() {
                 let (id, process_id) = (u32::try_from(all.threads.len()).ok()?, process_ids.value(row));
-                let pid = all.processes.get(process_id as usize)?.id?;
+                let pid = *numbers_of.get(process_id as usize)?;
                 let (tid, native_id) = (nullable(tids, row), nullable(native_ids, row));
                 if ids.value(row) != id {
                     return None;
@@ -191,7 +217,7 @@ impl Identities {
     /// Key of a process.
     pub fn process(&mut self, pid: i32) -> u32 {
         *self.by_pid.entry(pid).or_insert_with(|| {
-            self.processes.push(IdentityFacts::with_id(pid));
+            self.processes.push(IdentityFacts::with_id(pid_of(pid)));
             (self.processes.len() - 1) as u32
         })
     }
@@ -374,6 +400,23 @@ mod tests {
         assert_eq!(again.native_thread(8, 0x7f00, 1), ids.native_thread(8, 0x7f00, 1));
         assert!(Identities::of_tables(&[], from_ref(&threads)).is_none());
         assert!(Identities::of_tables(&[processes], &[threads.slice(1, 1)]).is_none());
+    }
+
+    #[test]
+    fn processes_with_one_pid_are_several_also_when_read_again() {
+        let mut ids = Identities::default();
+        let (first, second, third) = (namesake(1, 0), namesake(1, 1), namesake(1, 2));
+        assert_eq!(first, 1);
+        let keys = [first, second, third].map(|number| (ids.process(number), ids.thread(number, 1)));
+        assert_eq!(keys, [(0, 0), (1, 1), (2, 2)]);
+        assert_eq!(ids.pids(), [(0, 1), (1, 1), (2, 1)]);
+        assert_eq!(ids.owner(2), Some((1, 1)));
+        let mut again = Identities::of_tables(from_ref(&ids.processes()), from_ref(&ids.threads())).unwrap();
+        let known = [first, second, third].map(|number| (again.process(number), again.thread(number, 1)));
+        assert_eq!(known, keys);
+        assert_eq!(namesake(-1, 3), -1);
+        assert_eq!(namesake(i32::MAX, 3), i32::MAX);
+        assert_eq!(namesake(1, usize::MAX), 1);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use arrow_array::types::{Int32Type, UInt32Type};
 use arrow_array::{Int32Array, RecordBatch};
 use perfuse_tables::access::{ColumnError, nullable, numbers, text};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use perfuse_engine::stacks::StackError;
 use perfuse_engine::stacks::columns::{self, Texts, column, text as words};
@@ -34,6 +34,7 @@ impl Tracks {
     /// [`ColumnError`]
     pub fn of(processes: &RecordBatch, threads: &RecordBatch) -> Result<Self, ColumnError> {
         let pids = numbers::<Int32Type>(processes, "pid")?.values();
+        let shown_pids = distinct(pids);
         let process_names = text(processes, "name")?;
         let process_rows: FxHashMap<u32, usize> =
             numbers::<UInt32Type>(processes, "process_id")?.values().iter().copied().zip(0..).collect();
@@ -44,7 +45,13 @@ impl Tracks {
         let thread = |row: usize| {
             let process = process_rows.get(&process_ids[row]).copied();
             let process_name = process.and_then(|row| process_names.get(row)).map(str::to_owned);
-            let pid = process.map_or(0, |row| pids[row]);
+            let (pid, shown) = process.map_or((0, 0), |row| (pids[row], shown_pids[row]));
+            let process_name = if pid == shown {
+                process_name
+            } else {
+                Some(format!("{} {pid}", process_name.as_deref().unwrap_or("process")))
+            };
+            let pid = shown;
             // A thread without an id of the operating system gets its key.
             let tid = nullable(tids, row).unwrap_or(ids[row].cast_signed());
             Thread { pid, tid, name: names.get(row).map(str::to_owned), process_name }
@@ -108,4 +115,18 @@ impl Tracks {
         threads.sort_by_key(|(_, Thread { pid, tid, .. })| (*pid, tid != pid, *tid));
         threads.into_iter()
     }
+}
+
+/// The pids of processes, with free ones in place of those that an earlier process has: viewers find threads by their ids.
+fn distinct(pids: &[i32]) -> Vec<i32> {
+    let mut free = pids.iter().copied().max().unwrap_or(0);
+    let mut known = FxHashSet::default();
+    let mut shown = |&pid: &i32| {
+        if known.insert(pid) {
+            return pid;
+        }
+        free = free.saturating_add(1);
+        free
+    };
+    pids.iter().map(&mut shown).collect()
 }

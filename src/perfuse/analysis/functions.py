@@ -42,12 +42,14 @@ class ThreadIds:
         pid: Its process id.
         tid: Its thread id; None where that was not recorded.
         name: Its name, where recorded.
+        process_id: The key of its process: several may have one pid.
     """
 
     thread_id: int
     pid: int
     tid: int | None
     name: str | None
+    process_id: int = 0
 
     @property
     def label(self) -> str:
@@ -80,7 +82,7 @@ class FunctionNames:
         processes, threads = Columns(self._tables["processes"]), Columns(self._tables["threads"])
         pids = dict(zip(processes["process_id"], processes["pid"], strict=True))
         rows = zip(*(threads[name] for name in ("thread_id", "process_id", "tid", "name")), strict=True)
-        return {key: ThreadIds(key, pids.get(process, 0), tid, name) for key, process, tid, name in rows}
+        return {key: ThreadIds(key, pids.get(process, 0), tid, name, process) for key, process, tid, name in rows}
 
     def _function(self, function_id: int) -> Function:
         row = self._row_of.get(function_id)

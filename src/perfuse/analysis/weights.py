@@ -122,14 +122,23 @@ class Weights:
             return [GroupWeight(*row) for row in groups.tuples("name", "kind", "self_weight", "self_samples")]
         names = task_names(self._profile, "threads" if by == "thread" else "processes")
         sums: dict[str, list[int]] = {}
-        rows = Columns(self._tree.weights("thread"))
-        for thread_id, weight, num_samples in rows.tuples("thread_id", "self_weight", "self_samples"):
+        for thread_id, weight, num_samples in self.threads():
             if num_samples:
                 group = sums.setdefault(names[thread_id], [0, 0])
                 group[0] += weight
                 group[1] += num_samples
         tasks = [GroupWeight(name, "", *sums_of_task) for name, sums_of_task in sums.items()]
         return sorted(tasks, key=lambda task: (-task.self_weight, task.name))
+
+    def threads(self) -> list[tuple[int, int, int]]:
+        """Key, weight and number of samples of each thread."""
+        sums: dict[int, list[int]] = {}
+        rows = Columns(self._tree.weights("thread"))
+        for thread_id, weight, num_samples in rows.tuples("thread_id", "self_weight", "self_samples"):
+            of_thread = sums.setdefault(thread_id, [0, 0])
+            of_thread[0] += weight
+            of_thread[1] += num_samples
+        return [(thread_id, weight, num_samples) for thread_id, (weight, num_samples) in sums.items()]
 
     def unnamed(self) -> list[UnnamedFrames]:
         """Frames without a name, by reason and module; those of the most samples first."""

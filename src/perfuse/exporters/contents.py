@@ -67,15 +67,15 @@ def note_what_is_missing(profile: "EventSource", title: str, written: Contents) 
         warnings.warn(f"not written to {title}: {', '.join(missing)}", ExportWarning, stacklevel=4)
 
 
-def note_other_events(profile: "SampleProfile", written: str) -> None:
-    """Warns of the events that a target of one event does not write.
+def note_other_events(profile: "SampleProfile", written: str, *also: str) -> None:
+    """Warns of the events that a target of one event, and of what others are sums of, does not write.
 
     Time and numbers of calls, and bytes and numbers of allocations, are of the same calls and allocations.
     """
     from perfuse.analysis.sampled import events
 
     same = next((pair for pair in COUNTED_EVENTS.items() if written in pair), (written,))
-    others = [event.name for event in events(profile) if event.name not in same]
+    others = [event.name for event in events(profile) if event.name not in (*same, *also)]
     if others:
         message = f"only event {written} is written, not {', '.join(others)}"
         warnings.warn(ExportWarning(message, option="event"), stacklevel=4)

@@ -3,13 +3,15 @@
 import warnings
 from typing import IO
 
-from perfuse.errors import ExportWarning
-from perfuse.exporters.contents import contents
+from perfuse.analysis.sampled import select_event
+from perfuse.errors import ExportWarning, UsageError
+from perfuse.exporters.contents import contents, note_other_events
 from perfuse.exporters.source import RuntimeSource
+from perfuse.table import COUNTED_EVENTS
 
 _EVENTS = "the events of Mono's logs"
 CONTENTS = contents(
-    samples="each, with its time and stack",
+    samples="each of one event, with its time and stack",
     calls="each, with its times",
     allocations="each, with its time and stack",
     slices=_EVENTS,
@@ -31,6 +33,7 @@ def write(
     version: int | None = None,
     kinds: str | None = None,
     any_run: bool = False,
+    event: str | None = None,
 ) -> None:
     """Writes the Mono logs of a profile as one log, or the allocations, calls and samples of other recorders.
 
@@ -42,8 +45,22 @@ def write(
         version: Data version, 1 to 17; by default that of the first log.
         kinds: Only events of these names or patterns, separated by commas, and those that name something: ALLOC*,GC_*
         any_run: Write logs of several runs as one, their addresses mixed.
+        event: Of other recorders, the event whose samples are written, as logs have samples of one; by default the
+            one with the most.
+
+    Raises:
+        UsageError: There are no samples of that event, or the samples are Mono's.
     """
     patterns = None if kinds is None else [kind.strip() for kind in kinds.split(",")]
-    written = profile.runtime_log.write(out, version=version, kinds=patterns, any_run=any_run)
+    log = profile.runtime_log
+    sampled = None
+    if log.is_of_mono_logs:
+        if event is not None:
+            raise UsageError("the samples of Mono logs have no event", field="event")
+    elif profile.has_samples:
+        sampled = select_event(profile, event).name
+        if event is None:
+            note_other_events(profile, sampled, *COUNTED_EVENTS, *COUNTED_EVENTS.values())
+    written = log.write(out, version=version, kinds=patterns, any_run=any_run, event=sampled)
     for note in written.notes():
         warnings.warn(note, ExportWarning, stacklevel=2)

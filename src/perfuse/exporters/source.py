@@ -133,15 +133,31 @@ class CallSource(Protocol):
 class RuntimeLogWriter(Protocol):
     """Writes the events of a profile as a Mono log."""
 
+    @property
+    def is_of_mono_logs(self) -> bool:
+        """Whether it writes Mono logs again, and not the tables of other recorders."""
+        ...
+
     def write(
-        self, out: IO[bytes], *, version: int | None = None, kinds: Iterable[str] | None = None, any_run: bool = False
+        self,
+        out: IO[bytes],
+        *,
+        version: int | None = None,
+        kinds: Iterable[str] | None = None,
+        any_run: bool = False,
+        event: str | None = None,
     ) -> WrittenLog:
         """Writes a log."""
         ...
 
 
-class RuntimeSource(Protocol):
+class RuntimeSource(Source, Protocol):
     """A profile whose events can be written as a Mono log."""
+
+    @property
+    def has_samples(self) -> bool:
+        """Whether a recording has samples, other than sums of its calls."""
+        ...
 
     @property
     def runtime_log(self) -> RuntimeLogWriter:

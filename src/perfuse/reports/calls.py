@@ -379,7 +379,7 @@ def _calls_header(report: CallsReport) -> list[tuple[str, Cell]]:
 
 def _header(report: CallsReport) -> list[tuple[str, Cell]]:
     pairs = _calls_header(report)
-    processes = len({one.thread.pid for one in report.threads})
+    processes = len({one.thread.process_id for one in report.threads})
     tasks = [counted(processes, "process", "processes"), counted(len(report.threads), "thread")]
     pairs.append(("from", ", ".join(tasks)))
     files = [input_text(one) for one in report.inputs]

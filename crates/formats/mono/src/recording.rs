@@ -168,6 +168,10 @@ impl Recording for MonoLog {
         }
     }
 
+    fn pids(&self) -> Vec<i32> {
+        vec![self.data.header.pid as i32]
+    }
+
     fn read_record<'a>(&'a self, at: &mut Position, wanted: &dyn Fn(&str) -> bool) -> Option<RecordView<'a>> {
         let index = at.index;
         let (mut event, thread) = self.read_next(at)?;

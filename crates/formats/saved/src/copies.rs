@@ -226,6 +226,10 @@ impl Recording for SavedCopy {
         self.inner.span()
     }
 
+    fn pids(&self) -> Vec<i32> {
+        self.inner.pids()
+    }
+
     fn wall_clock_time(&self) -> Option<WallClockTime> {
         self.inner.wall_clock_time()
     }

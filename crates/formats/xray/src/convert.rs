@@ -73,6 +73,9 @@ pub enum ConvertError {
     Profile,
     /// The logs state different counter rates, so they are not of one run on one machine.
     Rates(u64, u64),
+    /// A thread of several logs, by the ids of its process and its own, made calls in them at one time: they are of processes with
+    /// the same ids, which one log cannot distinguish.
+    Threads(i32, i32),
     /// A log of version 1 would be nearly all padding, as its buffers differ too much in size.
     Padding {
         /// Size in bytes that the log would have.
@@ -90,6 +93,11 @@ impl fmt::Display for ConvertError {
                 f,
                 "the logs are not of one run: their headers state counter rates of {first} and {other} Hz; \
                  if they are of one machine, give the rate for all of them (hz)"
+            ),
+            Self::Threads(pid, tid) => write!(
+                f,
+                "two logs are of processes with the same ids: thread {tid} of process {pid} is in both at one time; \
+                 write each log for itself"
             ),
             Self::Padding { bytes } => {
                 write!(
@@ -230,6 +238,11 @@ fn feed_all<S: LogSink>(
     unsupported: &mut UnsupportedItems,
 ) -> Result<(), ConvertError> {
     let (buffers, copies) = read_logs::ordered_buffers(logs);
+    if logs.len() > 1
+        && let Some((pid, tid)) = read_logs::thread_of_two_processes(logs, &buffers)
+    {
+        return Err(ConvertError::Threads(pid, tid));
+    }
     unsupported.copies = unsupported.copies.saturating_add(copies);
     for buffer in buffers {
         read_logs::read_buffer(&buffer, selection, sink, unsupported)?;

@@ -53,7 +53,7 @@ fn profile_scale(log: &XRay, placement: &Placement) -> Scale {
 
 /// The key of a thread.
 fn thread_key(placement: &Placement, (pid, tid): (i32, i32)) -> u32 {
-    let pid = placement.pid.unwrap_or(pid);
+    let pid = placement.pid_of(pid);
     let lock = placement.identities.lock();
     let mut identities = lock.unwrap_or_else(std::sync::PoisonError::into_inner);
     Identities::thread(&mut identities, pid, tid)

@@ -14,6 +14,7 @@ use perfuse_wire::{Diagnostics, RecordView};
 
 use super::check::MAX_RELATIVE_ERROR;
 use super::consts::{Action, EMULATED_HZ, FUNCTION_ID_BITS, MetadataKind};
+use super::fdr::thread_ids;
 use super::header::Mode;
 use super::log::{LogContent, XRay, agrees};
 use super::rate::WallOffset;
@@ -115,6 +116,17 @@ impl Recording for XRay {
             LogContent::Basic(survey) => survey.span,
             LogContent::Profile(_) => None,
         }
+    }
+
+    fn pids(&self) -> Vec<i32> {
+        let mut pids: Vec<i32> = match self.content() {
+            LogContent::Fdr(survey) => survey.blocks.iter().map(|block| thread_ids(block).0).collect(),
+            LogContent::Basic(survey) => survey.owners.iter().map(|&(pid, _)| pid).collect(),
+            LogContent::Profile(_) => self.header().profile.iter().map(|header| header.pid as i32).collect(),
+        };
+        pids.sort_unstable();
+        pids.dedup();
+        pids
     }
 
     fn function_id_bits(&self) -> Option<u32> {

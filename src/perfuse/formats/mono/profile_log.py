@@ -51,8 +51,19 @@ class RuntimeLog:
     def __init__(self, profile: LoggedProfile) -> None:
         self._profile = profile
 
+    @property
+    def is_of_mono_logs(self) -> bool:
+        """Whether it writes Mono logs again, and not the tables of other recorders."""
+        return any(recording.format == "mono" for recording in self._profile.recordings)
+
     def write(
-        self, out: IO[bytes], *, version: int | None = None, kinds: Iterable[str] | None = None, any_run: bool = False
+        self,
+        out: IO[bytes],
+        *,
+        version: int | None = None,
+        kinds: Iterable[str] | None = None,
+        any_run: bool = False,
+        event: str | None = None,
     ) -> WriteSummary:
         """Writes one log: of Mono logs, as `perfuse.mono.convert` does; else of the allocations, calls and samples of
         other recorders, in data version 17.
@@ -62,19 +73,20 @@ class RuntimeLog:
             version: Data version, 1 to 17; that of the first log by default.
             kinds: Only events of these names or patterns, and those that name something.
             any_run: Write logs of several runs as one.
+            event: Of other recorders, the event whose samples are written: Mono's samples do not state one.
 
         Raises:
             ExportError: The profile contains nothing that a log represents, or its logs are not of one run.
             UsageError: The data version or a kind of event does not exist.
         """
         logs = [r for r in self._profile.recordings if r.format == "mono"]
-        if not logs:
+        if not self.is_of_mono_logs:
             if version not in (None, 17) or kinds is not None:
                 raise ExportError(
                     "events of recorders other than Mono are written in data version 17, all of them",
                     hint="write the log, and convert that",
                 )
-            return write_tables(self._profile, out)
+            return write_tables(self._profile, out, event)
         selection = self._profile.selection
         options: _core._MonoOptions = {
             "version": version,
@@ -115,7 +127,7 @@ _THREAD_ID = "coalesce((t.tid::BIGINT & 4294967295)::UBIGINT, 4294967296 + 16 * 
 _KINDS = "CASE kind::VARCHAR WHEN 'enter' THEN 1 WHEN 'exception_exit' THEN 3 ELSE 2 END"
 
 
-def write_tables(profile: LoggedProfile, out: IO[bytes]) -> WriteSummary:
+def write_tables(profile: LoggedProfile, out: IO[bytes], event: str | None) -> WriteSummary:
     """Writes a log of the newest data version from a profile's tables `allocations`, `call_events` and `samples`.
 
     Methods and types get addresses derived from their keys; methods that samples are in have one byte of code there, by
@@ -124,7 +136,7 @@ def write_tables(profile: LoggedProfile, out: IO[bytes]) -> WriteSummary:
     Raises:
         ExportError: The profile has none of these tables.
     """
-    queries = _event_queries(profile)
+    queries = _event_queries(profile, event)
     if not queries:
         raise ExportError(
             "the profile has no allocations, calls or samples", hint="give a recording that contains some"
@@ -151,7 +163,7 @@ def write_tables(profile: LoggedProfile, out: IO[bytes]) -> WriteSummary:
     return WriteSummary(0, num_events, {}, {})
 
 
-def _event_queries(profile: LoggedProfile) -> list[str]:
+def _event_queries(profile: LoggedProfile, event: str | None) -> list[str]:
     """A query for the rows of each table that is not empty."""
     origin = "source_id, record_offset"
     selected = profile.selection.condition
@@ -166,11 +178,11 @@ def _event_queries(profile: LoggedProfile) -> list[str]:
                 0 AS c, NULL AS stack_id, {origin}
             FROM call_events {where}{" AND" if where else " WHERE"} kind <> 'argument'""",
     }
-    if profile.has_samples:
-        sums = ", ".join(f"'{event}'" for event in SUM_EVENTS)
+    if event is not None and event not in SUM_EVENTS:
+        name = event.replace("'", "''")
         queries["samples"] = f"""
             SELECT ts_ns, thread_id, 4 AS kind, 0 AS a, 0 AS b, 0 AS c, stack_id, {origin} FROM samples
-            WHERE event NOT IN ({sums})"""
+            WHERE event = '{name}'"""
     return [query for query in queries.values() if profile.sql(f"{query} LIMIT 1").fetchall()]
 
 

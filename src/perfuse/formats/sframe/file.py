@@ -180,6 +180,8 @@ class SFrame:
 
     def _text(self, style: str, section: int) -> tuple[bytes, _core.SFrameText]:
         """The title of a section, which is empty unless the file is an archive, and its text."""
+        if style not in STYLES:
+            raise UsageError(f"no style {style!r}", field="style", hint=f"known: {', '.join(STYLES)}")
         member = self._members.get(section)
         where = self.recording.path if member is None else f"{self.recording.path}({member})"
         try:

@@ -49,7 +49,7 @@ def weights_of(part: Selected) -> "Weights | None":
 
 
 def functions(session: "Session", parameters: Parameters) -> dict[str, Any]:
-    """Functions with their weights, and for call traces the statistics of their calls, by page."""
+    """Functions with their weights, and for call traces the statistics of their calls, by page; threads on request."""
     part = selected(session, parameters, takes_filters=True)
     sort = parameters.choice("sort", (*SORTS, *STATISTICS))
     is_text = sort in ("name", "module", "tier")
@@ -73,6 +73,7 @@ def functions(session: "Session", parameters: Parameters) -> dict[str, Any]:
         "event": event.name,
         "samples": 0 if found is None else found.event.num_samples,
         "empty": found is None,
+        **({"threads": [] if found is None else found.threads()} if parameters.flag("with_threads") else {}),
         **part.command("report"),
     }
 

@@ -2,7 +2,7 @@
 
 import { readContainer } from "./container.js";
 import { boxesOfTiles, Slices } from "./embedded_slices.js";
-import { functionRows, prunedTree, selectedWeights } from "./embedded_trees.js";
+import { functionRows, prunedTree, selectedWeights, threadRows } from "./embedded_trees.js";
 
 /** An answer that a page of one file does not have. */
 class Absent extends Error {
@@ -96,14 +96,15 @@ export class Embedded {
   }
 
   functions({ q, sort = "self", order = "desc", offset = 0, limit = 100, ...selection }) {
-    const { rows, whole, samples } = functionRows(this.tree, this.nodesAt, this.head, this.weights(selection));
+    const weights = this.weights(selection);
+    const { rows, whole, samples } = functionRows(this.tree, this.nodesAt, this.head, weights);
     const text = q?.toLowerCase();
     const matching = text ? rows.filter(({ name }) => name.toLowerCase().includes(text)) : rows;
     const sign = order === "asc" ? 1 : -1;
     const value = (row) => row[sort] ?? 0;
     matching.sort((a, b) => (sort === "name" ? sign * a.name.localeCompare(b.name, "en") : sign * (value(a) - value(b))));
     const { event, unit } = this.head;
-    return { num: matching.length, rows: matching.slice(offset, offset + limit), whole, unit, event, samples, empty: !whole, command: null };
+    return { num: matching.length, rows: matching.slice(offset, offset + limit), whole, unit, event, samples, empty: !whole, threads: threadRows(this.tree, this.nodesAt, weights), command: null };
   }
 
   /** Weight by origin of the code, in the steps of the time. */

@@ -59,6 +59,20 @@ export function prunedTree(tree, start, head, { samples, weight }) {
   return found;
 }
 
+/** Thread, weight and number of samples of the threads of a selection. */
+export function threadRows(tree, start, { samples, weight }) {
+  const thread = new Uint32Array(tree, start + 8 * samples.length, samples.length);
+  const rows = new Map();
+  for (let node = 0; node < samples.length; node++) {
+    if (!samples[node] && !weight[node]) continue;
+    const row = rows.get(thread[node]) ?? [thread[node], 0, 0];
+    row[1] += weight[node];
+    row[2] += samples[node];
+    rows.set(thread[node], row);
+  }
+  return [...rows.values()];
+}
+
 /** Functions with their own and total weight: a function that calls itself counts once. */
 export function functionRows(tree, start, { symbols }, { samples, weight }) {
   const num = samples.length;

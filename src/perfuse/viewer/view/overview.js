@@ -25,11 +25,11 @@ export class OverviewView {
     const { overview } = app;
     const cards = [this.recording(overview)];
     const hasStacks = overview.has.samples || overview.has.calls || overview.has.allocations;
-    const functions = hasStacks ? await app.server.json("functions", { ...app.selection(), sort: "self", order: "desc", limit: HEAVIEST }, { latest: "overview" }) : null;
+    const functions = hasStacks ? await app.server.json("functions", { ...app.selection(), sort: "self", order: "desc", limit: HEAVIEST, with_threads: 1 }, { latest: "overview" }) : null;
     this.shown = key;
     this.command = functions?.command;
     if (functions) cards.push(this.heaviest(functions));
-    if (overview.threads.length) cards.push(this.threads(overview));
+    if (overview.threads.length) cards.push(this.threads(overview, functions));
     if (overview.has.heap) cards.push(this.snapshots(overview));
     cards.push(this.findings(overview));
     host.replaceChildren(h("div.cards", {}, cards));
@@ -79,10 +79,13 @@ export class OverviewView {
     return h("section.card.wide", { "aria-label": "Heaviest functions" }, h("h2", {}, "Heaviest functions"), host, h("p.actions", {}, ...["flame", "functions"].map((tab) => this.link(tab))));
   }
 
-  threads({ threads, events }) {
+  /** The threads with what the selection has of them. */
+  threads({ threads: all, events }, functions) {
     const host = h("div.grid-host");
+    const weights = new Map((functions?.threads ?? []).map(([thread, weight]) => [thread, weight]));
+    const threads = functions ? all.map((row) => ({ ...row, weight: weights.get(row.thread) ?? 0 })).sort((a, b) => b.weight - a.weight) : all;
     const whole = threads.reduce((sum, { weight }) => sum + (weight ?? 0), 0);
-    const unit = events[0]?.unit ?? "ns";
+    const unit = functions?.unit ?? events[0]?.unit ?? "ns";
     const grid = new Grid(host, {
       label: "Threads", onOpen: ({ thread }) => this.app.change({ tab: this.app.overview.has.timeline ? "timeline" : "flame", threads: [thread] }),
       columns: [

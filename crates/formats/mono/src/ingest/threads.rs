@@ -44,7 +44,7 @@ impl ThreadKeys {
 
 /// Process id of the log; 0 from profiler 0.1, which did not write it.
 pub fn pid(log: &LogData, placement: &Placement) -> i32 {
-    placement.pid.unwrap_or(log.header.pid as i32)
+    placement.pid_of(log.header.pid as i32)
 }
 
 /// Table `processes`, `threads` or `thread_names`.

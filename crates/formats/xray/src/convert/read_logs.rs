@@ -76,6 +76,32 @@ pub fn ordered_buffers<'a>(logs: &[&'a XRay]) -> (Vec<OrderedBuffer<'a>>, u64) {
     (ordered.into_iter().flatten().collect(), copies)
 }
 
+/// A thread with the ids of one in another log, at the same time; `None` where all logs can be of the same processes.
+pub fn thread_of_two_processes(logs: &[&XRay], buffers: &[OrderedBuffer<'_>]) -> Option<ThreadIds> {
+    // By thread, first and last counter in each log; not of buffers whose counters are relative.
+    let mut spans: FxHashMap<ThreadIds, FxHashMap<*const XRay, (u64, u64)>> = FxHashMap::default();
+    let mut add = |log: &XRay, thread: ThreadIds, (first, last): (u64, u64)| {
+        let span = spans.entry(thread).or_default().entry(std::ptr::from_ref(log)).or_insert((first, last));
+        *span = (span.0.min(first), span.1.max(last));
+    };
+    for buffer in buffers.iter().filter(|buffer| buffer.block.first_cpu.is_some()) {
+        if let Some(span) = buffer.block.span {
+            add(buffer.log, thread_ids(buffer.block), span);
+        }
+    }
+    for &log in logs {
+        if let LogContent::Basic(basic::BasicSurvey { span: Some(span), owners, .. }) = log.content() {
+            owners.iter().for_each(|&thread| add(log, thread, *span));
+        }
+    }
+    let overlaps = |of: &FxHashMap<*const XRay, (u64, u64)>| {
+        let mut spans: Vec<_> = of.values().collect();
+        spans.sort_unstable();
+        spans.windows(2).any(|two| matches!(two, [one, next] if next.0 < one.1))
+    };
+    spans.iter().filter(|(_, of)| overlaps(of)).map(|(&thread, _)| thread).min()
+}
+
 /// Buffers that share thread, time and size but differ are few, unless the file is hostile: only this many are
 /// compared.
 const MAX_COMPARED: usize = 8;

@@ -87,6 +87,7 @@ fn in_ticks() -> Placement {
         first: perfuse_tables::Offsets::default(),
         clock: perfuse_recording::ClockMap::default(),
         pid: None,
+        namesakes: Arc::default(),
         identities: Arc::default(),
     }
 }
