@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import perfuse
-from perfuse import fleet, jitdump, mono, sframe, xray
+from perfuse import jitdump, mono, sframe, xray
 from perfuse.analysis import handles, heap, heap_rows
 from perfuse.profile import ASKED_WITHIN, Profile
 

@@ -159,7 +159,7 @@ def test_cut_output_has_a_note(perfuse: Perfuse) -> None:
         (("report", DUMP, "--by", "thraed"), 2, "'thraed' is not one of", "did you mean thread?"),
         (("fleet",), 2, "missing argument 'ACTION'", "it is one of add, "),
         (("sframe",), 2, "missing argument 'ACTION'", "it is one of from-eh-frame, optimise, merge"),
-        (("mono",), 2, "missing argument 'heapshot'", "`perfuse mono --help`"),
+        (("mono",), 2, "missing argument 'heapshot'", "it is one of heapshot"),
         (("explain", "JD01O"), 2, "no rule has the code JD01O", "did you mean"),
         (("info", "jit-2346.dump"), 3, "jit-2346.dump", "did you mean jit-2345.dump?"),
         (("info", "nothing-like-it"), 3, "nothing-like-it", "has a similar name"),

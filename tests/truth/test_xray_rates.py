@@ -106,6 +106,12 @@ def test_times_are_within_their_stated_error(
         assert stated < span / 1000
 
 
+@pytest.mark.parametrize("rate", [-1, 0, 1 << 64])
+def test_a_rate_is_a_number_of_ticks(rate: int) -> None:
+    with pytest.raises(perfuse.UsageError, match="ticks per second"):
+        perfuse.fuse(PAIR.path, tsc_hz=rate)
+
+
 @pytest.mark.truth(
     recording="xray_fdr",
     path=["info", "query"],

@@ -76,11 +76,7 @@ def fuse(
         UsageError: Nothing was given, or an argument is not valid.
         OutOfMemory: A call would use more memory than the limit.
     """
-    require_follow(follow, symbol_dirs)
-    if debuginfod:
-        from perfuse.fusing.debuginfod import require_servers
-
-        require_servers(debuginfod, follow)
+    _require_options(follow, symbol_dirs, debuginfod, tsc_hz)
     limit_memory(memory)
     report_progress = progress or (lambda _step, _share: None)
     report_progress("opening", 0.0)
@@ -148,6 +144,19 @@ def fuse(
         title=" + ".join(dict.fromkeys(filter(None, titles))) or ", ".join(one.path for one in recordings),
         owned=[one for one in joined_recordings if not any(one is given for given in inputs)],
     )
+
+
+def _require_options(
+    follow: Follow, symbol_dirs: Sequence[str | PathLike[str]], debuginfod: Sequence[str], tsc_hz: Rate
+) -> None:
+    """Raises `UsageError` for options that contradict each other, and for an invalid rate."""
+    require_follow(follow, symbol_dirs)
+    if debuginfod:
+        from perfuse.fusing.debuginfod import require_servers
+
+        require_servers(debuginfod, follow)
+    if isinstance(tsc_hz, int) and not 0 < tsc_hz < 1 << 63:
+        raise UsageError(f"tsc_hz is a number of ticks per second, not {tsc_hz}", hint="or 'auto', or 'header'")
 
 
 def _find_maps(
