@@ -69,6 +69,9 @@ const END_OF_PIDS: i32 = 1 << 22;
 /// Distance between the numbers of processes with one pid.
 const NAMESAKES: i32 = 2 * END_OF_PIDS;
 
+/// Most processes with one pid that have numbers of their own.
+const MAX_NAMESAKES: usize = 1 << 8;
+
 /// What stands for a pid in [`Identities`] in recordings of the process that is `nth`, from 0, of those with that pid: of
 /// machines or pid namespaces of their own. The pid itself where there is no such number.
 #[must_use]
@@ -165,7 +168,7 @@ impl Identities {
                 }
                 // A process of a virtual machine may have the pid of another, as may one of another pid namespace.
                 let pid = pids.value(row);
-                let mut numbers = (0..=all.processes.len()).map(|nth| namesake(pid, nth));
+                let mut numbers = (0..MAX_NAMESAKES).map(|nth| namesake(pid, nth));
                 let number = numbers.find(|number| !all.by_pid.contains_key(number)).unwrap_or(pid);
                 all.by_pid.entry(number).or_insert(id);
                 numbers_of.push(number);
