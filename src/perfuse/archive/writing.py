@@ -43,6 +43,10 @@ DERIVED = {
 """Tables that are not saved as Parquet, because others contain what they are made of."""
 GROUP_ROWS: int | None = None
 """Rows of a row group of `OF_EVENTS`; None for the usual number. Tests want several of few rows."""
+ROWS_OF_A_GROUP = 122_880
+"""The usual number."""
+MOST_ADDED = 8
+"""Row groups of calls, or of allocations, that are added up sooner than saved sums are worth their bytes."""
 OF_EVENTS = ("allocations", "object_moves", "lock_events", "exceptions", "instants", "counter_samples", "slices")
 """Tables that ranges of time are read of, beside `call_events`."""
 OF_CODE = ("line_rows", "inline_calls")
@@ -379,8 +383,8 @@ def _save_range_tables(archive: ZipFile, profile: WholeProfile) -> None:
 
 
 def _save_sums(archive: ZipFile, profile: WholeProfile, num_rows: Mapping[str, int]) -> None:
-    """Saves sums over calls and over allocations, where these have more rows than a row group."""
-    few = GROUP_ROWS or 1 << 16
+    """Saves sums over calls and over allocations, where these have more than `MOST_ADDED` row groups."""
+    few = (GROUP_ROWS or ROWS_OF_A_GROUP) * MOST_ADDED
     large = [num_rows.get(name, 0) > few for name in ("call_events", "allocations")]
     for name, stream in _core.resolved_sums(profile._fusion, *large):
         with _member(archive, f"resolved/{name}.parquet") as out:
