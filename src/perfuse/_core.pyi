@@ -420,7 +420,6 @@ def placements(profile: Profile) -> list[tuple[_ClockRow, int | None, DefinedLin
 def saved_range(
     saved: Recording,
     time_ns: tuple[int, int],
-    most_rows: float,
     recordings: Sequence[_RecordingRow],
     facts: _SavedFacts,
     partial: Sequence[str],

@@ -427,5 +427,5 @@ SCAN_BYTES = 128 << 20
 LEAST_BYTES = 32 << 20
 """The smallest memory with which DuckDB can group or sort many rows in temporary files."""
 
-SHARE = 0.85
+SHARE = 0.83
 """The share of a limit that is given away: DuckDB does not count everything that it allocates."""

@@ -6,7 +6,6 @@ from contextlib import ExitStack
 import pytest
 
 from archive.saved_ranges import Opened
-from perfuse.archive import border_events
 from perfuse.cli import run
 
 
@@ -29,9 +28,3 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
     """Recordings with their saved profiles, which are open until the tests of a file end."""
     with ExitStack() as stack:
         yield Opened(tmp_path_factory.mktemp("opened"), stack)
-
-
-@pytest.fixture
-def ranges_of_any_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Long ranges are read from the tables, too."""
-    monkeypatch.setattr(border_events, "MOST_ROWS", 2.0)

@@ -43,9 +43,6 @@ def _log(opened: Opened, name: str) -> tuple[pf.Profile, Path]:
     return opened.of((CORPUS / path,), rows)
 
 
-pytestmark = pytest.mark.usefixtures("ranges_of_any_share")
-
-
 def _times(profile: pf.Profile, rows: int, number: int) -> list[tuple[int, int]]:
     """Ranges: of times of events at and beside borders of row groups, of one event, of all, of none, random ones."""
     times = [ts for (ts,) in profile.sql("SELECT ts_ns FROM call_events").fetchall()]
@@ -264,15 +261,3 @@ def test_files_of_earlier_versions_are_read_by_their_copies(threads: tuple[pf.Pr
             first, last = recorded.span_ns or (0, 0)
             parts = [part_of(one, first, (first + last) // 2) for one in (profile, recorded)]
             assert report(parts[0], {}) == report(parts[1], {})
-
-
-def test_most_of_the_time_is_read_of_the_copy(
-    threads: tuple[pf.Profile, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Which is smaller than the table; of a short range, the row groups with it are read."""
-    monkeypatch.setattr(border_events, "MOST_ROWS", 0.5)
-    with pf.fuse(threads[1]) as profile:
-        first, last = profile.span_ns or (0, 0)
-        report(part_of(profile, first, first + 1), {})
-        with pytest.raises(pf.UnreadableInput, match="inputs/0"):
-            report(part_of(profile, first, last), {})

@@ -37,9 +37,6 @@ ASKED_ELSEWHERE = ("heap", "objects", "records")
 """Sections with a test of their own, or that need options."""
 
 
-pytestmark = pytest.mark.usefixtures("ranges_of_any_share")
-
-
 def _times(profile: pf.Profile, rows: int, number: int) -> list[tuple[int, int]]:
     """Ranges: at events, at and beside borders of row groups, in and around slices, of all, of none, random ones."""
     tables = [one for one in TABLES if profile.has(one)]

@@ -77,17 +77,6 @@ pub enum SavedInput {
     Facts(RecordingFacts),
 }
 
-/// Tables of events by their time, which ranges are read of.
-const EVENT_TABLES: [&str; 7] = [
-    "call_events",
-    "allocations",
-    "object_moves",
-    "lock_events",
-    "exceptions",
-    "instants",
-    "counter_samples",
-];
-
 /// Tables with rows of single heap snapshots.
 const OF_SNAPSHOTS: [&str; 3] = ["heap_objects", "heap_references", "heap_roots"];
 
@@ -103,24 +92,10 @@ pub(crate) struct SavedRange {
 }
 
 impl SavedRange {
-    /// Those of an open file; `None` where it has not the tables that calls of a range need, or where more than a share of the
-    /// rows of `EVENT_TABLES` are in row groups that may have events in the range.
-    fn open(
-        file: &Arc<dyn Recording>,
-        time_ns: Range<i64>,
-        most_rows: f64,
-    ) -> Result<Option<Self>, TableError> {
+    /// Those of an open file; `None` where it has not the tables that calls of a range need.
+    fn open(file: &Arc<dyn Recording>, time_ns: Range<i64>) -> Result<Option<Self>, TableError> {
         let Some(saved) = file.as_any().downcast_ref::<SavedProfile>() else { return Ok(None) };
         let near = times(&time_ns);
-        let (mut num_rows, mut num_near) = (0u64, 0u64);
-        for table in EVENT_TABLES {
-            let Some(table) = saved.parquet(table)? else { continue };
-            num_rows = num_rows.saturating_add(table.num_rows);
-            num_near = num_near.saturating_add(table.num_rows_near("ts_ns", &near));
-        }
-        if num_near as f64 > num_rows as f64 * most_rows {
-            return Ok(None);
-        }
         let calls = match saved.parquet("call_events")? {
             None => None,
             Some(events) => match CallsNear::open(saved, events, &near)? {
@@ -380,19 +355,18 @@ fn with_threads(batch: RecordBatch, num_threads: u32) -> Result<RecordBatch, Tab
 
 impl Profile {
     /// A profile of the events of a range of time of a saved profile, of its tables alone: calls and other rows outside of the
-    /// range may be missing. `None` where the file has not the tables for it, or where more than a share of the rows of tables
-    /// of events are stored with events of the range. Also returns what is found to be wrong while rows are read.
+    /// range may be missing. `None` where the file has not the tables for it. Also returns what is found to be wrong while rows are
+    /// read.
     ///
     /// # Errors
     /// [`SavedError`]
     pub fn of_saved_range(
         file: &Arc<dyn Recording>,
         time_ns: Range<i64>,
-        most_rows: f64,
         recordings: Vec<RecordingFacts>,
         facts: &SavedFacts,
     ) -> Result<Option<(Self, Damage)>, SavedError> {
-        let Some(range) = SavedRange::open(file, time_ns, most_rows)? else { return Ok(None) };
+        let Some(range) = SavedRange::open(file, time_ns)? else { return Ok(None) };
         let is_alone = recordings.len() == 1;
         let inputs = recordings
             .into_iter()

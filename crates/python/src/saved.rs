@@ -234,23 +234,19 @@ pub fn write_call_events(
     Ok((num_rows, borders.map(|batches| ArrowStream::new(schema, batches.into_iter()))))
 }
 
-/// The profile of the events of a range of time, of tables alone; None where the file has not the tables for it, or more than
-/// a share of the rows of tables of events are stored with events of the range.
+/// The profile of the events of a range of time, of tables alone; None where the file has not the tables for it.
 #[pyfunction]
 pub fn saved_range(
     py: Python<'_>,
     saved: &PyRecording,
     time_ns: (i64, i64),
-    most_rows: f64,
     recordings: Vec<RecordingRow>,
     facts: FactsRow,
     partial: Vec<String>,
 ) -> PyResult<Option<PyProfile>> {
     let known = recordings.into_iter().map(known_of).collect::<PyResult<Vec<_>>>()?;
     let facts = facts_of(facts, partial);
-    let open = || {
-        perfuse_profile::Profile::of_saved_range(&saved.inner, time_ns.0..time_ns.1, most_rows, known, &facts)
-    };
+    let open = || perfuse_profile::Profile::of_saved_range(&saved.inner, time_ns.0..time_ns.1, known, &facts);
     let opened = saved.inputs.read(py, open)?.map_err(|error| damaged(py, saved, error))?;
     let inputs = Inputs::of([&saved.inner]);
     Ok(opened.map(|(inner, damage)| PyProfile { inner: Arc::new(inner), inputs: inputs.with_damage(damage) }))

@@ -1,6 +1,5 @@
 """Calls and events of a range of time of a saved profile, without the copies of its recordings."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
@@ -18,12 +17,6 @@ BORDER_EVENTS = "resolved/border_events.parquet"
 EVENT_OBJECTS = "resolved/event_objects.parquet"
 """Objects of runtime events with their allocations, which may be at any time before."""
 
-CALL_FUNCTIONS = "resolved/call_functions.parquet"
-"""Statistics of all calls, with other tables of sums over them."""
-
-ALLOCATION_SUMS = "resolved/allocation_sums.parquet"
-"""Sums over all allocations."""
-
 SLICES = "resolved/slices.parquet"
 """Rows of `slices` that are not calls, where `slices` is not saved."""
 
@@ -36,9 +29,6 @@ RUNTIME_TABLES = (
     *("allocations", "object_moves", "gc_handles"),
 )
 """Tables that ranges of runtime logs are read of."""
-
-MOST_ROWS = 0.5
-"""Of a greater share of the rows of tables of events the copies are read, which are smaller."""
 
 ALL_TIMES = (-(2**63), 2**63 - 1)
 
@@ -96,10 +86,8 @@ def events_of_range(contents: Contents, time_ns: tuple[int, int]) -> _core.Profi
         if row is None or contents.recordings[number].role not in ROLES:
             return None
         rows.append(row)
-    # Of all times are asked few rows of small tables.
-    most_rows = math.inf if time_ns == ALL_TIMES else MOST_ROWS
     with contents.readable():
-        return _core.saved_range(contents.core, time_ns, most_rows, rows, manifest.made_rows, manifest.partial)
+        return _core.saved_range(contents.core, time_ns, rows, manifest.made_rows, manifest.partial)
 
 
 def _has_events(contents: Contents) -> bool:

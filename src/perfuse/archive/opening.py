@@ -7,7 +7,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from perfuse import _core
-from perfuse.archive.border_events import ALL_TIMES, ALLOCATION_SUMS, CALL_FUNCTIONS
+from perfuse.archive.border_events import ALL_TIMES
 from perfuse.archive.manifest import MANIFEST, Manifest, read_manifest, unreadable_manifest
 from perfuse.diagnostics import Diagnostic
 from perfuse.errors import UsageError
@@ -19,7 +19,7 @@ from perfuse.recording import Recording
 from perfuse.table import OF_DUMPS, ClosedObject, Near, Tables, with_bytes
 
 if TYPE_CHECKING:
-    from perfuse._core import ArrowStream, CallStatistics
+    from perfuse._core import ArrowStream
     from perfuse.archive.border_events import RecordingRow
     from perfuse.archive.contents import NativeCode
     from perfuse.archive.facts import EventSums, Facts, RecordingFacts
@@ -46,15 +46,6 @@ MADE_OF_HEAPS = ("heap_dominators", "heap_classes", "heap_sites")
 
 TABLES_OF_CODE = frozenset({*OF_DUMPS, "line_rows", "inline_calls"})
 """Tables of which a file may have only some rows. The others are those of recordings with code."""
-
-USUAL_STATISTICS = (
-    ("by", "function"),
-    ("rank", "nearest"),
-    ("recursive_only", False),
-    ("edges", False),
-    ("functions", None),
-)
-"""Options of statistics of calls that are saved."""
 
 MOST_RANGES = 4
 """Ranges of time whose events are kept open."""
@@ -210,6 +201,8 @@ class SavedContents:
             stream = _core.saved_table(self.core, name, near)
         elif name in self._facts.empty_tables:
             stream = _core.empty_table(name)
+        elif name == "slices" and (slices := self.slices_at(*self._starts(near))) is not None:
+            stream = slices
         else:
             made_by = self.code if name in TABLES_OF_CODE else self.heaps if name in MADE_OF_HEAPS else self.fusion
             stream = made_by.table(name)
@@ -217,18 +210,10 @@ class SavedContents:
             raise KeyError(name)
         return stream
 
-    def slices_near(self, name: str, near: Near | None = None) -> "ArrowStream":
-        """Table `slices`; with a range of `start_ns`, of the row groups of events with it, where that is enough.
-
-        Args:
-            name: Name of the table.
-            near: A column of integers and a range: other rows may be left out.
-
-        Raises:
-            UnreadableInput: The file is damaged, or contradicts itself.
-        """
-        found = None if near is None or near[0] != "start_ns" else self.slices_at(*near[1:])
-        return self.table(name) if found is None else found
+    @staticmethod
+    def _starts(near: Near | None) -> tuple[int, int]:
+        """The least and the greatest start of the slices with values in a range."""
+        return near[1:] if near is not None and near[0] == "start_ns" else ALL_TIMES
 
     def slices_at(self, start_ns: int, end_ns: int) -> "ArrowStream | None":
         """At least all slices at a time, which includes its end; None where the saved tables are not enough.
@@ -452,7 +437,7 @@ class SavedProfile(Profile):
         contents = self.contents
         parted = dict.fromkeys(contents.tables, contents.table)
         if contents.tables.issuperset({"call_events"}):
-            parted["slices"] = contents.slices_near
+            parted["slices"] = contents.table
         fewer = dict.fromkeys(contents.tables_of_stacks, contents.rows_of_stacks)
         time_ns = self.selection.time_ns
         timed = {} if time_ns is None else {"slices": partial(contents.table_of_time, time_ns)}
@@ -530,32 +515,15 @@ class SavedProfile(Profile):
 
     @property
     def _events(self) -> _core.Profile:
-        time_ns, opened = self.selection.time_ns, self._opened
-        return opened.events(time_ns) if time_ns and isinstance(opened, SavedContents) else self._fusion
+        return self._events_of(self.selection.time_ns)
 
     def _rows_by(self, *, time: str | None = "ts_ns", **_which: Any) -> _core.Profile:
-        opened, time_ns = self._opened, self.selection.time_ns
-        if not isinstance(opened, SavedContents):
-            return self._fusion
-        return opened.events(ALL_TIMES if time is None or time_ns is None else time_ns)
+        return self._events_of(None if time is None else self.selection.time_ns)
 
-    def call_statistics(self, **options: Any) -> "CallStatistics":
-        """Statistics of calls, as `Profile.call_statistics`; the usual ones of all calls are saved."""
-        has_others = any(options.get(name, usual) != usual for name, usual in USUAL_STATISTICS)
-        if has_others or not self._has_sums(CALL_FUNCTIONS):
-            return super().call_statistics(**options)
-        return _core.call_statistics(self.contents.events(ALL_TIMES), **options)
-
-    def allocation_sums(self, by: str | None = None, *, stacks: bool = True) -> "ArrowStream":
-        """Sums of the allocations, as `Profile.allocation_sums`; those of all are saved."""
-        if not self._has_sums(ALLOCATION_SUMS):
-            return super().allocation_sums(by, stacks=stacks)
-        return _core.allocation_sums(self.contents.events(ALL_TIMES), by=by, stacks=stacks)
-
-    def _has_sums(self, member: str) -> bool:
-        """Whether everything is selected, of which a member has sums."""
-        is_whole = self.selection == Selection() and not self.stack_filter
-        return is_whole and isinstance(self._opened, SavedContents) and member in self.contents.members
+    def _events_of(self, time_ns: tuple[int, int] | None) -> _core.Profile:
+        """What has the calls and events of a time; of all times where it is None."""
+        opened = self._opened
+        return opened.events(time_ns or ALL_TIMES) if isinstance(opened, SavedContents) else self._fusion
 
     @property
     def _heaps(self) -> _core.Profile:

@@ -265,14 +265,6 @@ impl ParquetTable {
         groups.enumerate().filter(|(_, group)| may_have(group)).map(|(number, _)| number).collect()
     }
 
-    /// Number of the rows of those row groups.
-    #[must_use]
-    pub fn num_rows_near(&self, column: &str, values: &RangeInclusive<i64>) -> u64 {
-        let groups = self.metadata.metadata().row_groups();
-        let near = self.groups_near(column, values).into_iter().filter_map(|number| groups.get(number));
-        near.fold(0, |sum, group| sum.saturating_add(u64::try_from(group.num_rows()).unwrap_or(0)))
-    }
-
     /// The rows of some row groups.
     ///
     /// # Errors
