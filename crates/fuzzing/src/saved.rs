@@ -65,7 +65,7 @@ pub(crate) fn opened(bytes: &[u8]) {
     }
 }
 
-/// Events of a range of time, of tables alone: from the time of a call on, for a time that other bytes state.
+/// Events of all times, and of a range: from the time of a call on, for a time that other bytes state; of tables alone.
 fn range(saved: &Arc<dyn Recording>, facts: &SavedFacts, event: usize) {
     let profile = saved.as_any().downcast_ref::<SavedProfile>();
     let Some(Ok(Some(events))) = profile.map(|profile| profile.parquet("call_events")) else { return };
@@ -75,6 +75,12 @@ fn range(saved: &Arc<dyn Recording>, facts: &SavedFacts, event: usize) {
     let start = times[event % times.len()];
     let time_ns = start..start.saturating_add(event as i64);
     let selection = Selection { threads: None, time_ns: Some(time_ns.clone()) };
+    events_of(saved, facts, &time_ns, &selection);
+    events_of(saved, facts, &(i64::MIN..i64::MAX), &Selection::default());
+}
+
+/// Events of a range of time, of which a part is selected.
+fn events_of(saved: &Arc<dyn Recording>, facts: &SavedFacts, time_ns: &Range<i64>, selection: &Selection) {
     for format in registry::FORMATS.iter().filter(|format| format.role.logs_events()) {
         let known = RecordingFacts {
             format: format.name.to_owned(),
@@ -84,17 +90,17 @@ fn range(saved: &Arc<dyn Recording>, facts: &SavedFacts, event: usize) {
             clock: Clock::nanoseconds("monotonic"),
             pid: Some(1),
         };
-        let opened = Profile::of_saved_range(saved, time_ns.clone(), 1.0, vec![known], facts);
+        let opened = Profile::of_saved_range(saved, time_ns.clone(), vec![known], facts);
         let Ok(Some((profile, _))) = opened else { continue };
         let _ = profile.call_costs(&Options { selection: selection.clone(), ..Options::default() }, true);
-        let _ = profile.selected_samples(&selection);
+        let _ = profile.selected_samples(selection);
         let allocations =
             AllocationQuery { selection: selection.clone(), with_stacks: true, ..AllocationQuery::default() };
         let _ = profile.allocation_sums(&allocations);
-        let _ = profile.handle_sums(&selection, true);
-        let _ = profile.object_origins(&[(1, start)]);
+        let _ = profile.handle_sums(selection, true);
+        let _ = profile.object_origins(&[(1, time_ns.start)]);
         let _ =
-            profile.with_trace_tables(&[], None, |tables| TraceSurvey::of(tables, &selection, &mut |_| true));
+            profile.with_trace_tables(&[], None, |tables| TraceSurvey::of(tables, selection, &mut |_| true));
         if let Ok(Some(slices)) = profile.table("slices", false) {
             slices.for_each(drop);
         }
