@@ -35,7 +35,7 @@ STACKS = """
 def rewritten(profile: pf.Profile, path: Path) -> pf.Profile:
     """The same log, written from its tables."""
     with path.open("wb") as out:
-        write_tables(profile, out)
+        write_tables(profile, out, None)
     return pf.fuse(path)
 
 

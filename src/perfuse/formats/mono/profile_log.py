@@ -133,6 +133,11 @@ def write_tables(profile: LoggedProfile, out: IO[bytes], event: str | None) -> W
     Methods and types get addresses derived from their keys; methods that samples are in have one byte of code there, by
     which mprof-report counts them. A log does not represent weights of samples, or offsets of frames in functions.
 
+    Args:
+        profile: The profile.
+        out: The file.
+        event: Event of the samples that are written; None for no samples.
+
     Raises:
         ExportError: The profile has none of these tables.
     """
