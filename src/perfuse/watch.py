@@ -73,7 +73,7 @@ def watch(
             grown = began
         is_idle = not is_written and began - grown >= idle_s
         at_end = is_idle or (for_s is not None and began - start >= for_s)
-        recording = _open(name, is_written and not at_end)
+        recording = _open(name, is_written and not at_end and (size or 0) < _MAX_HEADER_BYTES)
         if recording is not None:
             first = began if first is None else first
             last = _update(recording, began - first, last)
@@ -95,12 +95,12 @@ def _size(name: str) -> int | None:
         return None
 
 
-def _open(name: str, may_grow: bool) -> Recording | None:
-    """The file; None where it may grow and is too short for its header."""
+def _open(name: str, may_be_short: bool) -> Recording | None:
+    """The file; None where it may have been too short for its header, and was."""
     try:
         return open(name)
     except UnreadableInput:
-        if not may_grow or Path(name).stat().st_size >= _MAX_HEADER_BYTES:
+        if not may_be_short:
             raise
         return None
 

@@ -47,10 +47,12 @@ def share_in(recording: Path) -> float:
 
 
 def test_the_function_that_grew_is_named(recorded: Fleet) -> None:
-    """The others changed only as shares."""
+    """Each function of both programs is one, also where a busy machine makes another one differ."""
     found = steps_since(recorded, parse_recordings(""), "1")
-    assert [one.name for one in found.steps] == ["grown"]
-    (step,) = found.steps
+    names = [one.name for one in found.steps]
+    assert len(set(names)) == len(names)
+    assert names[0] == "grown"
+    step = found.steps[0]
     files = Path(recorded.uri).parent
     before, after = (mean(share_in(one) for one in files.glob(f"{build}-*.data")) for build in "12")
     assert after > 1.5 * before

@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import errno
 import gc
 import os
 import sys
@@ -43,9 +44,10 @@ def main() -> NoReturn:
     except Stopped as stopped:
         report_end(stopped.text)
         exit_code = stopped.exit_code
-    except (MemoryError, ImportError, SystemError) as error:
+    except (MemoryError, ImportError, SystemError, OSError) as error:
         # Nothing is left to describe it with: modules may not be loaded any more, and CPython may have no exception.
-        if not isinstance(error, MemoryError) and not any(text in str(error) for text in WITHOUT_MEMORY):
+        is_of_memory = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
+        if not is_of_memory and not any(text in str(error) for text in WITHOUT_MEMORY):
             raise
         os.write(2, NO_MEMORY)
         exit_code = 2
