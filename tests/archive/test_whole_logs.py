@@ -11,7 +11,7 @@ import pytest
 from questions import answer_to, exported, graph, report
 
 import perfuse as pf
-from archive.saved_ranges import EXPORTED, Opened, flame_of
+from archive.saved_ranges import EXPORTED, Opened, flame_of, viewed
 from packs_of_tests import rewritten
 from perfuse.reports.runtime.report import SECTION_NAMES
 from truth.kinds import CORPUS
@@ -62,6 +62,14 @@ def test_answers_are_those_of_the_log(name: str, opened: Opened, tmp_path: Path)
             asked = partial(exported, target=target, output=target.outputs[0], folder=tmp_path / "out")
             expected, found = (answer_to(partial(asked, of)) for of in (recorded, saved))
             assert expected == found, target.name
+
+
+def test_the_page_of_a_log_without_stacks(opened: Opened) -> None:
+    """Tables without rows are not in the file."""
+    recorded, saved_path = opened.of((CORPUS / "mono/v17/counters.mlpd",), 30)
+    with pf.fuse(saved_path) as saved:
+        pages = (("counters", ""), ("activity", "by=thread&buckets=50"))
+        assert viewed(saved, pages) == viewed(recorded, pages)
 
 
 def test_several_logs(opened: Opened) -> None:

@@ -410,8 +410,9 @@ impl Profile {
     /// Where it cannot be read.
     pub(crate) fn saved_batches(&self, name: &'static str) -> Result<Vec<RecordBatch>, ColumnError> {
         let wrong = ColumnError { column: "stack_id" };
-        let table = self.table(name, false)?.ok_or(wrong)?;
-        table.collect::<Result<_, _>>().map_err(|_| wrong)
+        // A table without rows is not in the file.
+        let rows = self.saved.as_ref().ok_or(wrong)?.table(name, None);
+        rows.map_or_else(|| Ok(Vec::new()), |rows| rows.collect::<Result<_, _>>().map_err(|_| wrong))
     }
 
     /// Allocations of the objects of events of a range; `None` where one of them is of another event.
