@@ -69,7 +69,7 @@ def test_the_page_of_a_log_without_stacks(opened: Opened) -> None:
     recorded, saved_path = opened.of((CORPUS / "mono/v17/counters.mlpd",), 30)
     with pf.fuse(saved_path) as saved:
         pages = (("counters", ""), ("activity", "by=thread&buckets=50"))
-        assert viewed(saved, pages) == viewed(recorded, pages)
+        assert repr(viewed(saved, pages)) == repr(viewed(recorded, pages))
 
 
 def test_several_logs(opened: Opened) -> None:
