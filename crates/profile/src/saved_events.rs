@@ -215,7 +215,7 @@ pub(crate) struct SavedEvents {
     format: &'static Format,
     source_id: u32,
     facts: RecordingFacts,
-    /// Whether there is no other recording.
+    /// Whether it is the only recording.
     is_alone: bool,
 }
 

@@ -13,31 +13,39 @@ use perfuse_tables::{
 
 use crate::calls::CallCosts;
 use crate::profile::Profile;
-use crate::saved_tables::KeyLimits;
+
+/// Keys that sums have, and the tables whose rows they refer to.
+const KEYS: [(&str, &str); 5] = [
+    ("thread_id", "threads"),
+    ("function_id", "functions"),
+    ("type_id", "types"),
+    ("stack_id", "stacks"),
+    ("source_id", "sources"),
+];
 
 /// Whether the keys of a batch of sums refer to rows that exist, and paths follow those of their callers.
-fn is_consistent(batch: &RecordBatch, limits: KeyLimits) -> bool {
+fn is_consistent(file: &SavedProfile, batch: &RecordBatch) -> Result<bool, TableError> {
     let keys = |column| numbers::<UInt32Type>(batch, column).ok();
-    let are_below =
-        |column, limit| keys(column).is_none_or(|keys| keys.iter().flatten().all(|key| key < limit));
-    let follow = match (keys("path_id"), keys("parent_path_id")) {
+    for (column, table) in KEYS {
+        let Some(keys) = keys(column) else { continue };
+        let num_rows = file.parquet(table)?.map_or(0, |table| table.num_rows);
+        if keys.iter().flatten().any(|key| u64::from(key) >= num_rows) {
+            return Ok(false);
+        }
+    }
+    Ok(match (keys("path_id"), keys("parent_path_id")) {
         (Some(paths), Some(parents)) => paths.iter().zip(parents).all(|(path, parent)| parent < path),
         _ => true,
-    };
-    follow && are_below("thread_id", limits.threads) && are_below("function_id", limits.functions)
+    })
 }
 
 /// A whole table; `None` where the file has not got it.
-fn whole(
-    file: &SavedProfile,
-    spec: &'static TableSpec,
-    limits: KeyLimits,
-) -> Result<Option<RecordBatch>, TableError> {
+fn whole(file: &SavedProfile, spec: &'static TableSpec) -> Result<Option<RecordBatch>, TableError> {
     let Some(table) = file.resolved_table(spec)? else { return Ok(None) };
     let num_rows = usize::try_from(table.num_rows).unwrap_or(usize::MAX);
     let batch = table.rows(None, num_rows.max(1))?.next().transpose()?;
     let batch = batch.unwrap_or_else(|| RecordBatch::new_empty(spec.schema()));
-    if batch.num_rows() != num_rows || !is_consistent(&batch, limits) {
+    if batch.num_rows() != num_rows || !is_consistent(file, &batch)? {
         let message = "rows are missing, or refer to rows that do not exist".to_owned();
         return Err(TableError::Table(spec.name, message));
     }
@@ -46,8 +54,7 @@ fn whole(
 
 /// Costs of all calls; `None` where the file has not got them.
 pub(crate) fn saved_costs(file: &SavedProfile, with_paths: bool) -> Result<Option<CallCosts>, TableError> {
-    let limits = KeyLimits::of(file)?;
-    let table = |spec| whole(file, spec, limits);
+    let table = |spec| whole(file, spec);
     let (Some(functions), Some(threads)) = (table(&call_functions::SPEC)?, table(&call_threads::SPEC)?)
     else {
         return Ok(None);
@@ -69,7 +76,7 @@ pub(crate) fn saved_allocation_sums(
     source_id: u32,
 ) -> Result<Option<Vec<AllocationSum>>, TableError> {
     let spec = &allocation_sums::SPEC;
-    let Some(batch) = whole(file, spec, KeyLimits::of(file)?)? else { return Ok(None) };
+    let Some(batch) = whole(file, spec)? else { return Ok(None) };
     let sums = sums_of(&batch, source_id);
     sums.map(Some).map_err(|error| TableError::Table(spec.name, error.to_string()))
 }

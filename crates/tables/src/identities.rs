@@ -73,7 +73,7 @@ const NAMESAKES: i32 = 2 * END_OF_PIDS;
 const MAX_NAMESAKES: usize = 1 << 8;
 
 /// What stands for a pid in [`Identities`] in recordings of the process that is `nth`, from 0, of those with that pid: of
-/// machines or pid namespaces of their own. The pid itself where there is no such number.
+/// machines or pid namespaces of their own. The pid itself where numbers do not suffice.
 #[must_use]
 pub fn namesake(pid: i32, nth: usize) -> i32 {
     let distance = i32::try_from(nth).ok().and_then(|nth| NAMESAKES.checked_mul(nth));
