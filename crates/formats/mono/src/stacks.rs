@@ -5,7 +5,7 @@ pub mod tree;
 
 use std::hash::BuildHasher;
 
-use perfuse_workers::{in_call, install};
+use perfuse_workers::{in_call, install, num_threads};
 use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
@@ -61,6 +61,9 @@ pub fn with_stack(survey: &LogSurvey) -> KindSet {
 /// Tables whose stacks are available separately, and the events that have them.
 pub const TABLES: [(&str, KindSet); 3] =
     [("exceptions", OF_EXCEPTIONS), ("lock_events", OF_LOCKS), ("gc_handles", OF_HANDLES)];
+
+/// Parts of a log for each thread: each part gathers the stacks that occur in it anew, and the last one to end is waited for.
+const PARTS_PER_THREAD: usize = 8;
 
 /// The distinct stacks of a log.
 #[derive(Clone, Debug, Default)]
@@ -128,18 +131,22 @@ impl LogStacks {
     ) -> Self {
         let survey = log.survey;
         let tasks = events::tasks(&survey.buffers.list);
-        let gather_task = |(first, buffers): (usize, &[EventBuffer])| {
+        let gather_part = |tasks: &[(usize, &[EventBuffer])]| {
             let (mut part, mut known) = (Self::default(), K::default());
-            for (_, number) in buffers.iter().zip(first..) {
-                if survey.events.kinds.get(number).is_some_and(|kinds_in_buffer| kinds_in_buffer.meets(kinds))
-                {
-                    add_buffer(&mut part, &mut known, number);
+            for &(first, buffers) in tasks {
+                for (_, number) in buffers.iter().zip(first..) {
+                    let kinds_in_buffer = survey.events.kinds.get(number);
+                    if kinds_in_buffer.is_some_and(|in_buffer| in_buffer.meets(kinds)) {
+                        add_buffer(&mut part, &mut known, number);
+                    }
                 }
+                log.source.release(file_range(buffers.first(), buffers.last()));
             }
-            log.source.release(file_range(buffers.first(), buffers.last()));
             part
         };
-        install(|| tasks.into_par_iter().map(in_call(gather_task)).reduce(Self::default, Self::merge))
+        let tasks_per_part = tasks.len().div_ceil(num_threads().saturating_mul(PARTS_PER_THREAD)).max(1);
+        let parts = tasks.par_chunks(tasks_per_part);
+        install(|| parts.map(in_call(gather_part)).reduce(Self::default, Self::merge))
     }
 
     /// Adds the stack of an event.

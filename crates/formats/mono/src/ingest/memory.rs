@@ -50,52 +50,57 @@ pub fn allocations(log: &Arc<LogData>, placement: &Placement, request: &TableReq
             let _ = log.stacks();
         }
     };
-    scan::scan_prepared_batches(log, KINDS, &selection, prepare, move |log, group| {
-        let names = log.names();
-        let mut table = allocations::Builder::new();
-        let mut push = |buffer: usize, it: &AllocEvent, stack: Option<u32>| {
-            table.push(
-                placement.clock.ns(it.time),
-                threads.of_buffer(log, buffer),
-                names.object_type(it.class, it.time).map(|it| placement.first.type_.saturating_add(it)),
-                it.object,
-                int_size(it.size),
-                stack.map(|stack| placement.first.stack.saturating_add(stack)),
-                placement.source_id,
-                it.offset,
-            );
-        };
-        if with_stacks && open_calls::kinds(log.survey()).meets(KINDS) {
-            scan::for_each_event_and_stack(log, group, KINDS, Some(log.stacks()), |at, event, stack| {
-                if let Some(it) = AllocEvent::of(event)
-                    && is_requested(it.object)
-                {
-                    push(at.buffer, &it, stack);
-                }
-            });
-        } else if with_stacks {
-            let stacks = log.stacks();
-            let mut known = KnownBacktraces::default();
-            let stack_of = |methods: &[u64], time: u64| stacks.meaning_of(methods, names, time);
-            for &buffer in group {
-                let each = |it: &AllocEvent, stack: Option<u32>| {
-                    if is_requested(it.object) {
-                        push(buffer, it, stack);
-                    }
-                };
-                log.survey().for_each_alloc_and_backtrace(&log.source, buffer, &mut known, stack_of, each);
-            }
-        } else {
-            for &buffer in group {
-                log.survey().for_each_alloc(&log.source, buffer, |it| {
-                    if is_requested(it.object) {
-                        push(buffer, it, None);
+    scan::scan_prepared_batches(
+        log,
+        KINDS,
+        &selection,
+        prepare,
+        move |log, group, known: &mut KnownBacktraces<_>| {
+            let names = log.names();
+            let mut table = allocations::Builder::new();
+            let mut push = |buffer: usize, it: &AllocEvent, stack: Option<u32>| {
+                table.push(
+                    placement.clock.ns(it.time),
+                    threads.of_buffer(log, buffer),
+                    names.object_type(it.class, it.time).map(|it| placement.first.type_.saturating_add(it)),
+                    it.object,
+                    int_size(it.size),
+                    stack.map(|stack| placement.first.stack.saturating_add(stack)),
+                    placement.source_id,
+                    it.offset,
+                );
+            };
+            if with_stacks && open_calls::kinds(log.survey()).meets(KINDS) {
+                scan::for_each_event_and_stack(log, group, KINDS, Some(log.stacks()), |at, event, stack| {
+                    if let Some(it) = AllocEvent::of(event)
+                        && is_requested(it.object)
+                    {
+                        push(at.buffer, &it, stack);
                     }
                 });
+            } else if with_stacks {
+                let stacks = log.stacks();
+                let stack_of = |methods: &[u64], time: u64| stacks.meaning_of(methods, names, time);
+                for &buffer in group {
+                    let each = |it: &AllocEvent, stack: Option<u32>| {
+                        if is_requested(it.object) {
+                            push(buffer, it, stack);
+                        }
+                    };
+                    log.survey().for_each_alloc_and_backtrace(&log.source, buffer, known, stack_of, each);
+                }
+            } else {
+                for &buffer in group {
+                    log.survey().for_each_alloc(&log.source, buffer, |it| {
+                        if is_requested(it.object) {
+                            push(buffer, it, None);
+                        }
+                    });
+                }
             }
-        }
-        table.finish()
-    })
+            table.finish()
+        },
+    )
 }
 
 /// Totals of table `allocations`; `None` if the survey has none, or the address of a class was reused.

@@ -39,7 +39,7 @@ fn scan_batches_with_stacks(
         let _ = log.stacks_for(&before);
     };
     let selection = scan::BufferSelection::default();
-    scan::scan_prepared_batches(log, kinds, &selection, prepare, move |log, group| {
+    scan::scan_prepared_batches(log, kinds, &selection, prepare, move |log, group, (): &mut ()| {
         make(log, group, log.stacks_for(&request))
     })
 }

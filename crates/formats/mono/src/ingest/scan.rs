@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use perfuse_recording::BatchStream;
@@ -230,36 +230,48 @@ pub fn scan_selected_batches(
     selection: &BufferSelection,
     make: impl Fn(&LogData, &[usize]) -> RecordBatch + Send + Sync + 'static,
 ) -> BatchStream {
-    scan_prepared_batches(log, kinds, selection, |_| (), make)
+    scan_prepared_batches(log, kinds, selection, |_| (), move |log, group, (): &mut ()| make(log, group))
 }
 
 /// The same; `prepare` computes those values of the log that `make` needs and that are computed in parallel, such as its stacks.
-pub fn scan_prepared_batches(
+/// `make` also gets what an earlier call of it stored, of whichever batch.
+pub fn scan_prepared_batches<S: Default + Send + 'static>(
     log: &Arc<LogData>,
     kinds: KindSet,
     selection: &BufferSelection,
     prepare: impl FnOnce(&LogData) + Send + 'static,
-    make: impl Fn(&LogData, &[usize]) -> RecordBatch + Send + Sync + 'static,
+    make: impl Fn(&LogData, &[usize], &mut S) -> RecordBatch + Send + Sync + 'static,
 ) -> BatchStream {
     let pending = buffer_groups(log, kinds, selection).into_iter().collect();
     let (log, prepare) = (Arc::clone(log), Some(prepare));
-    Box::new(ScanBatches { log, pending, ready: VecDeque::new(), prepare, make })
+    let (ready, stored) = (VecDeque::new(), Mutex::default());
+    Box::new(ScanBatches { log, pending, ready, per_thread: 1, prepare, make, stored })
 }
 
-/// Builds the batches of a table in parallel, as many at a time as there are threads. The values that all need are computed before:
-/// a thread that waits for a part of such a value would take up another batch, which waits for the same value.
-struct ScanBatches<P, F> {
+/// Most batches that a thread makes at a time. The threads wait for the last one.
+const MOST_PER_THREAD: usize = 4;
+
+/// Builds the batches of a table in parallel, several at a time. The values that all need are computed before: a thread that waits
+/// for a part of such a value would take up another batch, which waits for the same value.
+struct ScanBatches<P, F, S> {
     log: Arc<LogData>,
     pending: VecDeque<Vec<usize>>,
     /// Batches that are ready.
     ready: VecDeque<RecordBatch>,
+    /// Batches that each thread makes next: few at first, since the first ones may be enough.
+    per_thread: usize,
     /// Until the first batch.
     prepare: Option<P>,
     make: F,
+    /// What `make` stored, one for each thread.
+    stored: Mutex<Vec<S>>,
 }
 
-impl<P: FnOnce(&LogData), F: Fn(&LogData, &[usize]) -> RecordBatch + Send + Sync> Iterator
-    for ScanBatches<P, F>
+impl<P, F, S> Iterator for ScanBatches<P, F, S>
+where
+    P: FnOnce(&LogData),
+    F: Fn(&LogData, &[usize], &mut S) -> RecordBatch + Send + Sync,
+    S: Default + Send,
 {
     type Item = RecordBatch;
 
@@ -268,10 +280,18 @@ impl<P: FnOnce(&LogData), F: Fn(&LogData, &[usize]) -> RecordBatch + Send + Sync
             prepare(&self.log);
         }
         if self.ready.is_empty() {
-            let num = self.pending.len().min(num_threads());
+            let num = self.pending.len().min(num_threads().saturating_mul(self.per_thread));
+            self.per_thread = self.per_thread.saturating_mul(2).min(MOST_PER_THREAD);
             let groups: Vec<_> = self.pending.drain(..num).collect();
-            let make = |group: &Vec<usize>| (self.make)(&self.log, group);
-            self.ready = install(|| groups.par_iter().map(in_call(make)).collect());
+            let Self { log, make, stored, .. } = &*self;
+            let stored = || stored.lock().unwrap_or_else(PoisonError::into_inner);
+            let make = |group: &Vec<usize>| {
+                let mut own = stored().pop().unwrap_or_default();
+                let batch = make(log, group, &mut own);
+                stored().push(own);
+                batch
+            };
+            self.ready = install(|| groups.par_iter().with_max_len(1).map(in_call(make)).collect());
             groups.iter().for_each(|group| release(&self.log, group));
         }
         self.ready.pop_front()
