@@ -12,8 +12,10 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -351,9 +353,17 @@ def test_the_page_has_the_calls_of_all_logs(traced: Callable[..., Traced]) -> No
 
 def statistics_of(run: Traced, name: str) -> dict[str, int]:
     """The row of a function in the report of one run."""
-    document = json.loads(output("report", run.log, "--map", run.program, "--json", "--limit", 0))
-    (row,) = [one for one in document["functions"] if one["name"] == name]
-    return row  # type: ignore[no-any-return]
+    (row,) = [one for one in functions_of(run.log, run.program) if one["name"] == name]
+    return row
+
+
+@cache
+def functions_of(log: Path, program: Path) -> list[dict[str, Any]]:
+    """The rows of functions in the report of one run."""
+    found: list[dict[str, Any]] = json.loads(output("report", log, "--map", program, "--json", "--limit", 0))[
+        "functions"
+    ]
+    return found
 
 
 @pytest.mark.truth(

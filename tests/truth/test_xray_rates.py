@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from statistics import median
 from typing import Any, Literal
@@ -42,12 +43,16 @@ class Known:
 
     def wall_ns(self, tsc: int) -> float:
         """Time of the wall clock: the line of the true rate through the wall times of all buffers."""
+        return self._at_zero_ns + tsc * 1e9 / self.hz
+
+    @cached_property
+    def _at_zero_ns(self) -> float:
         offsets = []
         for buffer in self.buffers():
             seconds, microseconds = struct.unpack_from("<qi", buffer, 16 + 16 + 1)
             (first,) = struct.unpack_from("<Q", buffer, 4 * 16 + 3)
             offsets.append(seconds * 1e9 + microseconds * 1e3 - first * 1e9 / self.hz)
-        return median(offsets) + tsc * 1e9 / self.hz
+        return median(offsets)
 
 
 PAIR = Known(CORPUS / "found" / "xray" / "pair" / "fdr.xray", 2_445_426_000)
