@@ -22,6 +22,11 @@ def command_line(*words: object, codes: tuple[int, ...] = CLEAN_OR_FINDINGS) -> 
     return done.stdout
 
 
+def output(*words: object, status: int = 0) -> str:
+    """What `perfuse WORDS` prints; without findings, unless its exit code is another one."""
+    return command_line(*words, codes=(status,))
+
+
 def run(*words: object) -> "subprocess.CompletedProcess[str]":
     """Runs `perfuse WORDS`."""
     command = list(map(str, words))

@@ -23,6 +23,7 @@ import perfuse
 from perfuse.viewer.routes import Routes
 from perfuse.viewer.session import Session
 
+from .command import output
 from .kinds import CORPUS
 from .xray_programs import Traced, build, run
 
@@ -88,15 +89,6 @@ def options(traced: Traced, recording: str) -> list[str]:
         ticks = max(calls_ticks[1] for paths in recorded_paths(traced.log) for calls_ticks in paths.values())
         found += ["--tsc-hz", str(round(ticks * 1e9 / traced.functions["main"].total_ns))]
     return found
-
-
-def output(*words: object) -> str:
-    """What a command line prints."""
-    done = subprocess.run(
-        [sys.executable, "-m", "perfuse", *map(str, words)], capture_output=True, text=True, check=False, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 Numbers = dict[str, tuple[int, int, int]]

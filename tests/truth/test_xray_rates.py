@@ -6,8 +6,6 @@ of its buffers, of which short logs have one.
 
 import json
 import struct
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +17,7 @@ import pytest
 
 import perfuse
 
+from .command import output
 from .kinds import CORPUS
 
 WALL_NS = 2000
@@ -135,14 +134,6 @@ def test_a_few_buffers_contradict_a_wrong_header(tmp_path: Path, num_buffers: in
     assert clock.hz_source == "estimated"
     assert clock.hz == pytest.approx(RIGHT.hz, rel=0.15)
     assert "measured in the log itself" in output("info", log)
-
-
-def output(*words: object) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "perfuse", *map(str, words)], capture_output=True, text=True, check=False, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.mark.truth(
