@@ -1,5 +1,6 @@
 """Fixtures for all tests: the corpus of real recordings and damaged files, which is stored outside the repository."""
 
+import gc
 import os
 import shutil
 from collections.abc import Generator
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from perfuse.cli import OBJECTS_BEFORE_GC
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Properties are tried on the same values, unless `--hypothesis-seed` (`make test SEED=N`) gives others."""
@@ -15,6 +18,13 @@ def pytest_configure(config: pytest.Config) -> None:
         "perfuse", derandomize=config.getoption("hypothesis_seed") is None, deadline=None, database=None
     )
     settings.load_profile("perfuse")
+    gc.set_threshold(OBJECTS_BEFORE_GC, *gc.get_threshold()[1:])
+
+
+def pytest_collection_finish() -> None:
+    """The collector leaves out the thousands of tests, which would be a tenth of the processor's time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -18,6 +18,8 @@ from perfuse.table import OF_DUMPS, ClosedObject, Columns, Scan, Table, Tables, 
 from perfuse.value_class import replace
 
 if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
     from perfuse._core import ArrowStream, CallStatistics
     from perfuse.analysis.allocations import Allocations
     from perfuse.analysis.annotation import Annotation
@@ -80,6 +82,7 @@ class Profile:
         self.selection = selection or Selection()
         self.stack_filter = stack_filter or StackFilter()
         self._owned = tuple(owned)
+        self._connections: dict[bool, DuckDBPyConnection] = {}
 
     @cached_property
     def tables(self) -> Tables:
@@ -635,7 +638,7 @@ class Profile:
     def _database(self) -> "Database":
         from perfuse.query import Database
 
-        return Database(self.tables)
+        return Database(self.tables, self._connections)
 
     def _selection_arguments(self) -> dict[str, Any]:
         """The selection as arguments of the core."""
@@ -653,7 +656,9 @@ class Profile:
         return self if is_whole else self._selected(Selection()).filtered(StackFilter())
 
     def _selected(self, selection: Selection) -> Self:
-        return type(self)(self.recordings, self._fusion, **{**self._options, "selection": selection})
+        selected = type(self)(self.recordings, self._fusion, **{**self._options, "selection": selection})
+        selected._connections = self._connections
+        return selected
 
     @property
     def _options(self) -> dict[str, Any]:
@@ -719,6 +724,7 @@ class Profile:
         self.tables.close()
         closed = ClosedObject(f"the profile {self.title}")
         self.__dict__.pop("_database", None)
+        self._connections = {}
         self.tables = cast(Tables, closed)
         self._fusion = cast("_core.Profile", closed)
         for recording in self._owned:

@@ -70,17 +70,22 @@ class Database:
 
     Its worker threads end before a fork of this process and start again after it: in the child they would be missing,
     and its end would wait for them.
+
+    Args:
+        tables: The tables.
+        roots: The connections that were opened first: without access to files, and with. To open one takes longer than
+            most queries, so selections of a profile share them; names of tables are of each thread's own connection.
     """
 
     _all: ClassVar["WeakSet[Database]"] = WeakSet()
 
-    def __init__(self, tables: "Mapping[str, Table]") -> None:
+    _opening: ClassVar[threading.Lock] = threading.Lock()
+
+    def __init__(self, tables: "Mapping[str, Table]", roots: "dict[bool, DuckDBPyConnection] | None" = None) -> None:
         self._all.add(self)
         self._tables = tables
-        self._roots: dict[bool, DuckDBPyConnection] = {}
-        """The connections that were opened first: without access to files, and with."""
+        self._roots = {} if roots is None else roots
         self._threads = threading.local()
-        self._lock = threading.Lock()
 
     def sql(
         self,
@@ -198,7 +203,7 @@ class Database:
 
         A connection runs one query at a time, and the threads of a process share none.
         """
-        with self._lock:
+        with self._opening:
             root = self._roots.get(allow_files)
             if root is None:
                 root = self._roots[allow_files] = self._open(allow_files)
@@ -243,8 +248,15 @@ class Database:
         cls._execute_in_all("RESET threads")
 
     @classmethod
+    def restart_in_child(cls) -> None:
+        """The same after a fork; the thread that was opening a connection is not in the child."""
+        cls._opening = threading.Lock()
+        cls.restart_threads()
+
+    @classmethod
     def _execute_in_all(cls, *statements: str) -> None:
-        for connection in [root for database in cls._all for root in database._roots.values()]:
+        roots = [root for database in cls._all for root in database._roots.values()]
+        for connection in {id(root): root for root in roots}.values():
             cursor = connection.cursor()
             for statement in statements:
                 cursor.execute(statement).fetchall()
@@ -414,7 +426,7 @@ def _connect() -> "DuckDBPyConnection":
 os.register_at_fork(
     before=Database.end_threads,
     after_in_parent=Database.restart_threads,
-    after_in_child=Database.restart_threads,
+    after_in_child=Database.restart_in_child,
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -80,11 +80,12 @@ def _asked() -> tuple[tuple[str, Callable[..., Any], tuple[Any, ...]], ...]:
         {"--tree": True, "--event": "allocated-bytes"},
         {"--by": "function", "--event": "allocations"},
         {"--by": "thread"},
-        {"--function": "*"},
         {"--format": "csv"},
     )
     return (
         *((f"report {one}", report, (one,)) for one in options),
+        # Some logs have hundreds of functions, and each view has two trees.
+        ("functions", partial(report, limit=20), ({"--function": "*"},)),
         ("diff", graph, ("function",)),
         ("samples", rows_of, ("samples",)),
         ("flame", flame_of, ()),

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from truth.command import json_of
+
 PROGRAMS = Path(__file__).parent / "programs"
 HOT, WARM = "inner_hot", "outer_warm"
 
@@ -39,10 +41,7 @@ class Run:
 
     def report(self, *options: str) -> dict[str, Any]:
         """The report on the directory."""
-        command = [sys.executable, "-m", "perfuse", "report", str(self.directory), "--json", "--limit", "0", *options]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-        assert done.returncode in (0, 1), done.stderr
-        report: dict[str, Any] = json.loads(done.stdout)
+        report: dict[str, Any] = json_of("report", self.directory, "--limit", "0", *options)
         return report
 
 

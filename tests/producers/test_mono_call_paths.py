@@ -6,7 +6,6 @@ Compared with a program that has known numbers for each path (Paths.cs), and wit
 import re
 import shutil
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 import perfuse as pf
+from truth.command import output
 
 SOURCE = Path(__file__).parent / "mono" / "Paths.cs"
 RUNTIME = re.compile(r"\(wrapper alloc\)|\(wrapper managed-to-native\) (object:__icall_wrapper_|string:)")
@@ -50,8 +50,7 @@ def log(folder: Path) -> Path:
 
 def perfuse(*args: Any) -> str:
     """What the command line prints."""
-    command = [sys.executable, "-m", "perfuse", *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    return output(*args)
 
 
 def path(*methods: str) -> Path_:

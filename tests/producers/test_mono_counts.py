@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 
 import perfuse as pf
 from mlpd_events import read_events
+from truth.command import run as run_perfuse
 
 HERE = Path(__file__).parent / "mono"
 NODES = 2000
@@ -44,17 +44,10 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Record:
     return run
 
 
-def perfuse(*args: Any) -> subprocess.CompletedProcess[str]:
-    """The command line, as a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "perfuse", *map(str, args)], capture_output=True, text=True, timeout=120, check=False
-    )
-
-
 def convert(log: Path, target: str, *options: str) -> bytes:
     """A log in another tool's format."""
     out = log.with_suffix(f".{target}.out")
-    done = perfuse("convert", log, "-o", out, "--to", target, *options)
+    done = run_perfuse("convert", log, "-o", out, "--to", target, *options)
     assert done.returncode == 0, done.stderr
     return out.read_bytes()
 
@@ -120,7 +113,7 @@ def test_tables_and_flame_graphs_have_no_allocator_of_the_runtime(record: Record
     """).fetchall()
     numbers = dict(found)
     assert (numbers["Node"], numbers["Leak"], numbers.get("Counts", 0)) == (NODES, 1000, 0)
-    done = perfuse(
+    done = run_perfuse(
         "query",
         log,
         "SELECT count(*) FROM allocations JOIN types USING (type_id) WHERE name = 'Node'",
@@ -154,7 +147,7 @@ def test_a_literal_is_allocated_by_the_method_that_contains_it(record: Record) -
 )
 def test_allocations_differ_by_type(record: Record) -> None:
     before, after = record("nodefaults,alloc"), record("nodefaults,alloc", "3500")
-    done = perfuse("diff", before, after, "--event", "allocations", "--json", "--limit", "1")
+    done = run_perfuse("diff", before, after, "--event", "allocations", "--json", "--limit", "1")
     found = json.loads(done.stdout)
     (first,) = found["functions"]
     assert first["name"] == "Node"
@@ -183,7 +176,7 @@ LEAK_BYTES = 24
 
 
 def _assertion(log: Path, *facts: str) -> subprocess.CompletedProcess[str]:
-    return perfuse("report", log, "--json", *(part for fact in facts for part in ("--assert", fact)))
+    return run_perfuse("report", log, "--json", *(part for fact in facts for part in ("--assert", fact)))
 
 
 def _values(log: Path, *facts: str) -> list[float | None]:
@@ -251,7 +244,7 @@ def test_facts_of_calls_are_the_numbers_of_the_program(record: Record) -> None:
     )
     assert (count, unused) == (10, 1)
     assert 10 * 20e6 <= (total or 0) < 10 * 60e6
-    text = perfuse("report", log, "--section", "calls").stdout
+    text = run_perfuse("report", log, "--section", "calls").stdout
     assert "Main None" not in text
     assert re.search(r"Main \d", text)
 
@@ -330,12 +323,12 @@ def test_a_misspelt_function_is_an_error_with_the_nearest_names(record: Record) 
 )
 def test_a_selection_keeps_the_times_of_the_recording(record: Record) -> None:
     log = record(EVERYTHING)
-    whole = json.loads(perfuse("report", log, "--json").stdout)
-    part = json.loads(perfuse("report", log, "--json", "--between", "0.2..0.3").stdout)
+    whole = json.loads(run_perfuse("report", log, "--json").stdout)
+    part = json.loads(run_perfuse("report", log, "--json", "--between", "0.2..0.3").stdout)
     assert (part["start_ns"] - whole["start_ns"], part["duration_ns"]) == (200_000_000, 100_000_000)
-    nothing = perfuse("report", log, "--between", "0.25..0.250001")
+    nothing = run_perfuse("report", log, "--between", "0.25..0.250001")
     assert re.search(r"^ +over +1.00 µs, ", nothing.stdout, re.MULTILINE)
-    for text in (nothing.stdout, perfuse("report", log, "--between", "0.2..0.3", "--section", "threads").stdout):
+    for text in (nothing.stdout, run_perfuse("report", log, "--between", "0.2..0.3", "--section", "threads").stdout):
         rows = re.findall(r"0x[0-9a-f]+ +(\S+ \S+) +(\S+ \S+) ", text)
         assert rows
         assert not [row for row in rows if any(time.startswith("-") or "min" in time or " h" in time for time in row)]
@@ -353,12 +346,12 @@ def test_sections_that_were_not_recorded_say_how_to_record_them(record: Record) 
         ("handles", "gchandle"),
         ("allocations", "alloc"),
     ):
-        text = perfuse("report", log, "--section", section).stdout
+        text = run_perfuse("report", log, "--section", section).stdout
         assert re.search(rf"Not recorded\n +{section} +mono --profile=log:{option}\n", text)
-        assert json.loads(perfuse("report", log, "--json", "--section", section).stdout)["not_recorded"] == {
+        assert json.loads(run_perfuse("report", log, "--json", "--section", section).stdout)["not_recorded"] == {
             section: f"mono --profile=log:{option}"
         }
-    assert "calls" not in json.loads(perfuse("report", log, "--json").stdout)["not_recorded"]
+    assert "calls" not in json.loads(run_perfuse("report", log, "--json").stdout)["not_recorded"]
 
 
 def _live_and_known(log: Path) -> tuple[int, int]:
@@ -398,7 +391,7 @@ def test_the_report_states_how_many_live_objects_have_a_known_allocation(record:
     without = record("nodefaults,gc,gcmove,gcroot,heapshot")
     live, known = _live_and_known(without)
     assert known == 0
-    text = perfuse("report", without, "--section", "heap").stdout
+    text = run_perfuse("report", without, "--section", "heap").stdout
     assert re.search(rf"Allocation sites of live objects +0 of {live:,} objects\n +not recorded: ", text)
 
 
@@ -413,16 +406,16 @@ def test_places_that_differ_only_in_wrappers_are_one(record: Record) -> None:
 def test_a_log_of_handles_and_finalizers_alone(record: Record) -> None:
     """Nothing was asked about collections, heap snapshots, samples or calls."""
     log = record("nodefaults,gchandle,finalization")
-    report = perfuse("report", log).stdout
+    report = run_perfuse("report", log).stdout
     assert "Finalizers" in report
     assert "Garbage collection" not in report
     for words in (("flame", log, "-o", log.with_suffix(".svg")), ("report", "--tree", log)):
-        done = perfuse(*words)
+        done = run_perfuse(*words)
         assert done.returncode == 2
         assert "calls or allocations to " in done.stderr
         assert "hint: " in done.stderr
-    assert "no samples that could be compared" in perfuse("diff", log, log).stderr
-    done = perfuse("flame", log, "-o", log.with_suffix(".svg"), "--weight", "retained")
+    assert "no samples that could be compared" in run_perfuse("diff", log, log).stderr
+    done = run_perfuse("flame", log, "-o", log.with_suffix(".svg"), "--weight", "retained")
     assert "hint: Mono records them with --profile=log:heapshot" in done.stderr
-    done = perfuse("convert", log, "--to", "dot", "-o", log.with_suffix(".dot"))
+    done = run_perfuse("convert", log, "--to", "dot", "-o", log.with_suffix(".dot"))
     assert "hint: " in done.stderr

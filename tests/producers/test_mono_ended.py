@@ -5,16 +5,15 @@ import shutil
 import signal
 import struct
 import subprocess
-import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import perfuse as pf
 from mlpd_events import read_events
 from perfuse.watch import watch
+from truth.command import run as run_perfuse
 
 PROGRAM = Path(__file__).parent / "mono" / "Keeper.cs"
 
@@ -89,13 +88,6 @@ def buffer_ends(data: bytes) -> list[int]:
     return ends
 
 
-def perfuse(*args: Any) -> subprocess.CompletedProcess[str]:
-    """The command line, as a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "perfuse", *map(str, args)], capture_output=True, text=True, timeout=60, check=False
-    )
-
-
 def open_threads(log: Path) -> tuple[int, int]:
     """Number of threads whose start is in a log, and of them those without an end."""
     states = [event.byte for event in read_events(log) if event.byte in (0x22, 0x42) and event.values[0] == 5]
@@ -114,14 +106,14 @@ def test_a_killed_log_that_ends_with_a_buffer_states_what_is_missing(killed: Pat
     assert found.message.startswith(f"{left} of {started} threads have no end (")
     assert "the heap shot on shutdown" in found.message
     for verb in ("check", "info", "report"):
-        assert perfuse(verb, killed).returncode == 1
-    assert "ML018" in perfuse("check", killed).stdout
+        assert run_perfuse(verb, killed).returncode == 1
+    assert "ML018" in run_perfuse("check", killed).stdout
 
 
 @pytest.mark.truth(recording="mono_allocations", path="check", source="a program that ended by itself")
 def test_a_log_is_whole_only_with_its_last_buffer(whole: Path, tmp_path: Path) -> None:
     assert open_threads(whole)[1] == 0
-    assert perfuse("check", whole).returncode == 0
+    assert run_perfuse("check", whole).returncode == 0
     data = whole.read_bytes()
     ends = buffer_ends(data)
     assert ends[-1] == len(data)
@@ -138,7 +130,7 @@ def test_a_log_is_whole_only_with_its_last_buffer(whole: Path, tmp_path: Path) -
 @pytest.mark.truth(recording="mono_allocations", path="watch", source="a program that ended before the test")
 def test_watch_ends_on_a_finished_log(whole: Path) -> None:
     began = time.monotonic()
-    done = perfuse("watch", "--json", "--every", "0.1", "--idle", "0.5", whole)
+    done = run_perfuse("watch", "--json", "--every", "0.1", "--idle", "0.5", whole)
     assert time.monotonic() - began < 30
     assert done.returncode == 0
     looks = [json.loads(line) for line in done.stdout.splitlines()]
@@ -147,7 +139,7 @@ def test_watch_ends_on_a_finished_log(whole: Path) -> None:
 
 
 def test_watch_ends_with_a_killed_program(killed: Path) -> None:
-    done = perfuse("watch", "--every", "0.1", "--idle", "0.2", killed)
+    done = run_perfuse("watch", "--every", "0.1", "--idle", "0.2", killed)
     assert done.returncode == 1
     assert "1 loss of data" in done.stderr
 

@@ -14,6 +14,7 @@ import pytest
 import perfuse as pf
 from mlpd_events import read_events
 from perfuse.analysis.handles import leaked_handles
+from truth.command import output
 
 HERE = Path(__file__).parent / "mono"
 KIND, MADE, FREED = 1, (0x41, 0x61), (0x51, 0x71)
@@ -35,8 +36,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def report(log: Path, *options: str) -> str:
-    command = [sys.executable, "-m", "perfuse", "report", str(log), *options]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    return output("report", log, *options)
 
 
 def json_of_section(log: Path, name: str, *options: str) -> Any:

@@ -160,10 +160,11 @@ def test_a_perf_data_maps_the_code_of_every_load(kind: Kind, profile: Profile, t
     profile.export(written)
     (elf,) = tmp_path.glob("out.perf.data.jit-*.elf")
     image = elf.read_bytes()
+    pids = {load.pid for load in loads_of(kind.name)}
     mapped = Counter[tuple[int, int, bytes]]()
     for time_ns, pid, address, length, offset, name in mappings(written):
         if name == str(elf):
-            assert pid in {load.pid for load in loads_of(kind.name)}
+            assert pid in pids
             mapped[time_ns, address, image[offset : offset + length]] += 1
     assert mapped == Counter((load.time_ns, load.address, load.code) for load in loads_of(kind.name) if load.size)
     assert perf_data(written).samples == sorted(perf_data(kind.paths[0]).samples, key=lambda one: one.time_ns)

@@ -83,6 +83,8 @@ def test_every_function_of_a_dump_is_as_objdump_prints_it(dump: Path, tmp_path: 
     for key, function in zip(keys, theirs, strict=True):
         assert sum(line.size for line in ours[key]) == len(function.code) == sizes[key]
         total += len(ours[key])
+        if ours[key] == function.lines:
+            continue
         found = [(function.name, *pair) for pair in differences(ours[key], function.lines)]
         (in_data if has_data(ours[key], function.lines) else different).extend(found)
     assert different == [], f"{len(different)} of {total} instructions"

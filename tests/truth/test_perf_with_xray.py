@@ -7,13 +7,13 @@ import gzip
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from perfuse.profile import Profile
 
+from .command import output
 from .kinds import Kind
 from .producers import need
 
@@ -23,10 +23,7 @@ OPTIONS = ["--limit", "0"]
 
 
 def report(kind: Kind, *how: str) -> str:
-    words = [sys.executable, "-m", "perfuse", "report", *map(str, kind.paths), *kind.map_options, *OPTIONS, *how]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return output("report", *kind.paths, *kind.map_options, *OPTIONS, *how)
 
 
 @pytest.fixture

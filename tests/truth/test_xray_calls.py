@@ -12,8 +12,10 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +23,7 @@ import perfuse
 from perfuse.viewer.routes import Routes
 from perfuse.viewer.session import Session
 
+from .command import output
 from .kinds import CORPUS
 from .xray_programs import Traced, build, run
 
@@ -86,15 +89,6 @@ def options(traced: Traced, recording: str) -> list[str]:
         ticks = max(calls_ticks[1] for paths in recorded_paths(traced.log) for calls_ticks in paths.values())
         found += ["--tsc-hz", str(round(ticks * 1e9 / traced.functions["main"].total_ns))]
     return found
-
-
-def output(*words: object) -> str:
-    """What a command line prints."""
-    done = subprocess.run(
-        [sys.executable, "-m", "perfuse", *map(str, words)], capture_output=True, text=True, check=False, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 Numbers = dict[str, tuple[int, int, int]]
@@ -351,9 +345,17 @@ def test_the_page_has_the_calls_of_all_logs(traced: Callable[..., Traced]) -> No
 
 def statistics_of(run: Traced, name: str) -> dict[str, int]:
     """The row of a function in the report of one run."""
-    document = json.loads(output("report", run.log, "--map", run.program, "--json", "--limit", 0))
-    (row,) = [one for one in document["functions"] if one["name"] == name]
-    return row  # type: ignore[no-any-return]
+    (row,) = [one for one in functions_of(run.log, run.program) if one["name"] == name]
+    return row
+
+
+@cache
+def functions_of(log: Path, program: Path) -> list[dict[str, Any]]:
+    """The rows of functions in the report of one run."""
+    found: list[dict[str, Any]] = json.loads(output("report", log, "--map", program, "--json", "--limit", 0))[
+        "functions"
+    ]
+    return found
 
 
 @pytest.mark.truth(

@@ -13,6 +13,7 @@ import pytest
 
 import perfuse
 
+from .command import output
 from .kinds import CORPUS
 from .producers import PROGRAMS, need, run_tool
 from .xray_programs import MODES
@@ -35,10 +36,7 @@ class Recorded:
 
     def counts(self, *how: str) -> tuple[dict[str, int], list[str]]:
         """Calls by function, and findings about the maps."""
-        words = [sys.executable, "-m", "perfuse", "report", str(self.log), "--json", "--limit", "0", *how]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        document = json.loads(done.stdout)
+        document = json.loads(output("report", self.log, "--json", "--limit", "0", *how))
         codes = [one["code"] for one in document["diagnostics"] if not one["code"].startswith("XR")]
         return {one["name"]: one["num_calls"] for one in document["functions"]}, codes
 

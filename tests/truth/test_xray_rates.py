@@ -6,10 +6,9 @@ of its buffers, of which short logs have one.
 
 import json
 import struct
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from statistics import median
 from typing import Any, Literal
@@ -18,6 +17,7 @@ import pytest
 
 import perfuse
 
+from .command import output
 from .kinds import CORPUS
 
 WALL_NS = 2000
@@ -42,12 +42,16 @@ class Known:
 
     def wall_ns(self, tsc: int) -> float:
         """Time of the wall clock: the line of the true rate through the wall times of all buffers."""
+        return self._at_zero_ns + tsc * 1e9 / self.hz
+
+    @cached_property
+    def _at_zero_ns(self) -> float:
         offsets = []
         for buffer in self.buffers():
             seconds, microseconds = struct.unpack_from("<qi", buffer, 16 + 16 + 1)
             (first,) = struct.unpack_from("<Q", buffer, 4 * 16 + 3)
             offsets.append(seconds * 1e9 + microseconds * 1e3 - first * 1e9 / self.hz)
-        return median(offsets) + tsc * 1e9 / self.hz
+        return median(offsets)
 
 
 PAIR = Known(CORPUS / "found" / "xray" / "pair" / "fdr.xray", 2_445_426_000)
@@ -130,14 +134,6 @@ def test_a_few_buffers_contradict_a_wrong_header(tmp_path: Path, num_buffers: in
     assert clock.hz_source == "estimated"
     assert clock.hz == pytest.approx(RIGHT.hz, rel=0.15)
     assert "measured in the log itself" in output("info", log)
-
-
-def output(*words: object) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "perfuse", *map(str, words)], capture_output=True, text=True, check=False, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.mark.truth(

@@ -5,25 +5,16 @@ import gzip
 import json
 import re
 import struct
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from .command import output
 from .kinds import CORPUS
 
 XRAY = CORPUS / "xray"
 METADATA = {0: "NewBuffer", 2: "NewCPUId", 3: "TSCWrap", 4: "WallTimeMarker", 6: "CallArgument", 9: "Pid"}
-
-
-def run(*words: object, status: int = 0) -> str:
-    """What a command line prints."""
-    command = [sys.executable, "-m", "perfuse", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == status, done.stderr or done.stdout
-    return done.stdout
 
 
 def corpus(name: str) -> Path:
@@ -50,7 +41,7 @@ def corpus(name: str) -> Path:
 )
 def test_functions_in_yaml_have_the_names_of_llvm_xray(tmp_path: Path, log: str, program: str) -> None:
     source, out = corpus(f"{log}.xray"), tmp_path / "out.yaml"
-    run("convert", source, "--map", XRAY / "bin" / program, "--to", "xray-yaml", "-o", out)
+    output("convert", source, "--map", XRAY / "bin" / program, "--to", "xray-yaml", "-o", out)
     stored = XRAY / "expected" / f"{source.stem}.yaml"
     data = stored.read_bytes() if stored.exists() else gzip.decompress(stored.with_suffix(".yaml.gz").read_bytes())
     found, expected = (
@@ -92,11 +83,11 @@ def buffers(log: Path) -> list[list[str]]:
 def test_a_log_that_becomes_version_3_to_5_has_process_records(tmp_path: Path, log: str, version: int) -> None:
     """The process of versions 1 and 2 is unknown: it is written as 0, and reported as unknown."""
     source, out = corpus(f"fdr-old/{log}.xray"), tmp_path / "out.xray"
-    run("convert", source, "--to", "xray", "-O", f"version={version}", "-o", out)
+    output("convert", source, "--to", "xray", "-O", f"version={version}", "-o", out)
     found = buffers(out)
     assert all(one[:4] == ["NewBuffer", "WallTimeMarker", "Pid", "NewCPUId"] for one in found)
     assert len(found) == {"small_nc-v1": 1, "threads_nc-v1": 9, "small_nc-v2": 1}[log]
-    document = json.loads(run("check", out, "--json"))
+    document = json.loads(output("check", out, "--json"))
     assert not [one for one in document["recordings"][0]["diagnostics"] if one["severity"] != "info"]
 
 
@@ -120,7 +111,7 @@ def test_records_that_a_repair_adds_are_not_counted_as_read(
         return sum(1 + len(one) for one in buffers(path))
 
     assert num_records(source) == read
-    first, *lines = run("repair", source, "-o", out).splitlines()
+    first, *lines = output("repair", source, "-o", out).splitlines()
     written = read + sum(added.values())
     assert num_records(out) == written
     assert first.startswith(f"{read} records read, {written} written to ")
@@ -159,14 +150,16 @@ def test_an_argument_without_a_call_is_no_event(tmp_path: Path) -> None:
         at += 16 + (struct.unpack_from("<i", data, at + 1)[0] if kind in (5, 8) else 0)
     assert len(orphans) == 1
     sql = "SELECT kind, record_offset FROM call_events ORDER BY record_offset"
-    assert run("query", source, sql, "--format", "csv", "--limit", 0).splitlines()[1:] == [f"{k},{o}" for k, o in rows]
-    findings = json.loads(run("check", source, "--json", status=1))["recordings"][0]["diagnostics"]
+    assert output("query", source, sql, "--format", "csv", "--limit", 0).splitlines()[1:] == [
+        f"{k},{o}" for k, o in rows
+    ]
+    findings = json.loads(output("check", source, "--json", status=1))["recordings"][0]["diagnostics"]
     assert [one["offset"] for one in findings if one["code"] == "XR053"] == orphans
     repaired, converted = tmp_path / "repaired.xray", tmp_path / "converted.xray"
-    run("repair", source, "-o", repaired, status=1)
-    run("convert", source, "--to", "xray", "-o", converted)
+    output("repair", source, "-o", repaired, status=1)
+    output("convert", source, "--to", "xray", "-o", converted)
     for path in (repaired, converted):
-        found = run("query", path, sql, "--format", "csv", "--limit", 0).splitlines()[1:]
+        found = output("query", path, sql, "--format", "csv", "--limit", 0).splitlines()[1:]
         assert [line.split(",")[0] for line in found] == [kind for kind, _ in rows]
 
 
@@ -179,5 +172,5 @@ def test_a_log_replaces_a_log_of_the_other_byte_order(tmp_path: Path) -> None:
     """Logs have no magic number: one of big-endian order is recognized less certainly, and is a log still."""
     source, out = corpus("fdr/small-v5.xray"), tmp_path / "out.xray"
     for endian, order in (("little", "<H"), ("big", ">H"), ("little", "<H")):
-        run("convert", source, "--to", "xray", "-O", f"endian={endian}", "-o", out)
+        output("convert", source, "--to", "xray", "-O", f"endian={endian}", "-o", out)
         assert struct.unpack_from(order, out.read_bytes()) == (5,)

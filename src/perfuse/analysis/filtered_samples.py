@@ -1,11 +1,15 @@
 """A source of samples with a filter of stacks."""
 
 from collections.abc import Mapping
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from perfuse.analysis.profiles import SampleProfile
 from perfuse.errors import UsageError
 from perfuse.filters.stacks import FILTERED_TABLES, FilteredStacks, StackFilter
+
+if TYPE_CHECKING:
+    from perfuse.query import Database
 
 
 class FilteredSamples:
@@ -25,9 +29,13 @@ class FilteredSamples:
 
     def sql(self, query: str, /) -> Any:
         """Runs SQL over the tables."""
+        return self._database.sql(query)
+
+    @cached_property
+    def _database(self) -> "Database":
         from perfuse.query import Database
 
-        return Database(self.tables).sql(query)
+        return Database(self.tables)
 
 
 class _FilteredTables(Mapping[str, Any]):

@@ -10,6 +10,9 @@ from perfuse import _core
 CALLS = frozenset({"call", "indirect_call"})
 JUMPS = frozenset({"jump", "branch"})
 
+InstructionRow = tuple[int, int, str, str, int | None, int | None]
+"""Offset, size, text, flow, target and constant of an instruction."""
+
 
 @dataclass(frozen=True, slots=True)
 class Callee:
@@ -101,18 +104,26 @@ def decode(
         starts: Offsets at which instructions are known to start. After constants between instructions, decoding may
             continue in the middle of one; it begins again at these.
     """
-    found = [Instruction(*row) for row in _core.disassemble(code, address, machine, intel)]
-    begun = {one.offset for one in found}
-    inside = sorted({start for start in starts if 0 < start < len(code)} - begun)
+    return [Instruction(*row) for row in decoded_rows(code, address, machine, intel=intel, starts=starts)]
+
+
+def decoded_rows(
+    code: bytes, address: int, machine: int, *, intel: bool = False, starts: Iterable[int] = ()
+) -> list[InstructionRow]:
+    """What `decode` makes instructions of: offset, size, text, flow, target and constant of each."""
+    rows = _core.disassemble(code, address, machine, intel)
+    inside = {start for start in starts if 0 < start < len(code)}
+    if inside:
+        inside -= {row[0] for row in rows}
     if not inside or _core.instruction_set(machine) == "bytes":
-        return found
-    pieces: list[Instruction] = []
-    for start, end in pairwise([0, *inside, len(code)]):
-        rows = _core.disassemble(code[start:end], address + start, machine, intel)
-        for one in (Instruction(*row) for row in rows):
-            one.offset += start
-            pieces.append(one)
-    return pieces
+        return rows
+    return [
+        (start + offset, size, text, flow, target, constant)
+        for start, end in pairwise([0, *sorted(inside), len(code)])
+        for offset, size, text, flow, target, constant in _core.disassemble(
+            code[start:end], address + start, machine, intel
+        )
+    ]
 
 
 @dataclass(frozen=True, slots=True)

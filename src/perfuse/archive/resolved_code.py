@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from perfuse import _core
-from perfuse.analysis.instructions import decode
+from perfuse.analysis.instructions import InstructionRow, decoded_rows
 from perfuse.analysis.sampled import events
 from perfuse.archive.contents import CodeChoice, Frames, NativeCode, NotSavedError, SourceChoice, SymbolFrames
 from perfuse.archive.source import WholeProfile
@@ -98,12 +98,11 @@ class _Recorder:
             functions.append([start, len(self._code), len(code), machine])
             self._code += code
             end = start + len(code)
-            decoded = decode(code, start, machine)
+            decoded = decoded_rows(code, start, machine)
             if sampled := [one - start for one in starts if start <= one < end]:
-                decoded += decode(code, start, machine, starts=sampled)
-            for one in decoded:
-                instructions.add(start + one.offset)
-                targets |= {to for to in (one.target_address, one.constant) if to and not start <= to < end}
+                decoded += decoded_rows(code, start, machine, starts=sampled)
+            instructions |= {start + row[0] for row in decoded}
+            targets |= _references(decoded, start, end)
         known = self._known(module, instructions)
         return {
             "path": path,
@@ -160,9 +159,8 @@ class _Recorder:
             machine = machine_of_code(profile.recordings[source].summary.arch, profile.recordings)
             end = address + len(code)
             found = set()
-            for some in starts.get(key, [set()]):
-                for one in decode(bytes(code), address, machine, starts=some):
-                    found |= {to for to in (one.target_address, one.constant) if to and not address <= to < end}
+            for some in {frozenset(one) for one in starts.get(key, [set()])}:
+                found |= _references(decoded_rows(bytes(code), address, machine, starts=some), address, end)
             times = {created, *(last - 1 for last in ([retired] if retired else lasts) if last > created)}
             queries |= {(process, at, to) for at in times for to in found}
         asked = sorted(queries, key=lambda query: (query[0], query[2], query[1]))
@@ -217,6 +215,11 @@ def record(profile: WholeProfile, sampled: Sequence[int], code: CodeChoice, sour
         return {}
     text = json.dumps(facts, ensure_ascii=False, separators=(",", ":")).encode()
     return {FACTS: packed(text), BYTES: packed(recorder.code)}
+
+
+def _references(rows: Iterable[InstructionRow], start: int, end: int) -> set[int]:
+    """Addresses outside a function that its instructions refer to."""
+    return {to for *_, target, constant in rows for to in (target, constant) if to and not start <= to < end}
 
 
 @dataclass(frozen=True)

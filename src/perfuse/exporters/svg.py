@@ -247,9 +247,18 @@ def weight_text(weight: int, unit: str) -> str:
 
 def visible(text: str) -> str:
     """A name with escapes for invisible characters: controls, which XML forbids, and marks of direction."""
+    if text.isprintable():
+        return text
     return "".join(
         f"\\u{{{ord(c):x}}}" if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs") else c for c in text
     )
+
+
+def _columns_of(character: str) -> int:
+    """Columns of a character in a font of equal widths."""
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def _fitted(text: str, width: float, character: float, *, short: str | None = None) -> str:
@@ -257,8 +266,8 @@ def _fitted(text: str, width: float, character: float, *, short: str | None = No
 
     Empty where not even three characters and an ellipsis fit.
     """
-    columns = [0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text]
     room = int(width / character)
+    columns = [1] * len(text) if text.isascii() else [_columns_of(c) for c in text]
     if sum(columns) <= room:
         return text
     if short is not None and short != text:

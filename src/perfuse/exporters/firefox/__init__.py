@@ -12,7 +12,7 @@ from perfuse.errors import ExportWarning, UsageError
 from perfuse.exporters.contents import contents
 from perfuse.exporters.firefox.calls import CallSamples, call_samples
 from perfuse.exporters.firefox.counters import counters_json
-from perfuse.exporters.firefox.frames import FRAME_ROWS, categories_json
+from perfuse.exporters.firefox.frames import categories_json, frame_table
 from perfuse.exporters.firefox.markers import MARKER_SCHEMA, markers
 from perfuse.exporters.firefox.shared import Strings, json_object, libs_json, no_stack, shared_json
 from perfuse.exporters.firefox.tracks import sampled_tracks, threads_json
@@ -85,12 +85,13 @@ def processed_profile(profile: EventSource, weight: Literal["samples", "events"]
     sampled = sampled_tracks(profile, interval or _DEFAULT_INTERVAL_NS, weight, start_ns, without_stack, calls)
     threads, tracks = threads_json(profile, sampled, marked, strings, start_ns)
     counters = counters_json(profile, start_ns, tracks)
-    members = {
-        "meta": meta_json(profile, interval, span, has_markers=bool(marked)),
-        "libs": libs_json(profile),
-        "shared": shared_json(profile, strings, has_no_stack=without_stack is not None),
-        "threads": threads,
-    }
+    with frame_table(profile) as frames:
+        members = {
+            "meta": meta_json(profile, frames, interval, span, has_markers=bool(marked)),
+            "libs": libs_json(profile, frames),
+            "shared": shared_json(profile, frames, strings, has_no_stack=without_stack is not None),
+            "threads": threads,
+        }
     return json_object(members if counters is None else members | {"counters": counters})
 
 
@@ -130,12 +131,22 @@ def interval_ns(profile: Source) -> int | None:
     return None if found is None else round(found)
 
 
-def meta_json(profile: EventSource, interval: int | None, span_ns: tuple[int, int], *, has_markers: bool) -> str:
-    """`profile.meta`; `interval` in nanoseconds, None without samples in time; `span_ns` first and last time."""
+def meta_json(
+    profile: EventSource, frames: str, interval: int | None, span_ns: tuple[int, int], *, has_markers: bool
+) -> str:
+    """`profile.meta`.
+
+    Args:
+        profile: The profile.
+        frames: The table of `frame_table`.
+        interval: In nanoseconds; None without samples in time.
+        span_ns: First and last time.
+        has_markers: Whether there are markers.
+    """
     start_ns, end_ns = span_ns
     ((clocks, arch, has_js),) = profile.sql(f"""
         SELECT (SELECT list(DISTINCT kind::VARCHAR) FROM clocks),
-            (SELECT any_value(arch)::VARCHAR FROM sources), (SELECT bool_or(javascript) FROM ({FRAME_ROWS}))
+            (SELECT any_value(arch)::VARCHAR FROM sources), (SELECT bool_or(javascript) FROM {frames})
     """).fetchall()
     meta: dict[str, Any] = {
         "version": _GECKO_VERSION,
@@ -165,7 +176,7 @@ def meta_json(profile: EventSource, interval: int | None, span_ns: tuple[int, in
     if clocks == ["monotonic"]:
         meta["startTimeAsClockMonotonicNanosecondsSinceBoot"] = start_ns
     texts = {name: json.dumps(value, ensure_ascii=False) for name, value in meta.items()}
-    return json_object(texts | {"categories": categories_json(profile, FRAME_ROWS)})
+    return json_object(texts | {"categories": categories_json(profile, frames)})
 
 
 def _recordings(profile: Source) -> list[dict[str, Any]]:

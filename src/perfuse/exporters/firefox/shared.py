@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from perfuse.exporters.firefox.frames import FRAME_ROWS, frames_with_files
 from perfuse.exporters.queries import columns_as_json
 from perfuse.exporters.source import Source
 from perfuse.reports.names import module_text
@@ -53,12 +52,12 @@ def json_object(members: dict[str, str]) -> str:
     return "{" + ",".join(f'"{name}":{value}' for name, value in members.items()) + "}"
 
 
-def libs_json(profile: Source) -> str:
-    """`profile.libs`."""
+def libs_json(profile: Source, frames: str) -> str:
+    """`profile.libs`; `frames` is the table of `frame_table`."""
     rows = profile.sql(
         "SELECT lib, any_value(lib_path), any_value(lib_build_id),"
         " (SELECT any_value(arch)::VARCHAR FROM sources)"
-        f" FROM ({FRAME_ROWS}) WHERE lib >= 0 GROUP BY lib ORDER BY lib"
+        f" FROM {frames} WHERE lib >= 0 GROUP BY lib ORDER BY lib"
     ).fetchall()
     return json.dumps([_lib(path, build_id, arch) for _, path, build_id, arch in rows])
 
@@ -83,11 +82,13 @@ def breakpad_id(build_id: str) -> str:
     return "".join([*pairs[3::-1], *pairs[5:3:-1], *pairs[7:5:-1], *pairs[8:]]) + "0"
 
 
-def shared_json(profile: Source, strings: Strings, *, has_no_stack: bool) -> str:
-    """`profile.shared`; `strings` has those that threads name. `has_no_stack` adds the stack of `no_stack`."""
-    rows = frames_with_files(profile)
-    stacks, frames = _stacks(profile), _frames(profile, rows)
-    (funcs, resources, sources), num_funcs = _funcs(profile, rows, strings, has_no_stack=has_no_stack)
+def shared_json(profile: Source, table: str, strings: Strings, *, has_no_stack: bool) -> str:
+    """`profile.shared`; `strings` has those that threads name.
+
+    `table` is that of `frame_table`; `has_no_stack` adds the stack of `no_stack`.
+    """
+    stacks, frames = _stacks(profile), _frames(profile, table)
+    (funcs, resources, sources), num_funcs = _funcs(profile, table, strings, has_no_stack=has_no_stack)
     if has_no_stack:
         stacks = _extended(stacks, {"frame": int(frames["length"]), "prefixOffset": 0})
         frames = _extended(frames, {**_NO_FRAME, "func": num_funcs - 1})
@@ -96,7 +97,7 @@ def shared_json(profile: Source, strings: Strings, *, has_no_stack: bool) -> str
         "frameTable": json_object(frames),
         "funcTable": funcs,
         "resourceTable": resources,
-        "nativeSymbols": _native_symbols(profile, strings),
+        "nativeSymbols": _native_symbols(profile, table, strings),
         "sources": sources,
         "sourceLocationTable": json_object({"source": "[]", "line": "[]", "column": "[]", "length": "0"}),
     }
@@ -139,7 +140,7 @@ def _stacks(profile: Source) -> dict[str, str]:
     return columns_as_json(profile, {"frame": "frame", "prefixOffset": "prefix_offset"}, query)
 
 
-def _frames(profile: Source, rows: str) -> dict[str, str]:
+def _frames(profile: Source, table: str) -> dict[str, str]:
     columns = {
         "address": "coalesce(address_in_lib, -1)",
         "lib": "CASE WHEN address_in_lib IS NULL THEN -1 ELSE lib END",
@@ -153,7 +154,7 @@ def _frames(profile: Source, rows: str) -> dict[str, str]:
         "column": '"column"',
         "originalLocation": "NULL::INTEGER",
     }
-    return columns_as_json(profile, columns, rows)
+    return columns_as_json(profile, columns, table)
 
 
 def _funcs(profile: Source, frames: str, strings: Strings, *, has_no_stack: bool) -> tuple[tuple[str, str, str], int]:
@@ -161,7 +162,7 @@ def _funcs(profile: Source, frames: str, strings: Strings, *, has_no_stack: bool
     rows = profile.sql(f"""
         SELECT func, any_value(label), bool_or(javascript), any_value(func_path),
             any_value(function_line), any_value(function_column), min(coalesce(lib_path, module))
-        FROM ({frames}) GROUP BY func ORDER BY func
+        FROM {frames} GROUP BY func ORDER BY func
     """).fetchall()
     if has_no_stack:
         rows.append((len(rows), _NO_STACK, False, None, None, None, None))
@@ -199,7 +200,7 @@ def _funcs(profile: Source, frames: str, strings: Strings, *, has_no_stack: bool
     return (_table(columns), _table(resource_table), _table(source_table)), len(rows)
 
 
-def _native_symbols(profile: Source, strings: Strings) -> str:
+def _native_symbols(profile: Source, frames: str, strings: Strings) -> str:
     """`nativeSymbols`: the code each address is in; an inlined frame's is what it was inlined into."""
     rows = profile.sql(f"""
         SELECT symbol, any_value(lib), any_value(outer_label),
@@ -209,7 +210,7 @@ def _native_symbols(profile: Source, strings: Strings) -> str:
                 CASE WHEN max(outer_native_id) <= min(address_in_lib) THEN max(outer_native_id) END
             ),
             any_value(size_bytes) FILTER (address_in_lib IS NOT NULL)
-        FROM ({FRAME_ROWS}) WHERE symbol IS NOT NULL GROUP BY symbol ORDER BY symbol
+        FROM {frames} WHERE symbol IS NOT NULL GROUP BY symbol ORDER BY symbol
     """).fetchall()
     return _table(
         {
