@@ -6,7 +6,7 @@ report of a small file defines 50 classes and makes objects of some: docs/decisi
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
@@ -47,6 +47,7 @@ def replace(value: T, **changes: Any) -> T:
     return cls(**{name: getattr(value, name) for name in cls.__slots__} | changes)  # type: ignore[no-any-return]
 
 
+@cache
 def field_names(cls: Any) -> tuple[str, ...]:
     """The names of the fields of a class of values, or of a data class, in their order."""
     if hasattr(cls, "_read"):
