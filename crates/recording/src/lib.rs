@@ -15,6 +15,7 @@ mod format;
 pub mod listing;
 mod packed;
 mod pages;
+mod process_images;
 mod record_rows;
 mod recording;
 mod sampling;
@@ -26,6 +27,7 @@ pub use format::{Capabilities, ClockPolicy, RecordingDirectory, Role, Sniff};
 pub use packed::head_of;
 pub use pages::PassPages;
 pub use perfuse_mapped::{CUT, TooLarge, UnpackLimit, open_regular};
+pub use process_images::ProcessImages;
 pub use record_rows::table_of;
 pub use recording::{
     BatchStream, CallStream, Change, Clock, ClockMap, Format, Open, Placement, Position, Rate, Recording,

@@ -22,6 +22,7 @@ mod features;
 mod group_reads;
 mod guests;
 mod header;
+mod images;
 mod ingest;
 pub mod layout;
 mod machine_tables;
@@ -65,7 +66,7 @@ use perfuse_tables::{Alignment, Offsets, UserStack};
 use perfuse_wire::{Diagnostics, Endian, ParseError, RecordView, Value};
 
 use perfuse_recording::{
-    BatchStream, Capabilities, ClockPolicy, CodeMarker, Format, Placement, Position, Recording,
+    BatchStream, Capabilities, ClockPolicy, CodeMarker, Format, Placement, Position, ProcessImages, Recording,
     RecordingDirectory, Repaired, Role, SamplingFacts, Sniff, Source, Summary, TableRequest, WallClockTime,
 };
 
@@ -189,6 +190,10 @@ impl Recording for PerfData {
             markers: self.jit_markers().iter().map(marker).collect(),
             address_spaces: self.file().tasks().address_spaces(),
         })
+    }
+
+    fn process_images(&self) -> ProcessImages {
+        images::process_images(self)
     }
 
     fn extent(&self) -> Offsets {
