@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use perfuse_formats::{Clock, Placement, ProcessImages, Recording, TableRequest, table_of};
-use perfuse_tables::{Identities, Offsets, SnapshotSum, ProcessIdentity};
+use perfuse_tables::{Identities, Offsets, ProcessIdentity, SnapshotSum};
 use rustc_hash::FxHashMap;
 
 use crate::definitions::DefinedLines;

@@ -23,6 +23,8 @@ struct Images {
     programs: FxHashSet<u64>,
     /// All executable mappings of files, with those of programs.
     files: FxHashSet<u64>,
+    /// Addresses of the kernel's part of the address space, of which each execution of a program has one.
+    kernel_parts: FxHashSet<u64>,
 }
 
 impl ProcessImages {
@@ -52,6 +54,11 @@ impl ProcessImages {
         }
     }
 
+    /// Adds the address of the kernel's part of a process (`[vdso]`), which is random where that of the program is not.
+    pub fn add_kernel_part(&mut self, pid: i32, address: u64) {
+        self.processes.entry(pid).or_default().kernel_parts.insert(address);
+    }
+
     /// All pids, sorted.
     #[must_use]
     pub fn pids(&self) -> Vec<i32> {
@@ -76,7 +83,10 @@ impl ProcessImages {
             || others.programs.is_empty()
             || !own.programs.is_disjoint(&others.files)
             || !others.programs.is_disjoint(&own.files);
-        is_one_machine && is_one_process
+        let is_one_execution = own.kernel_parts.is_empty()
+            || others.kernel_parts.is_empty()
+            || !own.kernel_parts.is_disjoint(&others.kernel_parts);
+        is_one_machine && is_one_process && is_one_execution
     }
 }
 
@@ -104,6 +114,18 @@ mod tests {
         assert!(!app.may_share(&images("b", &[("/bin/app", 0x5000, true)]), 7));
         assert!(!app.may_share(&images("b", &[]), 8));
         assert_eq!(app.pids(), [7]);
+    }
+
+    #[test]
+    fn programs_at_fixed_addresses_are_distinguished_by_the_part_of_the_kernel() {
+        let (mut one, mut other) =
+            (images("a", &[("/bin/app", 0x5000, true)]), images("a", &[("/bin/app", 0x5000, true)]));
+        one.add_kernel_part(7, 0x7000);
+        assert!(one.may_share(&other, 7));
+        other.add_kernel_part(7, 0x8000);
+        assert!(!one.may_share(&other, 7));
+        other.add_kernel_part(7, 0x7000);
+        assert!(one.may_share(&other, 7));
     }
 
     #[test]

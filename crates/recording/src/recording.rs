@@ -10,12 +10,14 @@ use std::sync::{Arc, Mutex};
 use arrow_array::RecordBatch;
 use perfuse_mapped::open_regular;
 use perfuse_tables::{
-    Alignment, AllocationSum, CallRows, CodeUnwinding, FrameRecovery, Identities, Offsets, ProcessIdentity, SnapshotSum,
-    UserStack,
+    Alignment, AllocationSum, CallRows, CodeUnwinding, FrameRecovery, Identities, Offsets, ProcessIdentity,
+    SnapshotSum, UserStack,
 };
 use perfuse_wire::{Diagnostic, Diagnostics, Endian, Layout, ParseError, RecordView, Rule, Value};
 
-use crate::{Capabilities, ClockPolicy, ProcessImages, RecordingDirectory, Role, SamplingFacts, Sniff, Source};
+use crate::{
+    Capabilities, ClockPolicy, ProcessImages, RecordingDirectory, Role, SamplingFacts, Sniff, Source,
+};
 
 /// Facts about a file from its header and one pass over its record headers; `perfuse info` prints them.
 #[derive(Clone, Debug)]

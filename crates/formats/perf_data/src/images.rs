@@ -30,6 +30,8 @@ pub fn process_images(perf: &PerfData) -> ProcessImages {
             if mapping.path.starts_with(b"[kernel.kallsyms]") && mapping.start_address != 0 {
                 images.add_kernel(mapping.start_address);
             }
+        } else if row.pid >= 0 && mapping.path == b"[vdso]" {
+            images.add_kernel_part(row.pid, mapping.start_address);
         } else if row.pid >= 0
             && mapping.executable
             && mapping.path.starts_with(b"/")

@@ -265,7 +265,10 @@ impl CallchainBatches {
         let Self { file, placement, threads, .. } = self;
         *threads.entry((pid, tid)).or_insert_with(|| {
             let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
-            (identities.process(file.guests.identity(placement, pid)), identities.thread(file.guests.identity(placement, pid), tid))
+            (
+                identities.process(file.guests.identity(placement, pid)),
+                identities.thread(file.guests.identity(placement, pid), tid),
+            )
         })
     }
 
@@ -279,7 +282,10 @@ impl CallchainBatches {
         let (pid, tid) = (head.pid.unwrap_or(-1), head.tid.unwrap_or(-1));
         let (process_id, thread_id) = *threads.entry((pid, tid)).or_insert_with(|| {
             let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
-            (identities.process(file.guests.identity(placement, pid)), identities.thread(file.guests.identity(placement, pid), tid))
+            (
+                identities.process(file.guests.identity(placement, pid)),
+                identities.thread(file.guests.identity(placement, pid), tid),
+            )
         });
         let count = reads.add(file, &head, index, timed.location);
         addresses.clear();

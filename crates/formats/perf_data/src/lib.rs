@@ -66,8 +66,9 @@ use perfuse_tables::{Alignment, Offsets, UserStack};
 use perfuse_wire::{Diagnostics, Endian, ParseError, RecordView, Value};
 
 use perfuse_recording::{
-    BatchStream, Capabilities, ClockPolicy, CodeMarker, Format, Placement, Position, ProcessImages, Recording,
-    RecordingDirectory, Repaired, Role, SamplingFacts, Sniff, Source, Summary, TableRequest, WallClockTime,
+    BatchStream, Capabilities, ClockPolicy, CodeMarker, Format, Placement, Position, ProcessImages,
+    Recording, RecordingDirectory, Repaired, Role, SamplingFacts, Sniff, Source, Summary, TableRequest,
+    WallClockTime,
 };
 
 use consts::{MAGIC_VERSION_1, clock_name};

@@ -8,8 +8,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, BinaryArray, RecordBatch};
 use perfuse_recording::{
-    BatchStream, CallStream, Clock, Format, Placement, Position, ProcessImages, Rate, Recording, Repaired, SamplingFacts,
-    Source, Summary, TableRequest, WallClockTime, in_memory_bytes,
+    BatchStream, CallStream, Clock, Format, Placement, Position, ProcessImages, Rate, Recording, Repaired,
+    SamplingFacts, Source, Summary, TableRequest, WallClockTime, in_memory_bytes,
 };
 use perfuse_tables::{AllocationSum, CodeUnwinding, FrameRecovery, Offsets, SnapshotSum, UserStack};
 use perfuse_wire::{Diagnostics, RecordView};
