@@ -47,9 +47,13 @@ def replace(value: T, **changes: Any) -> T:
     return cls(**{name: getattr(value, name) for name in cls.__slots__} | changes)  # type: ignore[no-any-return]
 
 
-@cache
 def field_names(cls: Any) -> tuple[str, ...]:
     """The names of the fields of a class of values, or of a data class, in their order."""
+    return _field_names(cls)
+
+
+@cache
+def _field_names(cls: Any) -> tuple[str, ...]:
     if hasattr(cls, "_read"):
         return cls.__slots__  # type: ignore[no-any-return]
     from dataclasses import fields

@@ -107,3 +107,49 @@ def test_processes_of_one_name_and_pid_are_two_groups_and_two_tracks(
     profile.export(tmp_path / "both.firefox.json")
     threads = json.loads((tmp_path / "both.firefox.json").read_text())["threads"]
     assert {(one["pid"], one["processName"]) for one in threads} == {("2", "app"), ("3", "app 2")}
+
+
+@pytest.fixture(scope="module")
+def with_dumps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Recordings of two containers with Node.js, each beside the dump that it announces, which have one name."""
+    if not all(map(shutil.which, ("perf", "unshare", "node"))):
+        pytest.skip("perf, unshare or node is not installed")
+    directory = tmp_path_factory.mktemp("dumps")
+    started = []
+    for name in "ab":
+        (directory / name).mkdir()
+        loop = "let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) % 1000003; return s"
+        (directory / name / "app.js").write_text(
+            f"function hot_{name}(n) {{ {loop} }}\n"
+            f"const t = Date.now(); let r = 0; while (Date.now() - t < 1000) r += hot_{name}(200000)\n"
+        )
+        record = "perf record -q -k mono -e cpu-clock -F 500 -m 16 -o perf.data node --perf-prof app.js; true"
+        command = ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", record]
+        started.append(
+            subprocess.Popen(command, cwd=directory / name, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        )
+    for one in started:
+        one.wait()
+    found = {name: directory / name / "perf.data" for name in "ab"}
+    dumps = {dump.name for name in "ab" for dump in (directory / name).glob("jit-*.dump")}
+    if len(dumps) != 1 or not all(path.is_file() for path in found.values()):
+        pytest.skip("no right to record in pid namespaces")
+    return found
+
+
+@pytest.mark.parametrize("order", ["", "ab", "ba"])
+def test_dumps_of_one_name_are_of_their_processes(order: str, with_dumps: dict[str, Path]) -> None:
+    """Whether they are named, in any order, or found by what the processes announced."""
+    dumps = [dump for name in order for dump in with_dumps[name].parent.glob("jit-*.dump")]
+    profile = pf.fuse(*with_dumps.values(), *dumps)
+    rows = profile.sql(
+        "SELECT DISTINCT path::VARCHAR, process_id FROM code_objects JOIN sources USING (source_id)"
+    ).fetchall()
+    process_of = {Path(path).parent.name: process for path, process in rows}
+    assert len(rows) == 2
+    assert process_of.keys() == {"a", "b"}
+    sampled = profile.sql(
+        "SELECT process_id, f.name::VARCHAR FROM samples JOIN threads USING (thread_id) JOIN stacks USING (stack_id) "
+        "JOIN frames USING (frame_id) JOIN functions f USING (function_id) WHERE starts_with(f.name::VARCHAR, 'hot_')"
+    ).fetchall()
+    assert set(sampled) == {(process_of["a"], "hot_a"), (process_of["b"], "hot_b")}

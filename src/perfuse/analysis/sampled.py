@@ -157,10 +157,10 @@ class Task:
 def tasks(profile: TableProfile) -> list[Task]:
     """The threads of a profile, by pid and number."""
     processes = Columns(profile.tables["processes"])
-    of = dict(zip(processes["process_id"], zip(processes["pid"], processes["name"], strict=True), strict=True))
+    of = {process: (pid, name, process) for process, pid, name in processes.tuples("process_id", "pid", "name")}
     threads = Columns(profile.tables["threads"])
     rows = zip(threads["thread_id"], threads["tid"], threads["name"], threads["process_id"], strict=True)
-    found = (Task(key, key if tid is None else tid, name, *of[process], process) for key, tid, name, process in rows)
+    found = (Task(key, key if tid is None else tid, name, *of[process]) for key, tid, name, process in rows)
     return sorted(found, key=lambda task: (task.pid, task.number))
 
 

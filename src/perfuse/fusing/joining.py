@@ -20,6 +20,7 @@ from perfuse.fusing.matching import (
     match_log,
     open_announced_dumps,
     recorded_pid,
+    sampled_by,
 )
 from perfuse.fusing.note import note_beside
 from perfuse.input.unpacking import allowed_bytes, unpacking_at_most
@@ -125,9 +126,9 @@ def fuse(
         _placed(one.dump, one.pid, clock, numbers[facts])
         for (one, facts), clock in zip(matches, dump_clocks, strict=True)
     ]
-    for one, clock in zip(others, clocks, strict=True):
-        log, facts = logs.get(one, (None, None))
-        placed.append(_placed(one, log and log.pid, clock, numbers[facts]))
+    for other, clock in zip(others, clocks, strict=True):
+        log, sampling = logs.get(other, (None, None))
+        placed.append(_placed(other, None if log is None else log.pid, clock, numbers[sampling]))
     machine = samplings[0].machine if samplings else None
     directories = [*(fspath(path) for path in symbol_dirs), *(_kernel_copies(sampled) if follow != "none" else ())]
     fusion = _core.Profile(placed, directories, debug_info, machine, objects, follow, limit)
@@ -223,9 +224,11 @@ def _match_dumps(
     matches: list[_Matched] = []
     matched: set[tuple[int, int]] = set()
     left = list(dumps)
+    of_another = _dumps_of_others(left, samplings, numbers)
     for facts in samplings:
         nth = numbers[facts].get
-        own = _of_a_process(match(left, facts, only=len(samplings) == 1), facts)
+        candidates = [dump for dump in left if facts not in of_another.get(dump, ())]
+        own = _of_a_process(match(candidates, facts, only=len(samplings) == 1), facts)
         left = [dump for dump in left if all(one.dump is not dump for one in own)]
         own += _of_a_process(match(nearby, facts, only=False), facts)
         matched |= {(one.pid, nth(one.pid, 0)) for one in own if one.pid is not None}
@@ -237,6 +240,19 @@ def _match_dumps(
     if samplings:
         diagnostics += [_no_process(dump) for dump in left]
     return [*matches, *((Match(dump, None, None, "unmatched"), None) for dump in left)]
+
+
+def _dumps_of_others(
+    dumps: Sequence[Recording], samplings: Sequence[SamplingFacts], numbers: _Numbers
+) -> dict[Recording, list[SamplingFacts]]:
+    """For each dump, the recordings whose process with its pid is not the one that wrote it."""
+    if not any(numbers.values()):
+        return {}
+    others: dict[Recording, list[SamplingFacts]] = {}
+    for dump in dumps:
+        first, *rest = sampled_by(dump, samplings) or (None,)
+        others[dump] = [facts for facts in rest if numbers[facts] != numbers[first]]
+    return others
 
 
 def _of_a_process(matches: Sequence[Match], facts: SamplingFacts) -> list[Match]:
