@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
-use perfuse_formats::{Clock, Placement, ProcessImages, Recording, TableRequest, table_of};
+use perfuse_formats::{Clock, Placement, RecordedPrograms, Recording, TableRequest, table_of};
 use perfuse_tables::{Identities, Offsets, ProcessIdentity, SnapshotSum};
 use rustc_hash::FxHashMap;
 
@@ -159,11 +159,11 @@ fn numbers_of_processes(
 pub fn process_numbers<'a>(
     recordings: impl IntoIterator<Item = &'a Arc<dyn Recording>>,
 ) -> Vec<BTreeMap<i32, u32>> {
-    let mut all: Vec<ProcessImages> = Vec::new();
+    let mut all: Vec<RecordedPrograms> = Vec::new();
     // By pid, the recordings of each process.
     let mut known: FxHashMap<i32, Vec<Vec<usize>>> = FxHashMap::default();
     let number_of = |recording: &Arc<dyn Recording>| {
-        let own = recording.process_images();
+        let own = recording.recorded_programs();
         let mut numbers = BTreeMap::new();
         for pid in own.pids() {
             let processes = known.entry(pid).or_default();

@@ -15,8 +15,8 @@ mod format;
 pub mod listing;
 mod packed;
 mod pages;
-mod process_images;
 mod record_rows;
+mod recorded_programs;
 mod recording;
 mod sampling;
 mod source;
@@ -27,8 +27,8 @@ pub use format::{Capabilities, ClockPolicy, RecordingDirectory, Role, Sniff};
 pub use packed::head_of;
 pub use pages::PassPages;
 pub use perfuse_mapped::{CUT, TooLarge, UnpackLimit, open_regular};
-pub use process_images::ProcessImages;
 pub use record_rows::table_of;
+pub use recorded_programs::RecordedPrograms;
 pub use recording::{
     BatchStream, CallStream, Change, Clock, ClockMap, Format, Open, Placement, Position, Rate, Recording,
     Repaired, Scale, Summary, TableRequest, WallClockTime, call_stream, one_batch, position_of,

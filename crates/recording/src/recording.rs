@@ -16,7 +16,7 @@ use perfuse_tables::{
 use perfuse_wire::{Diagnostic, Diagnostics, Endian, Layout, ParseError, RecordView, Rule, Value};
 
 use crate::{
-    Capabilities, ClockPolicy, ProcessImages, RecordingDirectory, Role, SamplingFacts, Sniff, Source,
+    Capabilities, ClockPolicy, RecordedPrograms, RecordingDirectory, Role, SamplingFacts, Sniff, Source,
 };
 
 /// Facts about a file from its header and one pass over its record headers; `perfuse info` prints them.
@@ -495,8 +495,8 @@ pub trait Recording: Send + Sync {
     }
 
     /// Programs of the recorded processes; empty where the format records none.
-    fn process_images(&self) -> ProcessImages {
-        ProcessImages::default()
+    fn recorded_programs(&self) -> RecordedPrograms {
+        RecordedPrograms::default()
     }
 
     /// Facts about the sampled machine and processes that other recordings are matched and aligned with; `None` where the

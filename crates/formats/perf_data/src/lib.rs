@@ -22,7 +22,6 @@ mod features;
 mod group_reads;
 mod guests;
 mod header;
-mod images;
 mod ingest;
 pub mod layout;
 mod machine_tables;
@@ -33,6 +32,7 @@ mod perf_data;
 mod perf_file;
 mod reader;
 mod record;
+mod recorded_programs;
 mod records;
 mod repair;
 mod rounds;
@@ -66,7 +66,7 @@ use perfuse_tables::{Alignment, Offsets, UserStack};
 use perfuse_wire::{Diagnostics, Endian, ParseError, RecordView, Value};
 
 use perfuse_recording::{
-    BatchStream, Capabilities, ClockPolicy, CodeMarker, Format, Placement, Position, ProcessImages,
+    BatchStream, Capabilities, ClockPolicy, CodeMarker, Format, Placement, Position, RecordedPrograms,
     Recording, RecordingDirectory, Repaired, Role, SamplingFacts, Sniff, Source, Summary, TableRequest,
     WallClockTime,
 };
@@ -193,8 +193,8 @@ impl Recording for PerfData {
         })
     }
 
-    fn process_images(&self) -> ProcessImages {
-        images::process_images(self)
+    fn recorded_programs(&self) -> RecordedPrograms {
+        recorded_programs::recorded_programs(self)
     }
 
     fn extent(&self) -> Offsets {

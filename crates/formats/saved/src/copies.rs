@@ -8,7 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, BinaryArray, RecordBatch};
 use perfuse_recording::{
-    BatchStream, CallStream, Clock, Format, Placement, Position, ProcessImages, Rate, Recording, Repaired,
+    BatchStream, CallStream, Clock, Format, Placement, Position, Rate, RecordedPrograms, Recording, Repaired,
     SamplingFacts, Source, Summary, TableRequest, WallClockTime, in_memory_bytes,
 };
 use perfuse_tables::{AllocationSum, CodeUnwinding, FrameRecovery, Offsets, SnapshotSum, UserStack};
@@ -238,8 +238,8 @@ impl Recording for SavedCopy {
         self.inner.wall_clock_time()
     }
 
-    fn process_images(&self) -> ProcessImages {
-        self.inner.process_images()
+    fn recorded_programs(&self) -> RecordedPrograms {
+        self.inner.recorded_programs()
     }
 
     fn sampling_facts(&self) -> Option<SamplingFacts> {

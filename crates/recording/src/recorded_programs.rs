@@ -9,16 +9,16 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 /// Two processes with one pid, as of two containers, of two machines, or of a machine before and after it was started again, differ
 /// in their programs, or in the addresses that these are mapped at.
 #[derive(Clone, Debug, Default)]
-pub struct ProcessImages {
+pub struct RecordedPrograms {
     hostname: Option<String>,
     os_release: Option<String>,
     kernel_address: Option<u64>,
-    processes: FxHashMap<i32, Images>,
+    processes: FxHashMap<i32, MappedPrograms>,
 }
 
 /// What one process mapped, as hashes of paths and addresses.
 #[derive(Clone, Debug, Default)]
-struct Images {
+struct MappedPrograms {
     /// The programs that it executed.
     programs: FxHashSet<u64>,
     /// All executable mappings of files, with those of programs.
@@ -27,7 +27,7 @@ struct Images {
     kernel_parts: FxHashSet<u64>,
 }
 
-impl ProcessImages {
+impl RecordedPrograms {
     /// The images of a machine, as yet without processes.
     #[must_use]
     pub fn new(hostname: Option<String>, os_release: Option<String>) -> Self {
@@ -94,8 +94,8 @@ impl ProcessImages {
 mod tests {
     use super::*;
 
-    fn images(host: &str, files: &[(&str, u64, bool)]) -> ProcessImages {
-        let mut images = ProcessImages::new(Some(host.to_owned()), None);
+    fn images(host: &str, files: &[(&str, u64, bool)]) -> RecordedPrograms {
+        let mut images = RecordedPrograms::new(Some(host.to_owned()), None);
         for &(path, address, is_program) in files {
             images.add_file(7, path.as_bytes(), address, is_program);
         }

@@ -1,6 +1,6 @@
 //! Programs of processes, by which processes of several recordings are distinguished.
 
-use perfuse_recording::ProcessImages;
+use perfuse_recording::RecordedPrograms;
 use rustc_hash::FxHashSet;
 
 use super::perf_data::PerfData;
@@ -8,10 +8,10 @@ use super::records::MappingRecord;
 
 /// Programs and mappings of all processes; without those of guests.
 #[must_use]
-pub fn process_images(perf: &PerfData) -> ProcessImages {
+pub fn recorded_programs(perf: &PerfData) -> RecordedPrograms {
     let file = perf.file();
     let tasks = file.tasks();
-    let mut images = ProcessImages::new(perf.hostname(), perf.os_release());
+    let mut images = RecordedPrograms::new(perf.hostname(), perf.os_release());
     for pid in perf.sampled_pids().into_iter().chain(tasks.facts.iter().map(|fact| fact.pid)) {
         if pid >= 0 {
             images.add_process(pid);
