@@ -59,6 +59,7 @@ __all__ = [
     "mono_unsupported_items",
     "object_origins",
     "placements",
+    "process_numbers",
     "read_early",
     "resolved_sums",
     "row_counts",
@@ -365,7 +366,12 @@ class RecordIterator:
 @final
 class Placed:
     def __new__(
-        cls, recording: Recording, clock: _ClockRow, pid: int | None, definitions: DefinedLines | None = None
+        cls,
+        recording: Recording,
+        clock: _ClockRow,
+        pid: int | None,
+        definitions: DefinedLines | None = None,
+        nth_of_pid: Mapping[int, int] | None = None,
     ) -> Self: ...
 
 @final
@@ -416,7 +422,8 @@ def saved_profile(
 ) -> Profile: ...
 def resolved_sums(profile: Profile, calls: bool, allocations: bool) -> list[tuple[str, ArrowStream]]: ...
 def saved_facts(profile: Profile) -> _SavedFacts: ...
-def placements(profile: Profile) -> list[tuple[_ClockRow, int | None, DefinedLines | None]]: ...
+def placements(profile: Profile) -> list[tuple[_ClockRow, int | None, DefinedLines | None, dict[int, int]]]: ...
+def process_numbers(recordings: Sequence[Recording]) -> list[dict[int, int]]: ...
 def saved_range(
     saved: Recording,
     time_ns: tuple[int, int],

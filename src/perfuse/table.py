@@ -34,6 +34,15 @@ SUM_EVENTS = ("wall-time", "calls", "allocated-bytes", "allocations", "samples",
 """Events of table `samples` whose rows are not samples but durations or sums: recorded calls, allocations, samples that
 a file of collapsed stacks counts, and times off the processor."""
 
+HAS_ONLY_NUMBER = """coalesce(
+    starts_with(name::VARCHAR || ' ', 'function ' || native_id || ' ')
+    OR starts_with(name::VARCHAR || ' ', 'function ' || (native_id::HUGEINT - 4294967296) || ' '), false
+)"""
+"""Whether a row of `functions` has a number in place of a name, as those of XRay logs without an instrumentation map.
+
+Numbers of Basic mode are signed, of 32 bits. With several logs, the name of the log follows the number.
+"""
+
 COUNTED_EVENTS = {"wall-time": "calls", "allocated-bytes": "allocations"}
 """For events that are sums: the event with the numbers of what was added up."""
 

@@ -6,7 +6,7 @@ report of a small file defines 50 classes and makes objects of some: docs/decisi
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
@@ -49,6 +49,11 @@ def replace(value: T, **changes: Any) -> T:
 
 def field_names(cls: Any) -> tuple[str, ...]:
     """The names of the fields of a class of values, or of a data class, in their order."""
+    return _field_names(cls)
+
+
+@cache
+def _field_names(cls: Any) -> tuple[str, ...]:
     if hasattr(cls, "_read"):
         return cls.__slots__  # type: ignore[no-any-return]
     from dataclasses import fields

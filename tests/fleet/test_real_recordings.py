@@ -1,6 +1,7 @@
 """Recordings of real programs: their sums, compared with what other programs read of the same files."""
 
 import csv
+import struct
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -121,6 +122,19 @@ def test_functions_known_by_numbers_have_no_name(xray_corpus: Path, tmp_path: Pa
     assert fleet.add([log]).num_added == 1
     event = select_event(fleet, ALL, None)
     assert event.unnamed_weight == event.weight > 0
+
+
+def test_negative_numbers_of_basic_mode_are_not_names_either(tmp_path: Path) -> None:
+    """Functions of objects from 128 on have negative numbers: 200 of 300 ns are of function -5, the rest of 7."""
+    records = ((0, 7, 1000), (0, -5, 1050), (1, -5, 1250), (1, 7, 1300))
+    log = struct.pack("<HHIQ16x", 3, 0, 3, 1_000_000_000)
+    log += b"".join(struct.pack("<HBBiQIIQ", 0, 0, kind, number, at, 1, 1, 0) for kind, number, at in records)
+    path = tmp_path / "xray-log.a.AAAAAA"
+    path.write_bytes(log)
+    fleet = Fleet(tmp_path / "dataset")
+    assert fleet.add([path]).num_added == 1
+    event = select_event(fleet, ALL, None)
+    assert (event.weight, event.unnamed_weight) == (300, 300)
 
 
 def test_a_program_names_the_functions_of_logs(xray_corpus: Path, jitdump_corpus: Path, tmp_path: Path) -> None:

@@ -8,16 +8,24 @@ LEAVE, ENTER, JIT = 0x13, 0x23, 0x43
 """Event bytes of type METHOD."""
 
 
-def log(pid: int, calls_ns: list[int], *, start_ns: int, code: list[tuple[int, int, int]] = []) -> bytes:  # noqa: B006
+def log(
+    pid: int,
+    calls_ns: list[int],
+    *,
+    start_ns: int,
+    code: list[tuple[int, int, int]] = [],  # noqa: B006
+    started_ms: int = 1_700_000_000_000,
+) -> bytes:
     """A log of a process.
 
     Args:
         pid: The process.
         calls_ns: Lengths of calls that follow each other, all of one method.
         start_ns: Time of the first event.
+        started_ms: When its process began, since 1970.
         code: `(address, size, ns after start_ns)` of compiled methods, in time order.
     """
-    header = struct.pack("<IBBBBqiiIHH", HEADER_ID, 0, 4, 10, 8, 1_700_000_000_000, 0, 0, pid, 0, 0)
+    header = struct.pack("<IBBBBqiiIHH", HEADER_ID, 0, 4, 10, 8, started_ms, 0, 0, pid, 0, 0)
     events = b""
     now = 0
     method = 0

@@ -123,3 +123,51 @@ def test_mono_logs_of_containers(tmp_path: Path) -> None:
     assert profile.sql(sums).fetchall() == [(0, 2, 3000), (1, 2, 3000)]
     per_process = "SELECT process_id, count(*) FROM slices JOIN threads USING (thread_id) GROUP BY 1 ORDER BY 1"
     assert profile.sql(per_process).fetchall() == [(0, 2), (1, 2)]
+
+
+def mono_logs(directory: Path, starts_ms: tuple[int, int], starts_ns: tuple[int, int]) -> pf.Profile:
+    """Two logs of process 1 with two calls each."""
+    paths = directory / "a.mlpd", directory / "b.mlpd"
+    for path, started_ms, start_ns in zip(paths, starts_ms, starts_ns, strict=True):
+        path.write_bytes(mono_bytes.log(1, [1000, 2000], start_ns=start_ns, started_ms=started_ms))
+    return pf.fuse(*paths)
+
+
+def test_mono_logs_of_one_container_that_was_started_twice(tmp_path: Path) -> None:
+    """They do not overlap, but their headers state that the processes began at different times."""
+    profile = mono_logs(tmp_path, (1_700_000_000_000, 1_700_000_060_000), (5_000, 60_000_005_000))
+    assert profile.sql("SELECT pid FROM processes").fetchall() == [(1,), (1,)]
+    profile.save(tmp_path / "both.perfuse")
+    saved = pf.fuse(tmp_path / "both.perfuse")
+    for one in (profile, saved):
+        per_process = "SELECT process_id, count(*) FROM slices JOIN threads USING (thread_id) GROUP BY 1 ORDER BY 1"
+        assert one.sql(per_process).fetchall() == [(0, 2), (1, 2)]
+
+
+def test_parts_of_one_mono_log_are_of_one_process(tmp_path: Path) -> None:
+    profile = mono_logs(tmp_path, (1_700_000_000_000,) * 2, (5_000, 60_000_005_000))
+    assert profile.sql("SELECT pid, count(*) FROM processes GROUP BY 1").fetchall() == [(1, 1)]
+
+
+def test_counters_of_heaps_are_of_their_processes(mono_corpus: Path, tmp_path: Path) -> None:
+    """A log, and a copy whose header states another start: each has its own counters, those of the log alone."""
+    log = next(path for path in sorted(mono_corpus.rglob("*.mlpd")) if pf.fuse(path).has("heap_snapshots"))
+    other = bytearray(log.read_bytes())
+    # The start is a 64-bit field at offset 8, in milliseconds.
+    struct.pack_into("<q", other, 8, struct.unpack_from("<q", other, 8)[0] + 60_000)
+    (tmp_path / "other.mlpd").write_bytes(other)
+
+    def counters(*paths: Path) -> dict[int, list[tuple[str, float]]]:
+        target = tmp_path / f"{len(paths)}.trace.json"
+        pf.fuse(*paths).export(target)
+        found: dict[int, list[tuple[str, float]]] = {}
+        for event in json.loads(target.read_text())["traceEvents"]:
+            if event["ph"] == "C":
+                found.setdefault(event["pid"], []).append((event["name"], *event["args"].values()))
+        return found
+
+    ((pid, alone),) = counters(log).items()
+    both = counters(log, tmp_path / "other.mlpd")
+    assert len(both) == 2
+    assert pid in both
+    assert [sorted(one) for one in both.values()] == [sorted(alone)] * 2

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from unicodedata import combining, east_asian_width
 
 import pytest
@@ -141,6 +142,17 @@ def test_json() -> None:
     assert json.loads(json_text(value)) == {"a": "0xff", "b": "01ff", "c": ["0x1", 2**64 - 1], "d": None, "é": None}
     assert "é" in json_text(value)
     assert json.loads(json_text({"name": "a\ud800\x1b[m"})) == {"name": "a\\ud800\x1b[m"}
+
+
+def test_json_text_is_that_of_python() -> None:
+    """Also with empty lists and dictionaries, large numbers, and every character up to U+2FFF."""
+    characters = "".join(map(chr, range(0x3000)))
+    value = {"a": [], "b": {}, "c": [[{}], [1, -(2**70), 1.5e300, None, True, False]], characters: {"d": [characters]}}
+    text = json_text(value)
+    assert json.loads(text) == value
+    controls = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+    python = json.dumps(value, indent=2, ensure_ascii=False)
+    assert text == controls.sub(lambda found: f"\\u{ord(found[0]):04x}", python)
 
 
 def test_addresses_are_recognized_by_column_name() -> None:

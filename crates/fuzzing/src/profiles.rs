@@ -39,7 +39,13 @@ pub(crate) fn exported(bytes: &[u8]) {
 pub(crate) fn profile_of(parts: &[&[u8]]) -> Option<Profile> {
     let inputs = parts.iter().map(|bytes| {
         let recording = recording_of(bytes)?;
-        Some(ProfileInput { clock: recording.clock(Rate::Auto), recording, pid: None, definitions: None })
+        Some(ProfileInput {
+            clock: recording.clock(Rate::Auto),
+            recording,
+            pid: None,
+            nth_of_pid: Arc::default(),
+            definitions: None,
+        })
     });
     // What is beside a recording on this machine is the business of other targets, and slow.
     let options = ProfileOptions { follow: Follow::Nothing, ..ProfileOptions::default() };

@@ -45,6 +45,7 @@ pub(crate) fn opened(bytes: &[u8]) {
                 clock: recording.clock(Rate::Auto),
                 recording,
                 pid: None,
+                nth_of_pid: Arc::default(),
                 definitions: None,
             });
         }

@@ -19,7 +19,6 @@ use perfuse_formats::{AddressSpaceStart, Recording, Source, TableRequest, fusing
 use perfuse_stopping::part;
 use perfuse_tables::access::ColumnError;
 use perfuse_tables::{CodeUnwinding, FrameRecovery, UserStack};
-use rustc_hash::FxHashMap;
 
 use crate::address_columns::{POINTS, frame_columns, with_column};
 use crate::definitions::describe_map_names;
@@ -87,14 +86,13 @@ impl Profile {
 
     /// Forks and execs of the processes that have keys.
     fn address_space_starts(&self) -> AddressSpaceStarts {
-        // Of several processes with one pid, the first is the sampled one.
-        let keys: FxHashMap<i32, u32> = self.pids().into_iter().rev().map(|(key, pid)| (pid, key)).collect();
+        let identities = self.identities();
         let mut starts = Vec::new();
         for placed in &self.placed {
             let recorded = placed.recording.sampling_facts().unwrap_or_default().address_spaces;
             starts.extend(recorded.into_iter().filter_map(|AddressSpaceStart { pid, ts, parent }| {
-                let parent = parent.and_then(|parent| keys.get(&parent).copied());
-                Some((*keys.get(&pid)?, placed.placement.clock.ns(ts), parent))
+                let key = |pid| identities.key(placed.placement.process(pid));
+                Some((key(pid)?, placed.placement.clock.ns(ts), parent.and_then(key)))
             }));
         }
         AddressSpaceStarts::new(starts)

@@ -59,6 +59,6 @@ pub use machine_code::CodeTarget;
 pub use naming_finding::NamingFinding;
 pub use prefetch::{Prefetch, begin_opening, forget_opened, prefetch_summary, take_opened};
 pub use profile::{Profile, ProfileOptions};
-pub use recordings::{ProfileInput, RecordingSet};
+pub use recordings::{ProfileInput, RecordingSet, process_numbers};
 pub use selected_rows::{Columns, Rows};
 pub use table_stream::{StreamError, TableStream};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
-use perfuse_formats::{Clock, Placement, Recording, TableRequest, table_of};
-use perfuse_tables::{Identities, Offsets, SnapshotSum, namesake};
+use perfuse_formats::{Clock, Placement, RecordedPrograms, Recording, TableRequest, table_of};
+use perfuse_tables::{Identities, Offsets, ProcessIdentity, SnapshotSum};
 use rustc_hash::FxHashMap;
 
 use crate::definitions::DefinedLines;
@@ -19,6 +19,8 @@ pub struct ProfileInput {
     pub clock: Clock,
     /// Process id on the recorded machine, where the file contains another one (pid namespaces).
     pub pid: Option<i32>,
+    /// By pid, which of the processes with that pid is its process, from 0, where that is known; pids of the first are left out.
+    pub nth_of_pid: Arc<BTreeMap<i32, u32>>,
     /// Lines of its functions, where it was recorded with some.
     pub definitions: Option<Arc<DefinedLines>>,
 }
@@ -53,11 +55,11 @@ pub(crate) fn place(
 ) -> (Vec<PlacedRecording>, Offsets) {
     let mut next = Offsets::default();
     let mut placed = Vec::with_capacity(inputs.len());
-    let namesakes = namesakes(&inputs, identities);
-    for ((input, namesakes), source_id) in inputs.into_iter().zip(namesakes).zip(0u32..) {
-        let ProfileInput { recording, clock, pid, definitions } = input;
+    let numbers = numbers_of_processes(&inputs, identities);
+    for ((input, nth_of_pid), source_id) in inputs.into_iter().zip(numbers).zip(0u32..) {
+        let ProfileInput { recording, clock, pid, definitions, .. } = input;
         let identities = Arc::clone(identities);
-        let placement = Placement { source_id, first: next, clock: clock.map, pid, namesakes, identities };
+        let placement = Placement { source_id, first: next, clock: clock.map, pid, nth_of_pid, identities };
         next = next.plus(recording.extent());
         placed.push(PlacedRecording { recording, clock, placement, definitions });
     }
@@ -112,16 +114,28 @@ pub(crate) fn table_request(table: &str, with_stacks: bool) -> TableRequest {
     TableRequest { no_stacks: !with_stacks, stacks_of, ..TableRequest::default() }
 }
 
-/// Numbers in place of the pids of each recording that is not of the first process with them: logs of one format that overlap in
-/// time are of several processes, as a process writes one log at a time. In pid namespaces of their own these may have the same
-/// pid: all containers have a process 1.
-fn namesakes(inputs: &[ProfileInput], identities: &Mutex<Identities>) -> Vec<Arc<BTreeMap<i32, i32>>> {
+/// By pid, which of the processes with that pid is the one of each recording: logs of one format that overlap in time are of several
+/// processes, as a process writes one log at a time, and so are those whose headers state that their processes began at different
+/// times. In pid namespaces of their own these may have the same pid: all containers have a process 1.
+fn numbers_of_processes(
+    inputs: &[ProfileInput],
+    identities: &Mutex<Identities>,
+) -> Vec<Arc<BTreeMap<i32, u32>>> {
     let lanes = lanes(inputs);
+    let most = u32::try_from(inputs.len()).unwrap_or(u32::MAX);
     let mut identities = identities.lock().unwrap_or_else(PoisonError::into_inner);
     // By pid, the lanes of its processes: the number of a process is the place of its lane.
     let mut known: FxHashMap<i32, Vec<usize>> = FxHashMap::default();
     let mut numbers_of = |(input, lane): (&ProfileInput, Option<usize>)| {
-        let Some(lane) = lane else { return Arc::default() };
+        for (&pid, &nth) in input.nth_of_pid.iter() {
+            // Saved tables have the keys in this order.
+            for before in 0..=nth.min(most) {
+                identities.process(ProcessIdentity::new(pid, before));
+            }
+        }
+        let Some(lane) = lane.filter(|_| input.nth_of_pid.is_empty()) else {
+            return Arc::clone(&input.nth_of_pid);
+        };
         let mut numbers = BTreeMap::new();
         for pid in input.recording.pids() {
             let lanes = known.entry(pid).or_default();
@@ -129,32 +143,67 @@ fn namesakes(inputs: &[ProfileInput], identities: &Mutex<Identities>) -> Vec<Arc
                 lanes.push(lane);
                 lanes.len().saturating_sub(1)
             });
-            let number = namesake(pid, nth);
+            let nth = u32::try_from(nth).unwrap_or(u32::MAX);
             // Saved tables have the keys in this order.
-            identities.process(number);
-            numbers.insert(pid, number);
+            identities.process(ProcessIdentity::new(pid, nth));
+            numbers.insert(pid, nth);
         }
         Arc::new(numbers)
     };
     inputs.iter().zip(lanes).map(&mut numbers_of).collect()
 }
 
-/// Of logs of events, the first lane in which no other log of the format is at its time; `None` where no logs overlap.
+/// By pid, which of the processes with that pid is the one of each recording of samples, from 0; pids of the first are left out. Those
+/// whose machines or programs differ are of several processes.
+#[must_use]
+pub fn process_numbers<'a>(
+    recordings: impl IntoIterator<Item = &'a Arc<dyn Recording>>,
+) -> Vec<BTreeMap<i32, u32>> {
+    let mut all: Vec<RecordedPrograms> = Vec::new();
+    // By pid, the recordings of each process.
+    let mut known: FxHashMap<i32, Vec<Vec<usize>>> = FxHashMap::default();
+    let number_of = |recording: &Arc<dyn Recording>| {
+        let own = recording.recorded_programs();
+        let mut numbers = BTreeMap::new();
+        for pid in own.pids() {
+            let processes = known.entry(pid).or_default();
+            let is_one = |of: &Vec<usize>| {
+                of.iter().filter_map(|&other| all.get(other)).all(|other| other.may_share(&own, pid))
+            };
+            let nth = processes.iter().position(is_one).unwrap_or_else(|| {
+                processes.push(Vec::new());
+                processes.len().saturating_sub(1)
+            });
+            processes.get_mut(nth).into_iter().for_each(|of| of.push(all.len()));
+            if let Some(nth) = u32::try_from(nth).ok().filter(|&nth| nth > 0) {
+                numbers.insert(pid, nth);
+            }
+        }
+        all.push(own);
+        numbers
+    };
+    recordings.into_iter().map(number_of).collect()
+}
+
+/// Of logs of events, the first lane in which no other log of the format is at its time, or of a process that began at another time;
+/// `None` where one lane suffices.
 fn lanes(inputs: &[ProfileInput]) -> Vec<Option<usize>> {
-    let mut taken: Vec<(&str, usize, i64, i64)> = Vec::new();
+    let mut taken: Vec<(&str, usize, Option<i64>, i64, i64)> = Vec::new();
     let lane_of = |input: &ProfileInput| {
         let format = input.recording.format();
         let (first, last) =
             input.recording.span().filter(|_| format.role.logs_events() && input.pid.is_none())?;
         let (start, end) = (input.clock.map.ns(first), input.clock.map.ns(last));
+        let began = input.recording.process_start();
         let is_free = |lane: &usize| {
-            let at = |&(name, of, from, to): &(&str, usize, i64, i64)| {
-                name == format.name && of == *lane && from < end && start < to
+            let is_other = |&(name, of, began_at, from, to): &(&str, usize, Option<i64>, i64, i64)| {
+                let is_of_other_start = began_at.zip(began).is_some_and(|(one, other)| one != other);
+                name == format.name && of == *lane && (is_of_other_start || (from < end && start < to))
             };
-            !taken.iter().any(at)
+            !taken.iter().any(is_other)
         };
         let lane = (0..=taken.len()).find(is_free)?;
-        taken.push((format.name, lane, start, end));
+        taken.push((format.name, lane, began, start, end));
         Some(lane)
     };
     let lanes: Vec<_> = inputs.iter().map(lane_of).collect();

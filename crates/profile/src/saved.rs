@@ -1,5 +1,6 @@
 //! Saved profiles: what was resolved on the machine that saved a profile, in place of the join.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, OnceLock};
@@ -11,7 +12,7 @@ use perfuse_binaries::xray_map::NamedFunctions;
 use perfuse_engine::join::JoinedTables;
 use perfuse_formats::saved::SavedProfile;
 use perfuse_formats::saved::parquet_file::{BATCH_ROWS, TableError};
-use perfuse_formats::{Clock, Recording, TableRequest};
+use perfuse_formats::{Clock, Placement, Recording, TableRequest};
 use perfuse_tables::access::{ColumnError, nullable, numbers};
 use perfuse_tables::{
     Identities, TableSpec, frames, functions, modules, processes, samples, stacks, threads,
@@ -224,9 +225,12 @@ impl Profile {
         Ok(SavedFacts { joined, named, partial: Vec::new(), traced_samples })
     }
 
-    /// Clock and process of each recording, as they were given.
-    pub fn placements(&self) -> impl Iterator<Item = (&Clock, Option<i32>)> {
-        self.placed.iter().map(|placed| (&placed.clock, placed.placement.pid))
+    /// Clock and process of each recording, as they were given, and which of the processes with a pid are its own.
+    pub fn placements(&self) -> impl Iterator<Item = (&Clock, Option<i32>, &BTreeMap<i32, u32>)> {
+        self.placed.iter().map(|placed| {
+            let Placement { pid, nth_of_pid, .. } = &placed.placement;
+            (&placed.clock, *pid, &**nth_of_pid)
+        })
     }
 
     fn joined_rows(&self) -> Result<JoinedRows, ColumnError> {

@@ -129,7 +129,7 @@ impl SavedRange {
         let (clock, pid) = (facts.clock, facts.pid);
         let range = self.clone();
         let recording = Arc::new(SavedEvents { range, format, source_id, facts, is_alone });
-        Ok(ProfileInput { recording, clock, pid, definitions: None })
+        Ok(ProfileInput { recording, clock, pid, nth_of_pid: Arc::default(), definitions: None })
     }
 
     /// Whether it is all times.
@@ -288,7 +288,7 @@ impl Recording for SavedEvents {
             "processes" => {
                 let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some(pid) = placement.pid {
-                    identities.process(pid);
+                    identities.process(placement.process(pid));
                 }
                 return Some(one_batch(identities.processes()));
             }

@@ -212,6 +212,7 @@ fn profile(inputs: Vec<(BuiltRecording, ClockMap, Option<i32>)>) -> Profile {
         recording: Arc::new(recording) as Arc<dyn Recording>,
         clock: Clock { map, ..Clock::nanoseconds("monotonic") },
         pid,
+        nth_of_pid: Arc::default(),
         definitions: None,
     };
     Profile::new(inputs.into_iter().map(input).collect(), ProfileOptions::default())

@@ -9,7 +9,7 @@ use perfuse_engine::calls::{CallsWithin, LostEntries};
 use perfuse_formats::{Placement, TableRequest};
 use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use perfuse_tables::{Choices, ExceptionEvent, instants};
-use perfuse_writers::{Batches, Error, Tables, Tracks};
+use perfuse_writers::{Batches, Error, Tables, Tracks, shown_pids};
 use rustc_hash::FxHashSet;
 
 use crate::prefetch::Prefetch;
@@ -93,9 +93,9 @@ impl Profile {
         self.with_names("functions", &TableRequest::default())
     }
 
-    /// Process of each recording that has counters, by its `source_id`: the first process of the recording alone.
+    /// Pid that viewers show for each recording that has counters, by its `source_id`: of the first process of the recording alone.
     fn counter_pids(&self) -> Result<BTreeMap<u32, i32>, ColumnError> {
-        let mut pids = BTreeMap::new();
+        let mut processes = Vec::new();
         for placed in &self.placed {
             if !placed.recording.fills("counters") {
                 continue;
@@ -104,11 +104,15 @@ impl Profile {
             let batches = placed.recording.table("processes", &alone, &TableRequest::default());
             for batch in batches.into_iter().flatten() {
                 if let Some(&pid) = numbers::<Int32Type>(&batch, "pid")?.values().first() {
-                    pids.insert(placed.placement.source_id, pid);
+                    processes.push((placed.placement.source_id, placed.placement.process(pid)));
                 }
             }
         }
-        Ok(pids)
+        let mut identities = self.identities();
+        let keys: Vec<_> =
+            processes.into_iter().map(|(source, process)| (source, identities.process(process))).collect();
+        let shown = shown_pids(&identities.processes())?;
+        Ok(keys.into_iter().filter_map(|(source, key)| Some((source, *shown.get(&key)?))).collect())
     }
 
     /// Tracks of the threads seen so far.

@@ -92,7 +92,7 @@ mod _core {
     #[pymodule_export]
     use super::permutation::largest_statistics;
     #[pymodule_export]
-    use super::profile::{PyDefinedLines, PyPlaced, PyProfile};
+    use super::profile::{PyDefinedLines, PyPlaced, PyProfile, process_numbers};
     #[pymodule_export]
     use super::profile_output::{write_perfetto_stacks, write_pprof};
     #[pymodule_export]

@@ -1,6 +1,6 @@
 //! Several recordings on one clock: `Placed` and `Profile`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -46,17 +46,29 @@ pub struct PyPlaced(pub ProfileInput);
 #[pymethods]
 impl PyPlaced {
     #[new]
-    #[pyo3(signature = (recording, clock, pid, definitions=None))]
+    #[pyo3(signature = (recording, clock, pid, definitions=None, nth_of_pid=None))]
     fn new(
         recording: &PyRecording,
         clock: ClockRow,
         pid: Option<i32>,
         definitions: Option<&PyDefinedLines>,
+        nth_of_pid: Option<BTreeMap<i32, u32>>,
     ) -> PyResult<Self> {
         let definitions = definitions.map(|definitions| Arc::clone(&definitions.0));
         let recording = Arc::clone(&recording.inner);
-        Ok(Self(ProfileInput { recording, clock: clock_of(&clock)?, pid, definitions }))
+        let nth_of_pid = Arc::new(nth_of_pid.unwrap_or_default());
+        Ok(Self(ProfileInput { recording, clock: clock_of(&clock)?, pid, nth_of_pid, definitions }))
     }
+}
+
+/// Of recordings of samples, by pid, which of the processes with that pid is each one's own; pids of the first are left out.
+#[pyfunction]
+pub fn process_numbers(
+    py: Python<'_>,
+    recordings: Vec<PyRef<'_, PyRecording>>,
+) -> PyResult<Vec<BTreeMap<i32, u32>>> {
+    let all: Vec<_> = recordings.iter().map(|recording| Arc::clone(&recording.inner)).collect();
+    Inputs::of(&all).read(py, || perfuse_profile::process_numbers(&all))
 }
 
 /// `(path, code, message, offset, count)`.

@@ -1,6 +1,6 @@
 //! Saved profiles: their members, the tables and recordings in them, and what is written to them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -187,13 +187,16 @@ pub fn saved_facts(py: Python<'_>, profile: &PyProfile) -> PyResult<FactsRow> {
     ))
 }
 
-/// Clock and process of each recording of a profile, and lines of its functions.
+type PlacementRow = (ClockRow, Option<i32>, Option<PyDefinedLines>, BTreeMap<i32, u32>);
+
+/// Clock and process of each recording of a profile, lines of its functions, and which of the processes with a pid are its own.
 #[pyfunction]
-pub fn placements(profile: &PyProfile) -> Vec<(ClockRow, Option<i32>, Option<PyDefinedLines>)> {
+pub fn placements(profile: &PyProfile) -> Vec<PlacementRow> {
     let placed = profile.inner.placements().zip(profile.inner.definitions());
     placed
-        .map(|((clock, pid), definitions)| {
-            (clock_row(*clock), pid, definitions.map(|lines| PyDefinedLines(Arc::clone(lines))))
+        .map(|((clock, pid, nth_of_pid), definitions)| {
+            let definitions = definitions.map(|lines| PyDefinedLines(Arc::clone(lines)));
+            (clock_row(*clock), pid, definitions, nth_of_pid.clone())
         })
         .collect()
 }

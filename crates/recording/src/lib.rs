@@ -16,6 +16,7 @@ pub mod listing;
 mod packed;
 mod pages;
 mod record_rows;
+mod recorded_programs;
 mod recording;
 mod sampling;
 mod source;
@@ -27,6 +28,7 @@ pub use packed::head_of;
 pub use pages::PassPages;
 pub use perfuse_mapped::{CUT, TooLarge, UnpackLimit, open_regular};
 pub use record_rows::table_of;
+pub use recorded_programs::RecordedPrograms;
 pub use recording::{
     BatchStream, CallStream, Change, Clock, ClockMap, Format, Open, Placement, Position, Rate, Recording,
     Repaired, Scale, Summary, TableRequest, WallClockTime, call_stream, one_batch, position_of,

@@ -10,12 +10,14 @@ use std::sync::{Arc, Mutex};
 use arrow_array::RecordBatch;
 use perfuse_mapped::open_regular;
 use perfuse_tables::{
-    Alignment, AllocationSum, CallRows, CodeUnwinding, FrameRecovery, Identities, Offsets, SnapshotSum,
-    UserStack,
+    Alignment, AllocationSum, CallRows, CodeUnwinding, FrameRecovery, Identities, Offsets, ProcessIdentity,
+    SnapshotSum, UserStack,
 };
 use perfuse_wire::{Diagnostic, Diagnostics, Endian, Layout, ParseError, RecordView, Rule, Value};
 
-use crate::{Capabilities, ClockPolicy, RecordingDirectory, Role, SamplingFacts, Sniff, Source};
+use crate::{
+    Capabilities, ClockPolicy, RecordedPrograms, RecordingDirectory, Role, SamplingFacts, Sniff, Source,
+};
 
 /// Facts about a file from its header and one pass over its record headers; `perfuse info` prints them.
 #[derive(Clone, Debug)]
@@ -247,8 +249,8 @@ pub struct Placement {
     pub clock: ClockMap,
     /// Pid of its process in the recorder's pid namespace, where the file has another.
     pub pid: Option<i32>,
-    /// Numbers in place of its pids, where another process of the profile has the same pid.
-    pub namesakes: Arc<BTreeMap<i32, i32>>,
+    /// By pid, which of the processes with that pid its process is, from 0; pids of the first are left out.
+    pub nth_of_pid: Arc<BTreeMap<i32, u32>>,
     /// Processes and threads, shared by all recordings of the profile.
     pub identities: Arc<Mutex<Identities>>,
 }
@@ -262,15 +264,21 @@ impl Placement {
             first: Offsets::default(),
             clock: recording.clock(Rate::Auto).map,
             pid: None,
-            namesakes: Arc::default(),
+            nth_of_pid: Arc::default(),
             identities: Arc::default(),
         }
     }
 
-    /// What stands for a pid of the file in [`Identities`].
+    /// The process of a log of one process, with its pid in the file.
     #[must_use]
-    pub fn pid_of(&self, recorded: i32) -> i32 {
-        self.pid.unwrap_or_else(|| self.namesakes.get(&recorded).copied().unwrap_or(recorded))
+    pub fn own_process(&self, recorded: i32) -> ProcessIdentity {
+        self.process(self.pid.unwrap_or(recorded))
+    }
+
+    /// The process with a pid of the recorder's pid namespace.
+    #[must_use]
+    pub fn process(&self, pid: i32) -> ProcessIdentity {
+        ProcessIdentity::new(pid, self.nth_of_pid.get(&pid).copied().unwrap_or(0))
     }
 }
 
@@ -476,9 +484,19 @@ pub trait Recording: Send + Sync {
         Vec::new()
     }
 
+    /// When the process of a log began, as its header states it: logs of one process state one time.
+    fn process_start(&self) -> Option<i64> {
+        None
+    }
+
     /// A time that the recording has on both its clock and the wall clock; `None` where it contains no time of day.
     fn wall_clock_time(&self) -> Option<WallClockTime> {
         None
+    }
+
+    /// Programs of the recorded processes; empty where the format records none.
+    fn recorded_programs(&self) -> RecordedPrograms {
+        RecordedPrograms::default()
     }
 
     /// Facts about the sampled machine and processes that other recordings are matched and aligned with; `None` where the

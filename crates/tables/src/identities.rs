@@ -63,40 +63,52 @@ impl Offsets {
     }
 }
 
-/// End of the pids of Linux.
-const END_OF_PIDS: i32 = 1 << 22;
-
-/// Distance between the numbers of processes with one pid.
-const NAMESAKES: i32 = 2 * END_OF_PIDS;
-
-/// Most processes with one pid that have numbers of their own.
-const MAX_NAMESAKES: usize = 1 << 8;
-
-/// What stands for a pid in [`Identities`] in recordings of the process that is `nth`, from 0, of those with that pid: of
-/// machines or pid namespaces of their own. The pid itself where numbers do not suffice.
-#[must_use]
-pub fn namesake(pid: i32, nth: usize) -> i32 {
-    let distance = i32::try_from(nth).ok().and_then(|nth| NAMESAKES.checked_mul(nth));
-    let number =
-        distance.filter(|_| (0..END_OF_PIDS).contains(&pid)).and_then(|distance| pid.checked_sub(distance));
-    number.unwrap_or(pid)
+/// Which process of a profile: several may have one pid, as those of virtual machines, of pid namespaces, or of other times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProcessIdentity {
+    /// Of a process of a virtual machine, the process of that machine; 0 of others.
+    machine_pid: i32,
+    /// The pid that is shown.
+    pid: i32,
+    /// Number, from 0, among the processes with that pid.
+    nth: u32,
 }
 
-/// The pid that a number stands for.
-fn pid_of(number: i32) -> i32 {
-    if number < -END_OF_PIDS { number.rem_euclid(NAMESAKES) } else { number }
+impl ProcessIdentity {
+    /// The process that is `nth`, from 0, of those with a pid.
+    #[must_use]
+    pub const fn new(pid: i32, nth: u32) -> Self {
+        Self { machine_pid: 0, pid, nth }
+    }
+
+    /// A process of a virtual machine, which is a process too.
+    #[must_use]
+    pub const fn guest(machine_pid: i32, pid: i32) -> Self {
+        Self { machine_pid, pid, nth: 0 }
+    }
+
+    /// The pid that is shown, which is not unique.
+    #[must_use]
+    pub const fn pid(self) -> i32 {
+        self.pid
+    }
+}
+
+impl From<i32> for ProcessIdentity {
+    /// The first process with a pid.
+    fn from(pid: i32) -> Self {
+        Self::new(pid, 0)
+    }
 }
 
 /// Keys of processes and threads, which all recordings of a profile share.
 ///
-/// A decoder requests the key of a `(pid, tid)` and may add a name, a start and an end.
+/// A decoder requests the key of a process and tid and may add a name, a start and an end.
 #[derive(Clone, Debug, Default)]
 pub struct Identities {
-    by_pid: FxHashMap<i32, u32>,
-    /// Processes of virtual machines, by the process of the machine and the pid in it; each has a number below -1 in place of a pid.
-    guests: FxHashMap<(i32, i32), i32>,
-    by_tid: FxHashMap<(i32, i32), u32>,
-    by_native_id: FxHashMap<(i32, u64, u32), u32>,
+    by_process: FxHashMap<ProcessIdentity, u32>,
+    by_tid: FxHashMap<(ProcessIdentity, i32), u32>,
+    by_native_id: FxHashMap<(ProcessIdentity, u64, u32), u32>,
     processes: Vec<IdentityFacts>,
     threads: Vec<(u32, IdentityFacts)>,
 }
@@ -156,7 +168,8 @@ impl Identities {
     #[must_use]
     pub fn of_tables(processes: &[RecordBatch], threads: &[RecordBatch]) -> Option<Self> {
         let mut all = Self::default();
-        let mut numbers_of = Vec::new();
+        let mut identities = Vec::new();
+        let mut num_with: FxHashMap<i32, u32> = FxHashMap::default();
         for batch in processes {
             let ids = numbers::<UInt32Type>(batch, "process_id").ok()?;
             let pids = numbers::<Int32Type>(batch, "pid").ok()?;
@@ -166,12 +179,13 @@ impl Identities {
                 if ids.value(row) != id {
                     return None;
                 }
-                // A process of a virtual machine may have the pid of another, as may one of another pid namespace.
+                // Processes with one pid are in the order of their numbers.
                 let pid = pids.value(row);
-                let mut numbers = (0..MAX_NAMESAKES).map(|nth| namesake(pid, nth));
-                let number = numbers.find(|number| !all.by_pid.contains_key(number)).unwrap_or(pid);
-                all.by_pid.entry(number).or_insert(id);
-                numbers_of.push(number);
+                let nth = num_with.entry(pid).or_default();
+                let identity = ProcessIdentity::new(pid, *nth);
+                *nth += 1;
+                all.by_process.insert(identity, id);
+                identities.push(identity);
                 all.processes.push(facts.row(row, Some(pid), None));
             }
         }
@@ -183,18 +197,18 @@ impl Identities {
             let facts = TableFacts::of(batch)?;
             for row in 0..batch.num_rows() {
                 let (id, process_id) = (u32::try_from(all.threads.len()).ok()?, process_ids.value(row));
-                let pid = *numbers_of.get(process_id as usize)?;
+                let process = *identities.get(process_id as usize)?;
                 let (tid, native_id) = (nullable(tids, row), nullable(native_ids, row));
                 if ids.value(row) != id {
                     return None;
                 }
                 match (tid, native_id) {
-                    (Some(tid), _) => drop(all.by_tid.insert((pid, tid), id)),
+                    (Some(tid), _) => drop(all.by_tid.insert((process, tid), id)),
                     (None, Some(native_id)) => {
                         // Threads that had the same id in succession have keys in that order.
                         let incarnation =
-                            (0..).find(|n| !all.by_native_id.contains_key(&(pid, native_id, *n)))?;
-                        all.by_native_id.insert((pid, native_id, incarnation), id);
+                            (0..).find(|n| !all.by_native_id.contains_key(&(process, native_id, *n)))?;
+                        all.by_native_id.insert((process, native_id, incarnation), id);
                     }
                     (None, None) => {}
                 }
@@ -204,44 +218,39 @@ impl Identities {
         Some(all)
     }
 
-    /// The number that stands for the pid of a process of a virtual machine, whose pids may be those of other processes.
-    pub fn guest(&mut self, machine_pid: i32, pid: i32) -> i32 {
-        if let Some(&number) = self.guests.get(&(machine_pid, pid)) {
-            return number;
-        }
-        let number = -2 - self.guests.len() as i32;
-        self.guests.insert((machine_pid, pid), number);
-        self.by_pid.insert(number, self.processes.len() as u32);
-        let name = format!("[guest {machine_pid}]");
-        self.processes.push(IdentityFacts { machine_pid, name: Some(name), ..IdentityFacts::with_id(pid) });
-        number
-    }
-
     /// Key of a process.
-    pub fn process(&mut self, pid: i32) -> u32 {
-        *self.by_pid.entry(pid).or_insert_with(|| {
-            self.processes.push(IdentityFacts::with_id(pid_of(pid)));
+    pub fn process(&mut self, process: ProcessIdentity) -> u32 {
+        *self.by_process.entry(process).or_insert_with(|| {
+            let ProcessIdentity { machine_pid, pid, .. } = process;
+            let name = (machine_pid != 0).then(|| format!("[guest {machine_pid}]"));
+            self.processes.push(IdentityFacts { machine_pid, name, ..IdentityFacts::with_id(pid) });
             (self.processes.len() - 1) as u32
         })
     }
 
+    /// Key of a process that has one already.
+    #[must_use]
+    pub fn key(&self, process: ProcessIdentity) -> Option<u32> {
+        self.by_process.get(&process).copied()
+    }
+
     /// Key of a thread.
-    pub fn thread(&mut self, pid: i32, tid: i32) -> u32 {
-        if let Some(&id) = self.by_tid.get(&(pid, tid)) {
+    pub fn thread(&mut self, process: ProcessIdentity, tid: i32) -> u32 {
+        if let Some(&id) = self.by_tid.get(&(process, tid)) {
             return id;
         }
-        let process_id = self.process(pid);
+        let process_id = self.process(process);
         let id = self.threads.len() as u32;
         self.threads.push((process_id, IdentityFacts::with_id(tid)));
-        self.by_tid.insert((pid, tid), id);
+        self.by_tid.insert((process, tid), id);
         id
     }
 
     /// Key of a thread with an id of the recorder's own; `incarnation` distinguishes threads that had the same id in succession.
-    pub fn native_thread(&mut self, pid: i32, native_id: u64, incarnation: u32) -> u32 {
-        let process_id = self.process(pid);
+    pub fn native_thread(&mut self, process: ProcessIdentity, native_id: u64, incarnation: u32) -> u32 {
+        let process_id = self.process(process);
         let next = self.threads.len() as u32;
-        let id = *self.by_native_id.entry((pid, native_id, incarnation)).or_insert(next);
+        let id = *self.by_native_id.entry((process, native_id, incarnation)).or_insert(next);
         if id == next {
             self.threads
                 .push((process_id, IdentityFacts { native_id: Some(native_id), ..IdentityFacts::default() }));
@@ -284,11 +293,11 @@ impl Identities {
 
     /// Sets the name of a thread from a time on, and of its process when it is the main thread; `None` for a name from before the
     /// recording.
-    pub fn name(&mut self, pid: i32, tid: i32, name: &str, from_ns: Option<i64>) {
-        let thread = self.thread(pid, tid) as usize;
+    pub fn name(&mut self, process: ProcessIdentity, tid: i32, name: &str, from_ns: Option<i64>) {
+        let thread = self.thread(process, tid) as usize;
         self.threads[thread].1.name = Some(name.to_owned());
         self.threads[thread].1.names.insert(from_ns, name.to_owned());
-        let process = self.process(pid) as usize;
+        let process = self.process(process) as usize;
         if self.processes[process].id == Some(tid) {
             let process = &mut self.processes[process];
             process.name = Some(match process.machine_pid {
@@ -299,28 +308,28 @@ impl Identities {
     }
 
     /// Names a process.
-    pub fn name_process(&mut self, pid: i32, name: &str) {
-        let process = self.process(pid) as usize;
+    pub fn name_process(&mut self, process: ProcessIdentity, name: &str) {
+        let process = self.process(process) as usize;
         if let Some(process) = self.processes.get_mut(process) {
             process.name = Some(name.to_owned());
         }
     }
 
     /// Sets the start of a thread, and of its process when it is the main thread.
-    pub fn start(&mut self, pid: i32, tid: i32, ts_ns: i64) {
-        self.update(pid, tid, |facts| facts.start_ns = Some(ts_ns));
+    pub fn start(&mut self, process: ProcessIdentity, tid: i32, ts_ns: i64) {
+        self.update(process, tid, |facts| facts.start_ns = Some(ts_ns));
     }
 
     /// Sets the end of a thread, and of its process when it is the main thread.
-    pub fn end(&mut self, pid: i32, tid: i32, ts_ns: i64) {
-        self.update(pid, tid, |facts| facts.end_ns = Some(ts_ns));
+    pub fn end(&mut self, process: ProcessIdentity, tid: i32, ts_ns: i64) {
+        self.update(process, tid, |facts| facts.end_ns = Some(ts_ns));
     }
 
     /// Changes the facts of a thread, and of its process when it is the main thread.
-    fn update(&mut self, pid: i32, tid: i32, set: impl Fn(&mut IdentityFacts)) {
-        let thread = self.thread(pid, tid) as usize;
+    fn update(&mut self, process: ProcessIdentity, tid: i32, set: impl Fn(&mut IdentityFacts)) {
+        let thread = self.thread(process, tid) as usize;
         set(&mut self.threads[thread].1);
-        let process = self.process(pid) as usize;
+        let process = self.process(process) as usize;
         if self.processes[process].id == Some(tid) {
             set(&mut self.processes[process]);
         }
@@ -382,9 +391,9 @@ mod tests {
     #[test]
     fn one_native_id_may_be_several_threads() {
         let mut ids = Identities::default();
-        let first = ids.native_thread(7, 0x7f00, 0);
-        assert_ne!(ids.native_thread(7, 0x7f00, 1), first);
-        assert_eq!(ids.native_thread(7, 0x7f00, 0), first);
+        let first = ids.native_thread(7.into(), 0x7f00, 0);
+        assert_ne!(ids.native_thread(7.into(), 0x7f00, 1), first);
+        assert_eq!(ids.native_thread(7.into(), 0x7f00, 0), first);
         ids.describe(first, Some("main"), Some(1), None);
         assert_eq!(ids.threads().num_rows(), 2);
     }
@@ -392,15 +401,15 @@ mod tests {
     #[test]
     fn identities_of_tables_have_the_keys_and_facts_of_the_tables() {
         let mut ids = Identities::default();
-        ids.name(7, 7, "main", None);
-        ids.start(7, 9, 5);
-        ids.native_thread(8, 0x7f00, 0);
-        ids.native_thread(8, 0x7f00, 1);
+        ids.name(7.into(), 7, "main", None);
+        ids.start(7.into(), 9, 5);
+        ids.native_thread(8.into(), 0x7f00, 0);
+        ids.native_thread(8.into(), 0x7f00, 1);
         let (processes, threads) = (ids.processes(), ids.threads());
         let mut again = Identities::of_tables(from_ref(&processes), from_ref(&threads)).unwrap();
         assert_eq!((again.processes(), again.threads()), (processes.clone(), threads.clone()));
-        assert_eq!(again.thread(7, 9), ids.thread(7, 9));
-        assert_eq!(again.native_thread(8, 0x7f00, 1), ids.native_thread(8, 0x7f00, 1));
+        assert_eq!(again.thread(7.into(), 9), ids.thread(7.into(), 9));
+        assert_eq!(again.native_thread(8.into(), 0x7f00, 1), ids.native_thread(8.into(), 0x7f00, 1));
         assert!(Identities::of_tables(&[], from_ref(&threads)).is_none());
         assert!(Identities::of_tables(&[processes], &[threads.slice(1, 1)]).is_none());
     }
@@ -408,27 +417,24 @@ mod tests {
     #[test]
     fn processes_with_one_pid_are_several_also_when_read_again() {
         let mut ids = Identities::default();
-        let (first, second, third) = (namesake(1, 0), namesake(1, 1), namesake(1, 2));
-        assert_eq!(first, 1);
-        let keys = [first, second, third].map(|number| (ids.process(number), ids.thread(number, 1)));
+        let processes = [0, 1, 2].map(|nth| ProcessIdentity::new(1, nth));
+        let keys = processes.map(|process| (ids.process(process), ids.thread(process, 1)));
         assert_eq!(keys, [(0, 0), (1, 1), (2, 2)]);
         assert_eq!(ids.pids(), [(0, 1), (1, 1), (2, 1)]);
         assert_eq!(ids.owner(2), Some((1, 1)));
         let mut again = Identities::of_tables(from_ref(&ids.processes()), from_ref(&ids.threads())).unwrap();
-        let known = [first, second, third].map(|number| (again.process(number), again.thread(number, 1)));
-        assert_eq!(known, keys);
-        assert_eq!(namesake(-1, 3), -1);
-        assert_eq!(namesake(i32::MAX, 3), i32::MAX);
-        assert_eq!(namesake(1, usize::MAX), 1);
+        assert_eq!(processes.map(|process| (again.process(process), again.thread(process, 1))), keys);
+        assert_eq!(ids.process(ProcessIdentity::guest(7, 1)), 3, "a process of a virtual machine");
+        assert_eq!(ids.pids().len(), 3, "with a pid there");
     }
 
     #[test]
     fn names_are_listed_by_time_whatever_order_they_come_in() {
         let mut ids = Identities::default();
         for (from_ns, name) in [(Some(9), "cc1"), (None, "sh"), (Some(4), "sh"), (Some(9), "cc1")] {
-            ids.name(7, 7, name, from_ns);
+            ids.name(7.into(), 7, name, from_ns);
         }
-        ids.name(7, 8, "worker", Some(2));
+        ids.name(7.into(), 8, "worker", Some(2));
         let names = ids.table("thread_names").unwrap();
         let text = text(&names, "name").unwrap();
         assert_eq!(
@@ -442,9 +448,9 @@ mod tests {
     #[test]
     fn two_sources_agree_on_a_thread() {
         let mut ids = Identities::default();
-        let a = ids.thread(7, 9);
-        ids.name(7, 7, "main", Some(3));
-        assert_eq!(ids.thread(7, 9), a);
+        let a = ids.thread(7.into(), 9);
+        ids.name(7.into(), 7, "main", Some(3));
+        assert_eq!(ids.thread(7.into(), 9), a);
         assert_eq!((ids.owner(a), ids.owner(a + 2)), (Some((7, 9)), None));
         assert_eq!(ids.processes().num_rows(), 1);
         assert_eq!(ids.threads().num_rows(), 2);

@@ -27,7 +27,7 @@ pub use family::{
     processes, records, samples, sched_states, slices, sources, stacks, text_pokes, thread_names, threads,
     types, unwind_functions, unwind_lookups, unwind_rows, wake_ups,
 };
-pub use identities::{Identities, Offsets, namesake};
+pub use identities::{Identities, Offsets, ProcessIdentity};
 pub use perfuse_addresses::unwinding::{
     Base, CodeUnwinding, Expression, FrameRecovery, Recover, Recovery, UserStack,
 };

@@ -117,6 +117,16 @@ impl Tracks {
     }
 }
 
+/// The pid that each process of table `processes` is shown with, by its key.
+///
+/// # Errors
+/// [`ColumnError`]
+pub fn shown_pids(processes: &RecordBatch) -> Result<FxHashMap<u32, i32>, ColumnError> {
+    let ids = numbers::<UInt32Type>(processes, "process_id")?.values();
+    let pids = numbers::<Int32Type>(processes, "pid")?.values();
+    Ok(ids.iter().copied().zip(distinct(pids)).collect())
+}
+
 /// The pids of processes, with free ones in place of those that an earlier process has: viewers find threads by their ids.
 fn distinct(pids: &[i32]) -> Vec<i32> {
     let mut free = pids.iter().copied().max().unwrap_or(0);

@@ -1,5 +1,6 @@
 """Sampled events of a profile, filters of samples, and the threads of samples."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from perfuse import _core
@@ -137,6 +138,7 @@ class Task:
         name: Its name; None where unknown.
         pid: Process id.
         process_name: The process's name; None where unknown.
+        process_id: The process's key: several may have one pid.
     """
 
     thread_id: int
@@ -144,6 +146,7 @@ class Task:
     name: str | None
     pid: int
     process_name: str | None
+    process_id: int
 
     @property
     def command(self) -> str:
@@ -154,7 +157,7 @@ class Task:
 def tasks(profile: TableProfile) -> list[Task]:
     """The threads of a profile, by pid and number."""
     processes = Columns(profile.tables["processes"])
-    of = dict(zip(processes["process_id"], zip(processes["pid"], processes["name"], strict=True), strict=True))
+    of = {process: (pid, name, process) for process, pid, name in processes.tuples("process_id", "pid", "name")}
     threads = Columns(profile.tables["threads"])
     rows = zip(threads["thread_id"], threads["tid"], threads["name"], threads["process_id"], strict=True)
     found = (Task(key, key if tid is None else tid, name, *of[process]) for key, tid, name, process in rows)
@@ -163,14 +166,33 @@ def tasks(profile: TableProfile) -> list[Task]:
 
 def task_names(profile: SampleProfile, table: Literal["processes", "threads"]) -> dict[int, str]:
     """A name for the process or the thread of each `thread_id`, with its number: `MainThread 2612`."""
-    if table == "threads":
-        return {task.thread_id: f"{task.name or '?'} {task.number}" for task in tasks(profile)}
-    return {task.thread_id: f"{task.process_name or '?'} {task.pid}" for task in tasks(profile)}
+    names: dict[tuple[int, int], str] = {}
+    for task in tasks(profile):
+        if table == "threads":
+            names[task.thread_id, task.thread_id] = f"{task.name or '?'} {task.number}"
+        else:
+            names[task.thread_id, task.process_id] = f"{task.process_name or '?'} {task.pid}"
+    return _distinguished(names)
 
 
 def thread_labels(profile: TableProfile) -> list[tuple[int, str]]:
     """Each `thread_id` with a unique text: the thread's name, pid and tid."""
-    return [
-        (task.thread_id, f"{task.name or task.process_name or 'thread'} {task.pid}/{task.number}")
+    names = {
+        (task.thread_id, task.thread_id): f"{task.name or task.process_name or 'thread'} {task.pid}/{task.number}"
         for task in tasks(profile)
-    ]
+    }
+    return list(_distinguished(names).items())
+
+
+def _distinguished(names: Mapping[tuple[int, int], str]) -> dict[int, str]:
+    """The name of each thread; a number follows that of a further thread or process with the same name and ids.
+
+    Keys of `names` are `thread_id` and what is named.
+    """
+    known: dict[str, dict[int, int]] = {}
+    found = {}
+    for (thread, named), name in names.items():
+        numbers = known.setdefault(name, {})
+        number = numbers.setdefault(named, len(numbers) + 1)
+        found[thread] = name if number == 1 else f"{name} ({number})"
+    return found

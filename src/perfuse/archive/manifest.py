@@ -39,6 +39,7 @@ class Input:
         clock: Its clock, as in table `clocks`.
         pid: Its process on the recorded machine, where the file has another one.
         definitions: Number of the lines of its functions, where they were not in it; None for none.
+        nth_of_pid: Pids of which its process is not the first, but that with this number from 0: `(pid, number)`.
     """
 
     path: str
@@ -51,6 +52,7 @@ class Input:
     clock: Clock
     pid: int | None
     definitions: int | None = None
+    nth_of_pid: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +207,7 @@ def _table(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _input(row: Mapping[str, Any]) -> Input:
-    known = _known(Input, {"definitions": None, **row})
+    known = _known(Input, {"definitions": None, "nth_of_pid": (), **row})
     if known["definitions"] is not None:
         _number(known["definitions"])
     code = known["code"]
@@ -214,6 +216,7 @@ def _input(row: Mapping[str, Any]) -> Input:
     for name in ("path", "format", "sha256", "member"):
         _text(known[name])
     _number(known["size_bytes"])
+    known["nth_of_pid"] = tuple((_pid(pid), _number(nth)) for pid, nth in known["nth_of_pid"])
     return Input(**known)
 
 
@@ -234,6 +237,12 @@ def _span(row: Any) -> tuple[int, int]:
     if type(first) is not int or type(last) is not int or not -(2**63) <= first <= last < 2**63:
         raise ValueError(f"not a range of times: {row}")
     return first, last
+
+
+def _pid(value: Any) -> int:
+    if type(value) is not int or not -(2**31) <= value < 2**31:
+        raise ValueError(f"not a pid: {value!r}")
+    return value
 
 
 def _text(value: Any) -> str:

@@ -130,10 +130,14 @@ class SavedContents:
         manifest = self.manifest
         recordings: list[_core.Placed | RecordingRow] = []
         with self.readable():
-            for number, (one, lines) in enumerate(zip(manifest.inputs, self._definitions(), strict=True)):
+            for number, lines in enumerate(self._definitions()):
                 known = None if number in unpacked else self.row(number)
-                recordings.append(known or _core.Placed(self.unpacked(number), one.clock, one.pid, lines))
+                recordings.append(known or self._placed(number, lines))
             return _core.saved_profile(self.core, recordings, manifest.made_rows, manifest.partial)
+
+    def _placed(self, number: int, lines: "_core.DefinedLines | None") -> _core.Placed:
+        one = self.manifest.inputs[number]
+        return _core.Placed(self.unpacked(number), one.clock, one.pid, lines, dict(one.nth_of_pid))
 
     def row(self, number: int) -> "RecordingRow | None":
         """What the core needs of a recording without its copy; None where the file does not state it.

@@ -222,7 +222,7 @@ def _save_input(
     with _member(archive, name) as out:
         selection = None if options.inputs else (kept is None, kept or [])
         _core.write_copy_of(recording._core, cast(IO[bytes], out), selection)
-    clock, pid, lines = _core.placements(profile._fusion)[number]
+    clock, pid, lines, nth_of_pid = _core.placements(profile._fusion)[number]
     return Input(
         path=recording.path,
         format=recording.format,
@@ -235,6 +235,7 @@ def _save_input(
         pid=pid,
         # What a perf map names is in the saved tables.
         definitions=definitions.add(lines) if recording.role == "code_dump" else None,
+        nth_of_pid=tuple(nth_of_pid.items()),
     )
 
 

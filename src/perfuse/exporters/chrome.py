@@ -8,13 +8,13 @@ from typing import IO, Any
 from perfuse.exporters import cpu_profiles
 from perfuse.exporters.contents import contents
 from perfuse.exporters.counts import Count, allocation_counts, heap_counts
-from perfuse.exporters.queries import IS_SUM
+from perfuse.exporters.queries import IS_SUM, TRACK_PROCESSES
 from perfuse.exporters.source import Progress, Source, TraceSource, no_times_error
 from perfuse.exporters.span import realtime_ns, utc_text
 
 _THREADS = f"""
     SELECT pid, coalesce(tid, thread_id), t.name::VARCHAR, p.name::VARCHAR, thread_id
-    FROM threads t JOIN processes p USING (process_id)
+    FROM threads t JOIN {TRACK_PROCESSES} p USING (process_id)
     WHERE thread_id IN (SELECT thread_id FROM samples WHERE NOT {IS_SUM}) ORDER BY 1, 2
 """
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
+from perfuse.exporters.queries import TRACK_PROCESSES
 from perfuse.exporters.source import EventSource
 from perfuse.exporters.span import selected
 
@@ -35,10 +36,10 @@ class SnapshotSize(NamedTuple):
     size_bytes: int
 
 
-_PIDS = """
+_PIDS = f"""
     pids AS (
         SELECT source_id, min(pid) AS pid
-        FROM instants JOIN threads USING (thread_id) JOIN processes USING (process_id) GROUP BY 1
+        FROM instants JOIN threads USING (thread_id) JOIN {TRACK_PROCESSES} USING (process_id) GROUP BY 1
     )
 """
 _PID = "coalesce(pid, (SELECT min(pid) FROM processes), 0)"
@@ -110,7 +111,7 @@ def allocation_counts(profile: EventSource) -> Iterator[Count]:
     rows = profile.sql(f"""
         WITH selected AS (
             SELECT pid, ts_ns, size_bytes
-            FROM allocations JOIN threads USING (thread_id) JOIN processes USING (process_id)
+            FROM allocations JOIN threads USING (thread_id) JOIN {TRACK_PROCESSES} USING (process_id)
             WHERE {selected(profile, "ts_ns")}
         ),
         span AS (SELECT min(ts_ns) AS first_ns, max(ts_ns) - min(ts_ns) + 1 AS length_ns FROM selected),

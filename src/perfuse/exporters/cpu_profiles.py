@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from perfuse.analysis.sampled import Event
-from perfuse.exporters.queries import FRAMES, IS_SUM
+from perfuse.exporters.queries import FRAMES, IS_SUM, TRACK_PROCESSES
 from perfuse.exporters.source import Source
 from perfuse.table import sql_text
 
@@ -78,7 +78,7 @@ def cpu_profiles(profile: Source, zero_ns: int, event: str | None = None) -> lis
         SELECT pid, coalesce(tid, thread_id) AS number,
             any_value(coalesce(t.name::VARCHAR, p.name::VARCHAR, 'thread')), event, min(at_us), max(at_us),
             list(stack ORDER BY i), to_json(list(delta_us ORDER BY i))
-        FROM deltas JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
+        FROM deltas JOIN threads t USING (thread_id) JOIN {TRACK_PROCESSES} p USING (process_id)
         GROUP BY pid, tid, number, event ORDER BY pid, tid IS DISTINCT FROM pid, number, count(*) DESC, event
     """).fetchall()
     return [CpuProfile(*row) for row in rows]
@@ -99,7 +99,7 @@ def sums_in_sequence(profile: Source, event: Event) -> list[CpuProfile]:
         )
         SELECT pid, coalesce(tid, thread_id), any_value(coalesce(t.name::VARCHAR, p.name::VARCHAR, 'thread')),
             list(stack ORDER BY i), list(length_us ORDER BY i), max(end_us)
-        FROM lengths LEFT JOIN threads t USING (thread_id) LEFT JOIN processes p USING (process_id)
+        FROM lengths LEFT JOIN threads t USING (thread_id) LEFT JOIN {TRACK_PROCESSES} p USING (process_id)
         GROUP BY pid, tid, thread_id ORDER BY pid, tid IS DISTINCT FROM pid, 2
     """).fetchall()
     return [

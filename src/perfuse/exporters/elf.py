@@ -66,6 +66,10 @@ def write_directory(profile: ImageSource, path: Path) -> None:
 def code_pids(profile: ImageSource) -> list[int]:
     """Processes with JIT code; raises `ExportError` where there are none."""
     pids = profile.images.pids()
+    if len(set(pids)) < len(pids):
+        shared = next(pid for pid in pids if pids.count(pid) > 1)
+        hint = "open the recording of one of them alone"
+        raise ExportError(f"{pids.count(shared)} processes have pid {shared}", hint=hint)
     if not pids:
         raise ExportError("no process has JIT code", hint="open the dump as well")
     return pids

@@ -5,6 +5,7 @@ time: a map is valid for one point in time.
 """
 
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
@@ -32,31 +33,41 @@ def write(profile: Source, out: IO[bytes], *, at: float | None = None, pid: int 
         ExportError: No process has JIT code, or several have and none is named.
     """
     maps = _maps(profile, at)
-    if pid is not None and pid not in maps:
-        known = ", ".join(map(str, maps)) or "none"
+    pids = [of for of, _ in maps]
+    if pid is not None and pid not in pids:
+        known = ", ".join(map(str, pids)) or "none"
         hint = f"processes with JIT code: {known}"
         raise ExportError(f"process {pid} has no JIT code", field="pid", hint=hint)
-    if pid is None and len(maps) != 1:
-        pids = ", ".join(map(str, maps))
+    selected = [lines for of, lines in maps if pid in (None, of)]
+    if pid is not None and len(selected) > 1:
+        raise ExportError(f"{len(selected)} processes have pid {pid}", hint="give a directory for a file each")
+    if len(selected) != 1:
+        known = ", ".join(map(str, pids))
         raise ExportError(
-            f"a perf map is of one process, and {len(maps)} have JIT code" + (f": {pids}" if pids else ""),
+            f"a perf map is of one process, and {len(maps)} have JIT code" + (f": {known}" if known else ""),
             field="pid",
             hint="name one with pid=, or give a directory for a file each" if maps else "open the dump as well",
         )
-    out.write(maps[pid if pid is not None else next(iter(maps))].encode())
+    out.write(selected[0].encode())
 
 
 def write_directory(profile: Source, path: Path, *, at: float | None = None) -> None:
-    """Writes `perf-PID.map` for every process that has JIT code; options as in `write`."""
+    """Writes `perf-PID.map` for every process that has JIT code; options as in `write`.
+
+    A further process with a pid gets `perf-PID-2.map`.
+    """
     maps = _maps(profile, at)
     if not maps:
         raise ExportError("no process has JIT code", hint="open the dump as well")
-    for pid, lines in maps.items():
-        (path / f"perf-{pid}.map").write_text(lines, encoding="utf-8")
+    num_of: Counter[int] = Counter()
+    for pid, lines in maps:
+        num_of[pid] += 1
+        number = f"-{num_of[pid]}" if num_of[pid] > 1 else ""
+        (path / f"perf-{pid}{number}.map").write_text(lines, encoding="utf-8")
 
 
-def _maps(profile: Source, at: float | None) -> dict[int, str]:
-    """Each process's lines by pid."""
+def _maps(profile: Source, at: float | None) -> list[tuple[int, str]]:
+    """Each process's pid and lines, by pid: several processes may have one."""
     if at is None:
         moment, alive = "NULL::BIGINT", "true"
     else:
@@ -69,16 +80,18 @@ def _maps(profile: Source, at: float | None) -> dict[int, str]:
             SELECT code_object_id, max_by(new_address, ts_ns) AS address
             FROM code_moves CROSS JOIN time WHERE moment IS NULL OR ts_ns <= moment GROUP BY 1
         )
-        SELECT pid, coalesce(address, start_address), size_bytes,
+        SELECT process_id, pid, coalesce(address, start_address), size_bytes,
             coalesce(nullif(f.linkage_name::VARCHAR, ''), f.name::VARCHAR)
         FROM code_objects c CROSS JOIN time
         JOIN processes p USING (process_id)
         JOIN functions f USING (function_id)
         LEFT JOIN moved USING (code_object_id)
         WHERE size_bytes > 0 AND {alive}
-        ORDER BY pid, create_ns DESC, code_object_id DESC
+        ORDER BY pid, process_id, create_ns DESC, code_object_id DESC
     """).fetchall()
-    return {pid: _lines(group) for pid, group in groupby(rows, key=lambda row: row[0])}
+    return [
+        (pid, _lines(row[1:] for row in group)) for (_, pid), group in groupby(rows, key=lambda row: (row[0], row[1]))
+    ]
 
 
 def _lines(newest_first: Iterable[tuple[int, int, int, str]]) -> str:

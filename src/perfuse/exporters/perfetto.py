@@ -8,7 +8,7 @@ from perfuse.errors import ExportWarning
 from perfuse.exporters.contents import contents
 from perfuse.exporters.counts import heap_counts, snapshot_sizes
 from perfuse.exporters.heap_dumps import HeapSource, selected_snapshots
-from perfuse.exporters.queries import FRAME_ROWS, IS_SUM, STACK_ROWS
+from perfuse.exporters.queries import FRAME_ROWS, IS_SUM, STACK_ROWS, TRACK_PROCESSES
 from perfuse.exporters.source import Progress, Source, TraceSource, no_times_error
 from perfuse.exporters.span import realtime_ns, span_ns
 from perfuse.output.descriptor import descriptor_of
@@ -21,21 +21,21 @@ _SAMPLES = f"""
         s.stack_id::UINTEGER AS stack_id, weight::UBIGINT AS weight, event::VARCHAR AS event,
         weight_unit::VARCHAR AS weight_unit, coalesce(f.kind::VARCHAR, 'unknown') AS mode
     FROM samples s
-    JOIN threads USING (thread_id) JOIN processes USING (process_id)
+    JOIN threads USING (thread_id) JOIN {TRACK_PROCESSES} USING (process_id)
     LEFT JOIN stacks k ON k.stack_id = s.stack_id LEFT JOIN frames f ON f.frame_id = k.frame_id
     WHERE NOT {IS_SUM} ORDER BY event::VARCHAR, ts_ns, sample_id
 """
 _THREADS = f"""
     SELECT thread_id::UINTEGER AS thread_id, pid, coalesce(tid, thread_id)::INTEGER AS tid,
         t.name::VARCHAR AS name, p.name::VARCHAR AS process_name
-    FROM threads t JOIN processes p USING (process_id)
+    FROM threads t JOIN {TRACK_PROCESSES} p USING (process_id)
     WHERE thread_id IN (SELECT thread_id FROM samples WHERE NOT {IS_SUM})
 """
-_ALLOCATIONS = """
+_ALLOCATIONS = f"""
     SELECT pid, stack_id::UINTEGER AS stack_id,
         coalesce(sum(weight) FILTER (event::VARCHAR = 'allocated-bytes'), 0)::UBIGINT AS bytes,
         coalesce(sum(weight) FILTER (event::VARCHAR = 'allocations'), 0)::UBIGINT AS objects
-    FROM samples JOIN threads USING (thread_id) JOIN processes USING (process_id)
+    FROM samples JOIN threads USING (thread_id) JOIN {TRACK_PROCESSES} USING (process_id)
     WHERE event::VARCHAR IN ('allocated-bytes', 'allocations')
     GROUP BY pid, stack_id ORDER BY pid, stack_id
 """

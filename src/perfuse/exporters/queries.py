@@ -110,6 +110,21 @@ def type_names(events: Iterable[str]) -> dict[str, str]:
     return names
 
 
+TRACK_PROCESSES = """(
+    SELECT process_id, start_ns, end_ns,
+        if(is_taken, max(pid) OVER () + sum(is_taken::INTEGER) OVER (ORDER BY process_id), pid)::INTEGER AS pid,
+        if(is_taken, coalesce(name, 'process') || ' ' || pid, name) AS name
+    FROM (
+        SELECT process_id, pid, name::VARCHAR AS name, start_ns, end_ns,
+            row_number() OVER (PARTITION BY pid ORDER BY process_id) > 1 AS is_taken
+        FROM processes
+    )
+)"""
+"""Processes with a pid of their own, for viewers that find threads by their ids; as `Tracks` in the core has them.
+
+A process whose pid an earlier one has gets a free one, and a name that ends with its pid.
+"""
+
 _AS_SAMPLES = "SELECT sample_id, ts_ns, thread_id, stack_id, event::VARCHAR AS event, weight FROM samples"
 
 

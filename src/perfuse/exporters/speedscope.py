@@ -7,7 +7,7 @@ from typing import IO, Any, Literal
 from perfuse.analysis.sampled import select_event
 from perfuse.errors import ExportWarning, UsageError
 from perfuse.exporters.contents import contents
-from perfuse.exporters.queries import FRAMES, IS_SUM
+from perfuse.exporters.queries import FRAMES, IS_SUM, TRACK_PROCESSES
 from perfuse.exporters.source import Progress, Source, TraceSource, no_samples_error
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
@@ -74,7 +74,7 @@ def _write_samples(profile: Source, out: IO[bytes], members: dict[str, Any], wei
             min(weight_unit::VARCHAR),
             list(coalesce(stack_id::BIGINT, -1) ORDER BY ts_ns, sample_id),
             to_json(list({_WEIGHTS[weight]} ORDER BY ts_ns, sample_id)), sum({_WEIGHTS[weight]})
-        FROM samples JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
+        FROM samples JOIN threads t USING (thread_id) JOIN {TRACK_PROCESSES} p USING (process_id)
         GROUP BY pid, tid, number, t.name, p.name, event ORDER BY pid, tid IS DISTINCT FROM pid, number, event::VARCHAR
     """).fetchall()
     if not tracks:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfuse.analysis.sampled import SampleFilter, call_tree, events
 from perfuse.fleet.identities import function_hash, stack_hash
-from perfuse.table import Columns
+from perfuse.table import HAS_ONLY_NUMBER, Columns
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
@@ -61,9 +61,7 @@ def _add_event(found: Extract, profile: Profile, event: Any) -> None:
 
 def _numbered_functions(profile: Profile) -> set[int]:
     """Functions that have numbers in place of names: of XRay logs without an instrumentation map."""
-    # With several logs, the name of the log follows the number.
-    is_number = "starts_with(name::VARCHAR || ' ', 'function ' || native_id || ' ')"
-    rows = profile.sql(f"SELECT function_id FROM functions WHERE {is_number}").fetchall()
+    rows = profile.sql(f"SELECT function_id FROM functions WHERE {HAS_ONLY_NUMBER}").fetchall()
     return {function for (function,) in rows}
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfuse.fleet.layout import DICTIONARIES, OF_RECORDINGS, TABLES
 from perfuse.fleet.packs import delete_packs
+from perfuse.fleet.panics import panics_as_notes
 from perfuse.fleet.status import unnamed_attempts
 from perfuse.fleet.store import DatasetError, first_line, writer_properties
 
@@ -53,7 +54,8 @@ def compact(fleet: Fleet, *, always: bool = False) -> None:
         if not (always or _has_small_files(table, TABLES[name].partitioned)):
             continue
         try:
-            table.optimize.compact(target_size=TARGET_BYTES, writer_properties=writer_properties())
+            with panics_as_notes():
+                table.optimize.compact(target_size=TARGET_BYTES, writer_properties=writer_properties())
         except DeltaError:
             # The other command merges the same files.
             if always:

@@ -16,6 +16,7 @@ from perfuse.errors import PerfuseError, UsageError
 from perfuse.fleet.extra import required
 from perfuse.fleet.inputs import is_url
 from perfuse.fleet.layout import DESCRIPTION, LAYOUT, TABLES, FleetTable, check_layout
+from perfuse.fleet.panics import panics_as_notes
 
 _TRANSACTION = "perfuse-fleet"
 
@@ -169,15 +170,16 @@ class Store:
 
         mark = f"{_TRANSACTION}-first-rows-{os.urandom(8).hex()}"
         try:
-            delta.write_deltalake(
-                self._uri_of(name),
-                TABLES[name].arrow(rows),
-                mode="append",
-                storage_options=self.options or None,
-                writer_properties=writer_properties(),
-                commit_properties=delta.CommitProperties(app_transactions=[delta.Transaction(mark, 1)]),
-                **_properties_of(TABLES[name]),
-            )
+            with panics_as_notes():
+                delta.write_deltalake(
+                    self._uri_of(name),
+                    TABLES[name].arrow(rows),
+                    mode="append",
+                    storage_options=self.options or None,
+                    writer_properties=writer_properties(),
+                    commit_properties=delta.CommitProperties(app_transactions=[delta.Transaction(mark, 1)]),
+                    **_properties_of(TABLES[name]),
+                )
         except (DeltaError, OSError):
             if not self.has(name):
                 raise
@@ -209,13 +211,14 @@ class Store:
         from deltalake.exceptions import CommitFailedError
 
         try:
-            delta.write_deltalake(
-                self.table(name),
-                TABLES[name].arrow(rows),
-                mode="overwrite",
-                writer_properties=writer_properties(),
-                commit_properties=delta.CommitProperties(max_commit_retries=0),
-            )
+            with panics_as_notes():
+                delta.write_deltalake(
+                    self.table(name),
+                    TABLES[name].arrow(rows),
+                    mode="overwrite",
+                    writer_properties=writer_properties(),
+                    commit_properties=delta.CommitProperties(max_commit_retries=0),
+                )
         except CommitFailedError:
             self._tables.pop(name, None)
             return False
@@ -227,13 +230,14 @@ class Store:
 
     def _write(self, table: FleetTable, rows: Sequence[Sequence[Any]], properties: Any = None) -> None:
         delta = required("deltalake")
-        delta.write_deltalake(
-            self.table(table.name),
-            table.arrow(rows),
-            mode="append",
-            writer_properties=writer_properties(),
-            commit_properties=properties,
-        )
+        with panics_as_notes():
+            delta.write_deltalake(
+                self.table(table.name),
+                table.arrow(rows),
+                mode="append",
+                writer_properties=writer_properties(),
+                commit_properties=properties,
+            )
 
     def _uri_of(self, name: str) -> str:
         return f"{self.uri}/{name}"

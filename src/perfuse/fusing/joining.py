@@ -1,7 +1,7 @@
 """Joins several recordings on one clock."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from typing import Literal
 
@@ -20,6 +20,7 @@ from perfuse.fusing.matching import (
     match_log,
     open_announced_dumps,
     recorded_pid,
+    sampled_by,
 )
 from perfuse.fusing.note import note_beside
 from perfuse.input.unpacking import allowed_bytes, unpacking_at_most
@@ -93,6 +94,7 @@ def fuse(
         return open_alone(recordings, inputs, resolves=resolves)
     sampled = [one for one in recordings if one.role == "samples" and one.entry.clock.kinds]
     samplings = [SamplingFacts.of(one) for one in sampled]
+    numbers = _process_numbers(samplings)
     dumps = [one for one in recordings if one.role == "code_dump"]
     others = [one for one in recordings if one not in sampled and one.role != "code_dump"]
     for recording in recordings:
@@ -100,7 +102,7 @@ def fuse(
     if samplings:
         report_progress("finding dumps", 0.2)
     with unpacking_at_most(limit):
-        matches = _match_dumps(samplings, dumps, found.nearby_dumps, diagnostics, strict=strict, follow=follow)
+        matches = _match_dumps(samplings, dumps, found.nearby_dumps, diagnostics, numbers, strict=strict, follow=follow)
     logs = _match_logs(samplings, others)
     traces = [one for one in others if one.role == "call_trace"]
     objects, map_diagnostics = _find_maps(traces, maps or {}, symbol_dirs, follow)
@@ -119,12 +121,14 @@ def fuse(
         for one, clock in zip(others, clocks, strict=True)
         if samplings and one not in logs and one.entry.clock.kinds and _is_on_another_clock(one, clock, samplings)
     ]
-    placed = [_placed(facts.recording, None, Clock(facts.clock)) for facts in samplings]
-    placed += [_placed(one.dump, one.pid, clock) for (one, _), clock in zip(matches, dump_clocks, strict=True)]
+    placed = [_placed(facts.recording, None, Clock(facts.clock), numbers[facts]) for facts in samplings]
     placed += [
-        _placed(one, logs[one][0].pid if one in logs else None, clock)
-        for one, clock in zip(others, clocks, strict=True)
+        _placed(one.dump, one.pid, clock, numbers[facts])
+        for (one, facts), clock in zip(matches, dump_clocks, strict=True)
     ]
+    for other, clock in zip(others, clocks, strict=True):
+        log, sampling = logs.get(other, (None, None))
+        placed.append(_placed(other, None if log is None else log.pid, clock, numbers[sampling]))
     machine = samplings[0].machine if samplings else None
     directories = [*(fspath(path) for path in symbol_dirs), *(_kernel_copies(sampled) if follow != "none" else ())]
     fusion = _core.Profile(placed, directories, debug_info, machine, objects, follow, limit)
@@ -194,31 +198,61 @@ _Matched = tuple[Match, SamplingFacts | None]
 """A dump with its process, and the recording of samples that has the process; None where no recording has it."""
 
 
+_Numbers = Mapping[SamplingFacts | None, Mapping[int, int]]
+"""Of each recording of samples, by pid, which of the processes with that pid is its own; 0, the first, is left out."""
+
+
+def _process_numbers(samplings: Sequence[SamplingFacts]) -> _Numbers:
+    """Distinguishes processes with one pid, as of two containers or machines, by their programs."""
+    if len(samplings) < 2:
+        return {key: {} for key in (None, *samplings)}
+    numbers = _core.process_numbers([facts.recording._core for facts in samplings])
+    return {None: {}, **dict(zip(samplings, numbers, strict=True))}
+
+
 def _match_dumps(
     samplings: Sequence[SamplingFacts],
     dumps: Sequence[Recording],
     nearby: Sequence[Recording],
     diagnostics: list[Diagnostic],
+    numbers: _Numbers,
     *,
     strict: bool,
     follow: Follow,
 ) -> list[_Matched]:
     """Matches the dumps that were named, those nearby that match, and those that processes announced."""
     matches: list[_Matched] = []
-    matched_pids: set[int] = set()
+    matched: set[tuple[int, int]] = set()
     left = list(dumps)
+    of_another = _dumps_of_others(left, samplings, numbers)
     for facts in samplings:
-        own = _of_a_process(match(left, facts, only=len(samplings) == 1), facts)
+        nth = numbers[facts].get
+        candidates = [dump for dump in left if facts not in of_another.get(dump, ())]
+        own = _of_a_process(match(candidates, facts, only=len(samplings) == 1), facts)
         left = [dump for dump in left if all(one.dump is not dump for one in own)]
         own += _of_a_process(match(nearby, facts, only=False), facts)
-        matched_pids |= {one.pid for one in own if one.pid is not None}
-        announced, missing = open_announced_dumps(facts, matched_pids, strict=strict, follow=follow)
+        matched |= {(one.pid, nth(one.pid, 0)) for one in own if one.pid is not None}
+        taken = {pid for pid, number in matched if number == nth(pid, 0)}
+        announced, missing = open_announced_dumps(facts, taken, strict=strict, follow=follow)
         own += [one for one in match(announced, facts, only=False) if one.pid is not None]
         diagnostics += missing
         matches += [(one, facts) for one in own]
     if samplings:
         diagnostics += [_no_process(dump) for dump in left]
     return [*matches, *((Match(dump, None, None, "unmatched"), None) for dump in left)]
+
+
+def _dumps_of_others(
+    dumps: Sequence[Recording], samplings: Sequence[SamplingFacts], numbers: _Numbers
+) -> dict[Recording, list[SamplingFacts]]:
+    """For each dump, the recordings whose process with its pid is not the one that wrote it."""
+    if not any(numbers.values()):
+        return {}
+    others: dict[Recording, list[SamplingFacts]] = {}
+    for dump in dumps:
+        first, *rest = sampled_by(dump, samplings) or (None,)
+        others[dump] = [facts for facts in rest if numbers[facts] != numbers[first]]
+    return others
 
 
 def _of_a_process(matches: Sequence[Match], facts: SamplingFacts) -> list[Match]:
@@ -274,9 +308,12 @@ def _is_on_another_clock(recording: Recording, clock: Clock, samplings: Sequence
     return bool(recording.entry.clock.kinds) and any(facts.clock != clock.kind for facts in samplings)
 
 
-def _placed(recording: Recording, pid: int | None, clock: Clock) -> _core.Placed:
+def _placed(
+    recording: Recording, pid: int | None, clock: Clock, nth_of_pid: Mapping[int, int] | None = None
+) -> _core.Placed:
+    """A recording with its clock and its process, which of those with the pid is that of its samples."""
     note = note_beside(recording.path)
-    return _core.Placed(recording._core, clock, pid, None if note is None else note.definitions)
+    return _core.Placed(recording._core, clock, pid, None if note is None else note.definitions, nth_of_pid or {})
 
 
 def _join(m: Match, clock: Clock) -> Join:

@@ -1,5 +1,6 @@
 """Which process wrote a dump or log: by the file that the process mapped, by its header, or as the only candidate."""
 
+import math
 import os
 import re
 from collections.abc import Sequence
@@ -52,6 +53,25 @@ def match(dumps: Sequence[Recording], facts: SamplingFacts, *, only: bool) -> li
         ((pid, marker),) = open_markers.items()
         return [Match(found[0].dump, pid, marker, "only_one")]
     return found
+
+
+def sampled_by(dump: Recording, samplings: Sequence[SamplingFacts]) -> list[SamplingFacts]:
+    """The recordings that have a process of a dump, that of its process first.
+
+    Recordings of several containers may have the same pids and dumps of the same name. The process of a dump mapped it
+    when it was begun; where clocks differ, the dump is that beside the recording.
+    """
+    found: list[tuple[tuple[bool, bool, float], SamplingFacts]] = []
+    for facts in samplings:
+        matched = _match(dump, facts)
+        if matched.pid is None or is_of_a_later_run(dump, facts):
+            continue
+        is_beside = os.path.dirname(os.path.abspath(dump.path)) == os.path.dirname(os.path.abspath(facts.path))
+        distance = math.inf
+        if matched.marker and matched.marker.ts and _on_one_clock(dump, facts):
+            distance = abs(matched.marker.ts - first_ticks(dump))
+        found.append(((distance >= _MAPPED_NS, not is_beside, distance), facts))
+    return [facts for _, facts in sorted(found, key=lambda one: one[0])]
 
 
 def match_log(log: Recording, facts: SamplingFacts) -> Match:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from os import PathLike
 from typing import Any
 
@@ -19,11 +20,60 @@ def json_text(value: Any, *, indent: int | None = 2) -> str:
 
     With `indent=None` the text is one line.
     """
-    import json
+    if indent is None:
+        import json
 
-    text = json.dumps(jsonable(value), indent=indent, ensure_ascii=False, default=str)
-    # The same text for a reader of JSON. A terminal would obey them.
+        return _without_control(json.dumps(jsonable(value), ensure_ascii=False, default=str))
+    return _indented(value, "\n", " " * indent)
+
+
+def _without_control(text: str) -> str:
+    """The same text for a reader of JSON, without characters that a terminal would obey."""
     return re.sub(_CONTROL, lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _quoted(text: str) -> str:
+    """A text as JSON."""
+    encode = _encoder()
+    return encode(text) if text.isprintable() else _without_control(encode(jsonable(text)))
+
+
+@cache
+def _encoder() -> Callable[[str], str]:
+    """Python's own, which is imported when it is needed."""
+    from json.encoder import encode_basestring
+
+    return encode_basestring
+
+
+def _indented(value: Any, newline: str, step: str) -> str:
+    """A value as JSON on several lines, as `json.dumps` writes it with `indent`, which takes ten times as long.
+
+    `newline` is the end of a line with the indentation of the value.
+    """
+    inner = newline + step
+    if isinstance(value, Mapping):
+        items = [f"{_quoted(str(name))}: {_leaf(item) or _indented(item, inner, step)}" for name, item in value.items()]
+        return f"{{{inner}{f',{inner}'.join(items)}{newline}}}" if items else "{}"
+    if isinstance(value, list | tuple):
+        items = [_leaf(item) or _indented(item, inner, step) for item in value]
+        return f"[{inner}{f',{inner}'.join(items)}{newline}]" if items else "[]"
+    plain = jsonable(value)
+    return _leaf(plain) or (float.__repr__(plain) if isinstance(plain, float) else _quoted(str(plain)))
+
+
+def _leaf(value: Any) -> str | None:
+    """A value of the usual types without members as JSON; None for others."""
+    kind = type(value)
+    if kind is int:
+        return int.__repr__(value)
+    if kind is str:
+        return _quoted(value)
+    if value is None:
+        return "null"
+    if kind is bool:
+        return "true" if value else "false"
+    return None
 
 
 def jsonable(value: Any) -> Any:  # noqa: PLR0911 - a line a type

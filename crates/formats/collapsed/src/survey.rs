@@ -377,17 +377,17 @@ impl Survey {
     }
 
     /// Keys of the threads, whose names and processes become known to the profile.
-    fn thread_ids(&self, identities: &mut Identities) -> Vec<u32> {
+    fn thread_ids(&self, identities: &mut Identities, placement: &Placement) -> Vec<u32> {
         let thread = |root: &ThreadRoot| {
-            let pid = root.pid.unwrap_or(0);
+            let process = placement.process(root.pid.unwrap_or(0));
             let tid = root.tid.and_then(|tid| i32::try_from(tid).ok());
             let thread_id = match (root.tid, tid) {
-                (Some(native), None) => identities.native_thread(pid, native, 0),
-                _ => identities.thread(pid, tid.unwrap_or(0)),
+                (Some(native), None) => identities.native_thread(process, native, 0),
+                _ => identities.thread(process, tid.unwrap_or(0)),
             };
             identities.describe(thread_id, root.thread_name.as_deref(), None, None);
             if let Some(name) = &root.process_name {
-                identities.name_process(pid, name);
+                identities.name_process(process, name);
             }
             thread_id
         };
@@ -409,7 +409,7 @@ pub fn table(
         "samples" => Some(sample_batches(Arc::clone(survey), placement)),
         "processes" | "threads" | "thread_names" => {
             let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
-            survey.thread_ids(&mut identities);
+            survey.thread_ids(&mut identities, placement);
             identities.table(name).map(one_batch)
         }
         _ => None,
@@ -420,7 +420,7 @@ pub fn table(
 fn sample_batches(survey: Arc<Survey>, placement: &Placement) -> BatchStream {
     let thread_ids = {
         let lock = placement.identities.lock();
-        survey.thread_ids(&mut lock.unwrap_or_else(PoisonError::into_inner))
+        survey.thread_ids(&mut lock.unwrap_or_else(PoisonError::into_inner), placement)
     };
     let (first, source_id) = (placement.first, placement.source_id);
     let mut start: usize = 0;

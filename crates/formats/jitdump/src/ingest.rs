@@ -140,14 +140,15 @@ impl CodeObjectBatches {
         table: &mut code_objects::Builder,
     ) {
         let Placement { first, clock, source_id, .. } = self.placement;
-        let pid = self.process_of(code);
+        let pid = self.pid_of(code);
+        let process = self.placement.process(pid);
         // The thread id belongs to the recorder's pid namespace only if the process id does.
         let is_own_tid = pid == code.pid as i32 && code.tid != 0;
         table.push(
             first.code_object.saturating_add(number),
             first.function.saturating_add(code.name.function),
-            identities.process(pid),
-            is_own_tid.then(|| identities.thread(pid, code.tid as i32)),
+            identities.process(process),
+            is_own_tid.then(|| identities.thread(process, code.tid as i32)),
             if code.name.stub { "stub" } else { "jit" },
             self.dump.index().functions.tier(code.name.tier),
             clock.ns(code.timestamp),
@@ -161,9 +162,9 @@ impl CodeObjectBatches {
         );
     }
 
-    /// The process that made a piece of code. A forked child may write to the dump of its parent; where that one has another pid
+    /// Pid of the process that made a piece of code. A forked child may write to the dump of its parent; where that one has another pid
     /// outside of its namespace, so has the child, which is not known.
-    fn process_of(&self, code: &LoadedCode) -> i32 {
+    fn pid_of(&self, code: &LoadedCode) -> i32 {
         let (own, header) = (code.pid as i32, self.dump.index().header.pid as i32);
         self.placement.pid.filter(|&pid| pid != header || own == 0).unwrap_or(own)
     }

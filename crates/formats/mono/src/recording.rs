@@ -172,6 +172,10 @@ impl Recording for MonoLog {
         vec![self.data.header.pid as i32]
     }
 
+    fn process_start(&self) -> Option<i64> {
+        i64::try_from(self.data.header.fixed.startup_time).ok().filter(|&ms| ms > 0)
+    }
+
     fn read_record<'a>(&'a self, at: &mut Position, wanted: &dyn Fn(&str) -> bool) -> Option<RecordView<'a>> {
         let index = at.index;
         let (mut event, thread) = self.read_next(at)?;

@@ -5,7 +5,8 @@
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use perfuse_tables::Identities;
+use perfuse_recording::Placement;
+use perfuse_tables::ProcessIdentity;
 use perfuse_wire::Endian;
 use rustc_hash::FxHashMap;
 
@@ -77,26 +78,11 @@ impl Guests {
         self.processes.lock().unwrap_or_else(PoisonError::into_inner).list.get(index).copied()
     }
 
-    /// Key of a process.
-    pub fn process_key(&self, identities: &mut Identities, number: i32) -> u32 {
-        let number = self.shared_number(identities, number);
-        identities.process(number)
-    }
-
-    /// Key of a thread.
-    pub fn thread_key(&self, identities: &mut Identities, number: i32, tid: i32) -> u32 {
-        let number = self.shared_number(identities, number);
-        identities.thread(number, tid)
-    }
-
-    /// Number of a process among all recordings of a profile.
-    pub fn shared_number(&self, identities: &mut Identities, number: i32) -> i32 {
-        if number > FIRST {
-            return number;
-        }
+    /// The process of a profile that has a number.
+    pub fn identity(&self, placement: &Placement, number: i32) -> ProcessIdentity {
         match self.process(number) {
-            Some(GuestProcess { machine_pid, pid }) => identities.guest(machine_pid, pid),
-            None => number,
+            Some(GuestProcess { machine_pid, pid }) => ProcessIdentity::guest(machine_pid, pid),
+            None => placement.process(number),
         }
     }
 }

@@ -109,17 +109,17 @@ fn add_identities(file: &PerfFile, placement: &Placement) {
     let unknown = unknown_threads(file);
     let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
     for tid in unknown {
-        identities.thread(-1, tid);
+        identities.thread(placement.process(-1), tid);
     }
     for fact in &tasks.facts {
         let ns = placement.clock.ns(fact.ts);
-        let pid = file.guests.shared_number(&mut identities, fact.pid);
+        let process = file.guests.identity(placement, fact.pid);
         match &fact.kind {
             TaskFactKind::Name(name) => {
-                identities.name(pid, fact.tid, name, (fact.ts != 0).then_some(ns));
+                identities.name(process, fact.tid, name, (fact.ts != 0).then_some(ns));
             }
-            TaskFactKind::Start => identities.start(pid, fact.tid, ns),
-            TaskFactKind::End => identities.end(pid, fact.tid, ns),
+            TaskFactKind::Start => identities.start(process, fact.tid, ns),
+            TaskFactKind::End => identities.end(process, fact.tid, ns),
         }
     }
 }
@@ -154,7 +154,7 @@ impl Iterator for MappingBatches {
             let origin = row.fork.and_then(|fork| file.at(fork)).map_or(record.offset, |fork| fork.offset);
             table.push(
                 id,
-                (row.pid != -1).then(|| file.guests.process_key(&mut identities, row.pid)),
+                (row.pid != -1).then(|| identities.process(file.guests.identity(placement, row.pid))),
                 (row.ts != 0).then(|| placement.clock.ns(row.ts)),
                 mapping.start_address,
                 mapping.start_address.saturating_add(mapping.size),
@@ -265,7 +265,10 @@ impl CallchainBatches {
         let Self { file, placement, threads, .. } = self;
         *threads.entry((pid, tid)).or_insert_with(|| {
             let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
-            (file.guests.process_key(&mut identities, pid), file.guests.thread_key(&mut identities, pid, tid))
+            (
+                identities.process(file.guests.identity(placement, pid)),
+                identities.thread(file.guests.identity(placement, pid), tid),
+            )
         })
     }
 
@@ -279,7 +282,10 @@ impl CallchainBatches {
         let (pid, tid) = (head.pid.unwrap_or(-1), head.tid.unwrap_or(-1));
         let (process_id, thread_id) = *threads.entry((pid, tid)).or_insert_with(|| {
             let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
-            (file.guests.process_key(&mut identities, pid), file.guests.thread_key(&mut identities, pid, tid))
+            (
+                identities.process(file.guests.identity(placement, pid)),
+                identities.thread(file.guests.identity(placement, pid), tid),
+            )
         });
         let count = reads.add(file, &head, index, timed.location);
         addresses.clear();

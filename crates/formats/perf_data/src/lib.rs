@@ -32,6 +32,7 @@ mod perf_data;
 mod perf_file;
 mod reader;
 mod record;
+mod recorded_programs;
 mod records;
 mod repair;
 mod rounds;
@@ -65,8 +66,9 @@ use perfuse_tables::{Alignment, Offsets, UserStack};
 use perfuse_wire::{Diagnostics, Endian, ParseError, RecordView, Value};
 
 use perfuse_recording::{
-    BatchStream, Capabilities, ClockPolicy, CodeMarker, Format, Placement, Position, Recording,
-    RecordingDirectory, Repaired, Role, SamplingFacts, Sniff, Source, Summary, TableRequest, WallClockTime,
+    BatchStream, Capabilities, ClockPolicy, CodeMarker, Format, Placement, Position, RecordedPrograms,
+    Recording, RecordingDirectory, Repaired, Role, SamplingFacts, Sniff, Source, Summary, TableRequest,
+    WallClockTime,
 };
 
 use consts::{MAGIC_VERSION_1, clock_name};
@@ -189,6 +191,10 @@ impl Recording for PerfData {
             markers: self.jit_markers().iter().map(marker).collect(),
             address_spaces: self.file().tasks().address_spaces(),
         })
+    }
+
+    fn recorded_programs(&self) -> RecordedPrograms {
+        recorded_programs::recorded_programs(self)
     }
 
     fn extent(&self) -> Offsets {

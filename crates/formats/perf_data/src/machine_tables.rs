@@ -105,7 +105,7 @@ impl Iterator for StateBatches {
         {
             *next = next.saturating_add(1);
             table.push(
-                file.guests.thread_key(&mut identities, pid, tid),
+                identities.thread(file.guests.identity(placement, pid), tid),
                 placement.clock.ns(start),
                 end.map(|end| placement.clock.ns(end)),
                 state,
@@ -154,7 +154,7 @@ fn namespace_rows(file: &PerfFile, placement: &Placement) -> RecordBatch {
         |record, time| {
             let mut cursor = record.cursor(file.endian);
             let Ok(Namespaces { pid, tid, nr_namespaces }) = Namespaces::read(&mut cursor) else { return };
-            let thread_id = identities.thread(pid, tid);
+            let thread_id = identities.thread(placement.process(pid), tid);
             for number in 0..nr_namespaces {
                 // Device and inode are two words, like the fields of a section.
                 let Ok(Section { offset: device, size: inode }) = Section::read(&mut cursor) else { return };

@@ -93,7 +93,7 @@ impl<R: SampleRows> Iterator for SampleRowBatches<R> {
             let pid = head.pid.unwrap_or(-1);
             let process_id = *processes.entry(pid).or_insert_with(|| {
                 let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
-                file.guests.process_key(&mut identities, pid)
+                identities.process(file.guests.identity(placement, pid))
             });
             let time = off_cpu::time_within(head.time.unwrap_or(0), file.survey().span);
             let row = SampleRow {

@@ -82,8 +82,8 @@ pub fn rows(file: &PerfFile, placement: &Placement) -> RecordBatch {
         let (waker_pid, waker_tid) = (head.pid.unwrap_or(-1), head.tid.unwrap_or(-1));
         table.push(
             placement.clock.ns(timed.time),
-            identities.thread(processes.pid(tid), tid),
-            file.guests.thread_key(&mut identities, waker_pid, waker_tid),
+            identities.thread(placement.process(processes.pid(tid)), tid),
+            identities.thread(file.guests.identity(placement, waker_pid), waker_tid),
             &tracepoint.name,
             cpu.and_then(|cpu| u32::try_from(cpu).ok()),
             sample_id,

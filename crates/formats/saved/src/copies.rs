@@ -8,8 +8,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, BinaryArray, RecordBatch};
 use perfuse_recording::{
-    BatchStream, CallStream, Clock, Format, Placement, Position, Rate, Recording, Repaired, SamplingFacts,
-    Source, Summary, TableRequest, WallClockTime, in_memory_bytes,
+    BatchStream, CallStream, Clock, Format, Placement, Position, Rate, RecordedPrograms, Recording, Repaired,
+    SamplingFacts, Source, Summary, TableRequest, WallClockTime, in_memory_bytes,
 };
 use perfuse_tables::{AllocationSum, CodeUnwinding, FrameRecovery, Offsets, SnapshotSum, UserStack};
 use perfuse_wire::{Diagnostics, RecordView};
@@ -230,8 +230,16 @@ impl Recording for SavedCopy {
         self.inner.pids()
     }
 
+    fn process_start(&self) -> Option<i64> {
+        self.inner.process_start()
+    }
+
     fn wall_clock_time(&self) -> Option<WallClockTime> {
         self.inner.wall_clock_time()
+    }
+
+    fn recorded_programs(&self) -> RecordedPrograms {
+        self.inner.recorded_programs()
     }
 
     fn sampling_facts(&self) -> Option<SamplingFacts> {

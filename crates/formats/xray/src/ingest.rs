@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use perfuse_tables::{Identities, call_sums, functions, instants};
+use perfuse_tables::{call_sums, functions, instants};
 use perfuse_workers::{JobResults, num_threads};
 
 use super::basic;
@@ -53,10 +53,9 @@ fn profile_scale(log: &XRay, placement: &Placement) -> Scale {
 
 /// The key of a thread.
 fn thread_key(placement: &Placement, (pid, tid): (i32, i32)) -> u32 {
-    let pid = placement.pid_of(pid);
     let lock = placement.identities.lock();
     let mut identities = lock.unwrap_or_else(std::sync::PoisonError::into_inner);
-    Identities::thread(&mut identities, pid, tid)
+    identities.thread(placement.own_process(pid), tid)
 }
 
 /// Approximate number of bytes of records per batch.

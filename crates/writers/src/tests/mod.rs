@@ -61,9 +61,9 @@ impl Made {
         let functions = [names.finish()];
         let mut known = Identities::default();
         for tid in 10..13 {
-            known.thread(10, tid);
+            known.thread(10.into(), tid);
         }
-        known.name(10, 10, "app \"1\"", None);
+        known.name(10.into(), 10, "app \"1\"", None);
         let call_events = || -> Batches { Box::new(self.events.clone().into_iter()) };
         let instants = || -> Batches { Box::new(std::iter::once(self.instants.clone())) };
         let slices = || -> Batches { Box::new(std::iter::once(self.slices.clone())) };

@@ -6,6 +6,7 @@ from typing import Any
 
 from perfuse.exporters.counts import heap_counts
 from perfuse.exporters.firefox.markers import HEAP_SIZE
+from perfuse.exporters.queries import TRACK_PROCESSES
 from perfuse.exporters.source import EventSource
 from perfuse.exporters.span import selected
 
@@ -38,9 +39,9 @@ def counters_json(profile: EventSource, start_ns: int, tracks: list[tuple[str, b
         """)
     rows = [row for query in queries for row in profile.sql(query).fetchall()]
     pids = dict(
-        profile.sql("""
+        profile.sql(f"""
             SELECT source_id, min(pid)::VARCHAR
-            FROM instants JOIN threads USING (thread_id) JOIN processes USING (process_id) GROUP BY 1
+            FROM instants JOIN threads USING (thread_id) JOIN {TRACK_PROCESSES} USING (process_id) GROUP BY 1
         """).fetchall()
     )
     counters = [_counter(pids.get(source), row, start_ns, tracks) for source, *row in rows]

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from perfuse.exporters.queries import FRAMES
+from perfuse.exporters.queries import FRAMES, TRACK_PROCESSES
 from perfuse.exporters.source import Source
 from perfuse.table import sql_text
 
@@ -85,11 +85,11 @@ _JAVASCRIPT = r"""
 
 # The front end identifies code by library and offset. JIT code of a process is placed in an artificial library, in the
 # order of its creation: its real addresses are reused over time.
-JIT_CODE = """
+JIT_CODE = f"""
     SELECT code_object_id, '[jit] ' || coalesce(p.name::VARCHAR || ' ', '') || p.pid AS jit,
         -- A HUGEINT, which sizes stated in a file cannot overflow.
         sum(size_bytes) OVER (PARTITION BY process_id ORDER BY code_object_id) - size_bytes AS jit_offset
-    FROM code_objects_of_stacks JOIN processes p USING (process_id)
+    FROM code_objects_of_stacks JOIN {TRACK_PROCESSES} p USING (process_id)
     WHERE code_object_id IN (SELECT code_object_id FROM frames)
 """
 """JIT code that has frames: the artificial library of its process, and its offset in that."""

@@ -8,7 +8,7 @@ from typing import Any
 from perfuse.exporters.firefox.calls import WALL_TIME, CallSamples
 from perfuse.exporters.firefox.markers import MarkerRow, markers_json
 from perfuse.exporters.firefox.shared import STACK_ROWS, Strings, json_object
-from perfuse.exporters.queries import IS_SUM
+from perfuse.exporters.queries import IS_SUM, TRACK_PROCESSES
 from perfuse.exporters.source import Source
 from perfuse.table import sql_text
 
@@ -171,7 +171,7 @@ def _threads(profile: Source, keys: Iterable[int], start_ns: int) -> Iterator[tu
     after_start = ", ".join(f"({column} - {start_ns}) / 1e6" for column in times)
     rows = profile.sql(f"""
         SELECT thread_id, pid, coalesce(tid, thread_id), p.name::VARCHAR, t.name::VARCHAR, {after_start}
-        FROM threads t JOIN processes p USING (process_id)
+        FROM threads t JOIN {TRACK_PROCESSES} p USING (process_id)
         WHERE thread_id IN ({", ".join(map(str, sorted(keys))) or "NULL"})
         ORDER BY pid, tid IS DISTINCT FROM pid, coalesce(tid, thread_id)
     """)

@@ -9,6 +9,7 @@ from perfuse.errors import ExportError, UsageError
 from perfuse.filters.selection import Selection
 from perfuse.formats.xray.log import Endian, Mode, WriteSummary
 from perfuse.recording import Recording
+from perfuse.table import HAS_ONLY_NUMBER
 
 _MAX_NS = 2**63 - 1
 
@@ -103,10 +104,7 @@ class CallLog:
 
     def _names(self) -> dict[int, str]:
         """Names of functions by the number in the log, which is negative in Basic mode from object 128 on."""
-        named = """
-            SELECT native_id, name FROM functions
-            WHERE native_id IS NOT NULL AND NOT starts_with(name || ' ', 'function ' || native_id || ' ')
-        """
+        named = f"SELECT native_id, name FROM functions WHERE native_id IS NOT NULL AND NOT {HAS_ONLY_NUMBER}"
         return {number & 0xFFFFFFFF: name for number, name in self._profile.sql(named).fetchall()}
 
     def _tids(self) -> list[int] | None:

@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 
 use crate::consts::{KindSet, METHOD_HELPER, helper_name};
 use crate::ingest::scan;
-use crate::ingest::threads::{ThreadKeys, pid};
+use crate::ingest::threads::{ThreadKeys, process};
 use crate::log::LogData;
 use crate::names::LogNames;
 use crate::records::int_size;
@@ -122,7 +122,7 @@ pub fn code_objects(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     let names = log.names();
     let threads = ThreadKeys::new(log, placement);
     let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
-    let process = identities.process(pid(log, placement));
+    let process = identities.process(process(log, placement));
     drop(identities);
     let (ends, is_unnamed) = (code_ends(log), without_names(log));
     let mut table = code_objects::Builder::new();
@@ -175,7 +175,7 @@ pub fn types(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
 /// Table `mappings`.
 pub fn mappings(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
-    let process = identities.process(pid(log, placement));
+    let process = identities.process(process(log, placement));
     let mut table = mappings::Builder::new();
     for (it, id) in log.survey().events.definitions.binaries.iter().zip(placement.first.mapping..) {
         table.push(

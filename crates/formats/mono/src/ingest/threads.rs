@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use perfuse_recording::{BatchStream, Placement, one_batch};
+use perfuse_tables::ProcessIdentity;
 
 use crate::log::LogData;
 
@@ -13,10 +14,10 @@ pub struct ThreadKeys(Vec<u32>);
 impl ThreadKeys {
     /// Registers the threads of the log with the profile's identities. Repeated calls have no further effect.
     pub fn new(log: &LogData, placement: &Placement) -> Self {
-        let pid = pid(log, placement);
+        let process = process(log, placement);
         let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
         let threads = log.names().threads.list.iter().map(|thread| {
-            let key = identities.native_thread(pid, thread.id, thread.incarnation);
+            let key = identities.native_thread(process, thread.id, thread.incarnation);
             let ns = |time: Option<u64>| time.map(|time| placement.clock.ns(time));
             identities.describe(
                 key,
@@ -42,15 +43,15 @@ impl ThreadKeys {
     }
 }
 
-/// Process id of the log; 0 from profiler 0.1, which did not write it.
-pub fn pid(log: &LogData, placement: &Placement) -> i32 {
-    placement.pid_of(log.header.pid as i32)
+/// Process of the log; with pid 0 from profiler 0.1, which did not write it.
+pub fn process(log: &LogData, placement: &Placement) -> ProcessIdentity {
+    placement.own_process(log.header.pid as i32)
 }
 
 /// Table `processes`, `threads` or `thread_names`.
 pub fn table(log: &Arc<LogData>, name: &str, placement: &Placement) -> Option<BatchStream> {
     ThreadKeys::new(log, placement);
     let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
-    identities.process(pid(log, placement));
+    identities.process(process(log, placement));
     identities.table(name).map(one_batch)
 }

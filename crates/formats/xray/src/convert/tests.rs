@@ -87,7 +87,7 @@ fn in_ticks() -> Placement {
         first: perfuse_tables::Offsets::default(),
         clock: perfuse_recording::ClockMap::default(),
         pid: None,
-        namesakes: Arc::default(),
+        nth_of_pid: Arc::default(),
         identities: Arc::default(),
     }
 }

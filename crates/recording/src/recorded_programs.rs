@@ -1,0 +1,139 @@
+//! Which processes with one pid in two recordings of samples are one.
+
+use std::hash::{BuildHasher, BuildHasherDefault};
+
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+
+/// Programs and mappings of the processes of a recording.
+///
+/// Two processes with one pid, as of two containers, of two machines, or of a machine before and after it was started again, differ
+/// in their programs, or in the addresses that these are mapped at.
+#[derive(Clone, Debug, Default)]
+pub struct RecordedPrograms {
+    hostname: Option<String>,
+    os_release: Option<String>,
+    kernel_address: Option<u64>,
+    processes: FxHashMap<i32, MappedPrograms>,
+}
+
+/// What one process mapped, as hashes of paths and addresses.
+#[derive(Clone, Debug, Default)]
+struct MappedPrograms {
+    /// The programs that it executed.
+    programs: FxHashSet<u64>,
+    /// All executable mappings of files, with those of programs.
+    files: FxHashSet<u64>,
+    /// Addresses of the kernel's part of the address space, of which each execution of a program has one.
+    kernel_parts: FxHashSet<u64>,
+}
+
+impl RecordedPrograms {
+    /// The images of a machine, as yet without processes.
+    #[must_use]
+    pub fn new(hostname: Option<String>, os_release: Option<String>) -> Self {
+        Self { hostname, os_release, ..Self::default() }
+    }
+
+    /// Adds the address of the kernel, which differs each time that a machine is started.
+    pub fn add_kernel(&mut self, address: u64) {
+        self.kernel_address.get_or_insert(address);
+    }
+
+    /// Adds a process.
+    pub fn add_process(&mut self, pid: i32) {
+        self.processes.entry(pid).or_default();
+    }
+
+    /// Adds an executable mapping of a file to a process.
+    pub fn add_file(&mut self, pid: i32, path: &[u8], address: u64, is_program: bool) {
+        let hash = BuildHasherDefault::<FxHasher>::default().hash_one((path, address));
+        let images = self.processes.entry(pid).or_default();
+        images.files.insert(hash);
+        if is_program {
+            images.programs.insert(hash);
+        }
+    }
+
+    /// Adds the address of the kernel's part of a process (`[vdso]`), which is random where that of the program is not.
+    pub fn add_kernel_part(&mut self, pid: i32, address: u64) {
+        self.processes.entry(pid).or_default().kernel_parts.insert(address);
+    }
+
+    /// All pids, sorted.
+    #[must_use]
+    pub fn pids(&self) -> Vec<i32> {
+        let mut pids: Vec<_> = self.processes.keys().copied().collect();
+        pids.sort_unstable();
+        pids
+    }
+
+    /// Whether a pid may mean the same process in both: neither machines nor programs contradict that.
+    #[must_use]
+    pub fn may_share(&self, other: &Self, pid: i32) -> bool {
+        fn agree<T: PartialEq>(one: Option<&T>, other: Option<&T>) -> bool {
+            one.zip(other).is_none_or(|(one, other)| one == other)
+        }
+        let is_one_machine = agree(self.hostname.as_ref(), other.hostname.as_ref())
+            && agree(self.os_release.as_ref(), other.os_release.as_ref())
+            && agree(self.kernel_address.as_ref(), other.kernel_address.as_ref());
+        let (Some(own), Some(others)) = (self.processes.get(&pid), other.processes.get(&pid)) else {
+            return is_one_machine;
+        };
+        let is_one_process = own.programs.is_empty()
+            || others.programs.is_empty()
+            || !own.programs.is_disjoint(&others.files)
+            || !others.programs.is_disjoint(&own.files);
+        let is_one_execution = own.kernel_parts.is_empty()
+            || others.kernel_parts.is_empty()
+            || !own.kernel_parts.is_disjoint(&others.kernel_parts);
+        is_one_machine && is_one_process && is_one_execution
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn images(host: &str, files: &[(&str, u64, bool)]) -> RecordedPrograms {
+        let mut images = RecordedPrograms::new(Some(host.to_owned()), None);
+        for &(path, address, is_program) in files {
+            images.add_file(7, path.as_bytes(), address, is_program);
+        }
+        images
+    }
+
+    #[test]
+    fn processes_with_one_pid_differ_in_programs_addresses_or_machines() {
+        let app = images("a", &[("/bin/app", 0x5000, true), ("/lib/c.so", 0x7000, false)]);
+        let after_exec = images("a", &[("/bin/app", 0x5000, true), ("/bin/tool", 0x6000, true)]);
+        let other_address = images("a", &[("/bin/app", 0x9000, true), ("/lib/c.so", 0x7000, false)]);
+        assert!(app.may_share(&app, 7));
+        assert!(app.may_share(&after_exec, 7));
+        assert!(!app.may_share(&other_address, 7));
+        assert!(app.may_share(&images("a", &[]), 7), "nothing is known");
+        assert!(!app.may_share(&images("b", &[("/bin/app", 0x5000, true)]), 7));
+        assert!(!app.may_share(&images("b", &[]), 8));
+        assert_eq!(app.pids(), [7]);
+    }
+
+    #[test]
+    fn programs_at_fixed_addresses_are_distinguished_by_the_part_of_the_kernel() {
+        let (mut one, mut other) =
+            (images("a", &[("/bin/app", 0x5000, true)]), images("a", &[("/bin/app", 0x5000, true)]));
+        one.add_kernel_part(7, 0x7000);
+        assert!(one.may_share(&other, 7));
+        other.add_kernel_part(7, 0x8000);
+        assert!(!one.may_share(&other, 7));
+        other.add_kernel_part(7, 0x7000);
+        assert!(one.may_share(&other, 7));
+    }
+
+    #[test]
+    fn a_kernel_at_another_address_was_started_again() {
+        let (mut one, mut other) = (images("a", &[]), images("a", &[]));
+        one.add_kernel(0x1000);
+        assert!(one.may_share(&other, 7));
+        other.add_kernel(0x2000);
+        assert!(!one.may_share(&other, 7));
+    }
+}
