@@ -1,5 +1,6 @@
 """What a filter of stacks selects of the runs of one side of a comparison."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -84,6 +85,27 @@ class RunSelection:
                 raise self._error(reasons)
         if not any(event.num_samples for run in self._runs for event in events(run)):
             raise self._error([UsageError(f"{self.stack_filter} leaves nothing")])
+
+    def refuse_other_functions(self, other: "RunSelection") -> None:
+        """Checks that each step selects the same functions of the runs of both sides.
+
+        A text is a function's name where a run has that function, else a part of names.
+
+        Raises:
+            UsageError: It is a name in one run and a part of others in another.
+        """
+        runs = [(selection.side, run) for selection in (self, other) for run in selection._runs]
+        for step in self.stack_filter.steps:
+            matched = [(side, run) for side, run in runs if step not in run.unmatched_steps]
+            parts = [(side, run.partly_named_steps[step]) for side, run in matched if step in run.partly_named_steps]
+            wholes = [side for side, run in matched if step not in run.partly_named_steps]
+            if parts and wholes:
+                side, name = parts[0]
+                whole = f"^{re.escape(step.pattern or '')}$"
+                raise UsageError(
+                    f"{step} is a name in {wholes[0]}, and in {side} only a part of others, such as {name}",
+                    hint=f"give --{step.step} '/{whole}/' for that name, or a glob for all of them",
+                )
 
     def _samples_during(self, source: SampleProfile) -> Any:
         from perfuse.analysis.durations import samples_during

@@ -95,6 +95,13 @@ class FramePattern:
         matcher(found.pattern)
         return found
 
+    def is_one_of(self, names: Iterable[str]) -> bool:
+        """Whether the text is one of the names, or the last part of its path; `test` matches no part of names then."""
+        return any(self._is_whole(name) for name in names)
+
+    def _is_whole(self, name: str) -> bool:
+        return self.pattern == name or (self.subject != "name" and self.pattern == last_part(name))
+
     def test(self, names: "set[str]") -> Callable[[str], bool]:
         """A test of names. A text that is one of the names, or the last part of its path, is only that; any other is a
         part of names.
@@ -105,7 +112,7 @@ class FramePattern:
         if is_regex(self.pattern):
             whole = matcher(self.pattern)
             return lambda name: whole(name) or (self.subject != "name" and whole(last_part(name)))
-        exact = {name for name in names if self.pattern in (name, last_part(name) if self.subject != "name" else name)}
+        exact = set(filter(self._is_whole, names))
         if exact:
             return exact.__contains__
         if is_glob(self.pattern):
