@@ -370,6 +370,18 @@ def test_xray(tmp_path: Path) -> None:
     assert rows["main"]["num_calls"] == 1
 
 
+def test_xray_without_its_basic_mode(tmp_path: Path) -> None:
+    """The only mode that XRay starts by itself may have been left out of a program."""
+    source, program = tmp_path / "calls.c", tmp_path / "calls"
+    source.write_text("int main(void) { return 0; }\n", encoding="ascii")
+    options = ["-fxray-instrument", "-fxray-instruction-threshold=1", "-fxray-modes=xray-fdr"]
+    subprocess.run([installed("clang"), *options, source, "-o", program], check=True)
+    run = record([program], tmp_path)
+    assert run.done.returncode == 3
+    assert "the program was linked without XRay's basic mode" in run.done.stderr
+    assert "perfuse flame" not in run.done.stderr
+
+
 def test_monos_log_profiler(tmp_path: Path) -> None:
     run = record(_mono(tmp_path), tmp_path, "--with", "mono", "--what", "allocations")
     assert run.done.returncode == 0, run.done.stderr
