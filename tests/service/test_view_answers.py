@@ -98,6 +98,22 @@ def test_functions_are_compared_by_their_declaration_not_by_their_samples(tmp_pa
     assert numbers == [("(anonymous)", 0, 4), ("(anonymous)", 0, 7), ("work", 5, 0)]
 
 
+def test_a_filter_selects_the_same_functions_of_both_recordings(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.folded", tmp_path / "two.folded"
+    one.write_text("main;add_extra 5\nmain;work 10\n")
+    two.write_text("main;add_extra 5\nmain;work 10\nmain;extra 7\n")
+    base = Session(lambda _progress: perfuse.fuse(one), [str(one)])
+    session = Session(lambda _progress: perfuse.fuse(two), [str(two)], base=base)
+    with served_session(session) as page:
+        session.start()
+        session.join()
+        status, _, body = page.request('/api/diff?other.recording=base&filters=[["only","extra"]]')
+        assert status == 400
+        assert "a name in this recording, and in the other only a part of others, such as add_extra" in body.decode()
+        rows = page.get('diff?other.recording=base&filters=[["only","*extra"]]')["rows"]
+    assert {row["name"]: (row["b"], row["a"]) for row in rows} == {"add_extra": (5, 5), "extra": (0, 7)}
+
+
 def test_the_command_of_a_difference_compares_both_recordings(compared: Page) -> None:
     answer = compared.get("diff?limit=500&other.recording=base")
     assert answer["command"] == f"perfuse diff {BEFORE} -- {AFTER}"

@@ -10,7 +10,7 @@ from perfuse.analysis.profiles import SampleProfile
 from perfuse.analysis.sampled import Event, events
 from perfuse.errors import UsageError
 from perfuse.filters.names import handle_key
-from perfuse.filters.stacks import StackFilter
+from perfuse.filters.stacks import StackFilter, StackStep
 
 _HINTS = 3
 """Runs may have different names that are near; so many are stated."""
@@ -100,12 +100,7 @@ class RunSelection:
             parts = [(side, run.partly_named_steps[step]) for side, run in matched if step in run.partly_named_steps]
             wholes = [side for side, run in matched if step not in run.partly_named_steps]
             if parts and wholes:
-                side, name = parts[0]
-                whole = f"^{re.escape(step.pattern or '')}$"
-                raise UsageError(
-                    f"{step} is a name in {wholes[0]}, and in {side} only a part of others, such as {name}",
-                    hint=f"give --{step.step} '/{whole}/' for that name, or a glob for all of them",
-                )
+                raise other_functions_error(step, wholes[0], *parts[0])
 
     def _samples_during(self, source: SampleProfile) -> Any:
         from perfuse.analysis.durations import samples_during
@@ -124,3 +119,12 @@ class RunSelection:
         of_runs = "" if len(self._runs) == 1 else f", nor in any other of its {len(self._runs)} runs"
         hints = list(dict.fromkeys(reason.hint for reason in reasons if reason.hint))
         return UsageError(f"{self.side}: {reasons[0].args[0]}{of_runs}", hint="; ".join(hints[:_HINTS]) or None)
+
+
+def other_functions_error(step: StackStep, whole: str, part: str, name: str) -> UsageError:
+    """The error for a step whose text is a function's name in recording `whole`, and in `part` a part of `name`."""
+    regex = f"^{re.escape(step.pattern or '')}$"
+    return UsageError(
+        f"{step} is a name in {whole}, and in {part} only a part of others, such as {name}",
+        hint=f"give --{step.step} '/{regex}/' for that name, or a glob for all of them",
+    )

@@ -36,6 +36,7 @@ def difference(session: "Session", parameters: Parameters) -> dict[str, Any]:
     other = _OfOther(parameters)
     a = selected(session, parameters, takes_filters=True)
     b = selected(recording_of(session, other), other, takes_filters=True)
+    _refuse_other_functions(a, b)
     sort = parameters.choice("sort", SORTS)
     weight = parameters.choice("weight", ("self", "total"))
     whole_a, of_a = _weights(a)
@@ -92,6 +93,26 @@ def _command(a: Selected, b: Selected) -> dict[str, str | None]:
 
 
 _Rows: TypeAlias = "list[FunctionWeight]"
+
+
+def _refuse_other_functions(a: Selected, b: Selected) -> None:
+    """Checks that the filter selects the same functions of two recordings.
+
+    Raises:
+        UsageError: A text is the name of a function of one, and a part of names of the other.
+    """
+    if a.session is b.session or not a.stack_filter:
+        return
+    from perfuse.analysis.run_selection import other_functions_error
+
+    sides = []
+    for part, name in ((a, "this recording"), (b, "the other")):
+        apply = partial(part.stack_filter.apply, part.session.profile.tables)
+        sides.append((name, part.session.cached(("applied-filter", part.stack_filter), apply).partly_named))
+    for (whole, of_whole), (other, of_other) in (sides, sides[::-1]):
+        for step in a.stack_filter.steps:
+            if step in of_other and step not in of_whole:
+                raise other_functions_error(step, whole, other, of_other[step])
 
 
 def _weights(part: Selected) -> tuple[int, _Rows]:
