@@ -178,6 +178,15 @@ def test_runs_of_a_side_may_lack_what_a_filter_names(perfuse: Perfuse, folded: s
         assert message in done.err
 
 
+def test_a_name_of_a_free_function_of_cpp_needs_no_parameters(perfuse: Perfuse, tmp_path: Path) -> None:
+    """`handle` was part of the names of all three, since none of them is `handle` to the letter."""
+    path = tmp_path / "stacks.folded"
+    path.write_text("main;handle(int) 5\nmain;handle_all(int) 10\nmain;ns::rehandle<int>(char const*) 20\n")
+    for pattern, weight in (("handle", 5), ("handle_all(int)", 10), ("ns::rehandle", 20), ("andle", 35)):
+        document = json.loads(perfuse("report", str(path), "--only", pattern, "--json").out)
+        assert document["events"][0]["weight"] == weight, pattern
+
+
 @pytest.mark.parametrize("option", ["--only", "--hide", "--leaf"])
 def test_a_text_does_not_select_other_functions_of_another_run(perfuse: Perfuse, tmp_path: Path, option: str) -> None:
     """`extra` is a function of one run; in the other it is only part of a name, whose samples were compared with it."""

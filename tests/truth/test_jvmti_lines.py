@@ -78,7 +78,7 @@ def test_a_method_is_not_reported_in_the_file_of_one_that_was_inlined_into_it() 
 @pytest.mark.truth(recording="perf_openjdk", path="convert:speedscope", source="Java names a file after its class")
 @pytest.mark.truth(recording="perf_openjdk", path="convert:cpuprofile", source="Java names a file after its class")
 def test_a_method_is_one_function_of_its_own_file(tmp_path: Path) -> None:
-    """Speedscope adds up weights by name and file: with the files of inlined methods, a method was several functions."""
+    """Speedscope adds up weights by name and file: of several files, a method was several functions."""
     kind = KINDS["perf_openjdk"]
     speedscope, cpuprofile = tmp_path / "out.json", tmp_path / "out.cpuprofile"
     with pf.fuse(*kind.paths, **kind.fuse_options) as profile:

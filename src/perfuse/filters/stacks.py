@@ -290,8 +290,9 @@ class FrameSymbols:
     def partly_named(self, text: str, marked: Sequence[bool]) -> str | None:
         """The first of the marked names where the pattern that marked them is a text that is only part of names."""
         pattern = FramePattern.parse(text)
-        texts = {"name": self.names, "module": self.modules, "path": self._paths, "tier": self.tiers}[pattern.subject]
-        found = [name for name, is_marked in zip(texts, marked, strict=True) if is_marked and name]
+        texts: dict[str, Sequence[str | None]]
+        texts = {"name": self.names, "module": self.modules, "path": self._paths, "tier": self.tiers}
+        found = [name for name, is_marked in zip(texts[pattern.subject], marked, strict=True) if is_marked and name]
         if not found or is_regex(pattern.pattern) or is_glob(pattern.pattern):
             return None
         names = {*found, *self._short_names} if pattern.subject == "name" else found
