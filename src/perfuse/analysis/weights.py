@@ -1,12 +1,14 @@
 """Weights of samples by function, module, tier, thread and process."""
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from perfuse.analysis.function_matching import FunctionIdentity
 from perfuse.analysis.profiles import SampleProfile
 from perfuse.analysis.sampled import SampleFilter, call_tree, select_event, task_names
 from perfuse.table import Columns
 from perfuse.value_class import value_class
+
+if TYPE_CHECKING:
+    from perfuse.analysis.function_matching import FunctionIdentity
 
 WeightOrder = Literal["self", "total"]
 Dimension = Literal["module", "tier", "thread", "process"]
@@ -52,8 +54,10 @@ class FunctionWeight:
     total_samples: int
 
     @property
-    def identity(self) -> FunctionIdentity:
+    def identity(self) -> "FunctionIdentity":
         """What it is recognised by in another selection or recording."""
+        from perfuse.analysis.function_matching import FunctionIdentity
+
         place = (self.path, self.line, self.column) if self.is_declaration else ()
         return FunctionIdentity(self.name, self.module, *place)
 
