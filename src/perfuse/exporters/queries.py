@@ -69,7 +69,16 @@ _NUM_UNDECLARED = """
 """
 
 
-def with_function_files(profile: Source, frames: str, function: str = "function_id") -> str:
+_OWN_PATH = r"""
+    CASE WHEN numbered.path NOT LIKE '%.java' OR regexp_extract(numbered.path, '([^/]*)\.java$', 1)
+        = regexp_extract(label, '(?:^|\.)([^.$(]+)(?:\$[^.(]*)?\.[^.(]+\(', 1) THEN numbered.path END
+"""
+"""The file of a sampled line, unless it is one of another Java class: of a method that was inlined."""
+
+
+def with_function_files(
+    profile: Source, frames: str, function: str = "function_id", *, reads_lines: bool = False
+) -> str:
     """SQL for rows such as those of `FRAMES` with `func_path`, the one file of each function.
 
     Lines of code in another file, which are those of functions that were inlined without a name, are null.
@@ -78,15 +87,19 @@ def with_function_files(profile: Source, frames: str, function: str = "function_
         profile: The profile.
         frames: SQL for the rows.
         function: A column that numbers their functions.
+        reads_lines: Whether all lines of code are read, which saved profiles have in their copies of dumps; else the
+            file is that of a sample.
     """
-    ((num_undeclared,),) = profile.sql(_NUM_UNDECLARED).fetchall()
+    num_undeclared = 0
+    if reads_lines:
+        ((num_undeclared,),) = profile.sql(_NUM_UNDECLARED).fetchall()
     return f"""
         WITH numbered AS ({frames}),
         first_files AS ({_FIRST_FILES if num_undeclared else _NO_FILES}),
         with_files AS (
             SELECT numbered.*, coalesce(
                 function_path, first_files.path, CASE WHEN {function} IS NULL THEN numbered.path END,
-                first_value(numbered.path) OVER (PARTITION BY {function} ORDER BY numbered.path IS NULL, frame_id)
+                first_value({_OWN_PATH}) OVER (PARTITION BY {function} ORDER BY {_OWN_PATH} IS NULL, frame_id)
             ) AS func_path
             FROM numbered LEFT JOIN first_files USING (function_id)
         )

@@ -146,4 +146,4 @@ def frames_with_files(profile: Source) -> str:
 
     A frame of the format has no file of its own: where its line is in another one, it has no line.
     """
-    return with_function_files(profile, FRAME_ROWS, "func")
+    return with_function_files(profile, FRAME_ROWS, "func", reads_lines=True)
