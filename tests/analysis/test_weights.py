@@ -1,5 +1,7 @@
 """Weights of the small profile, which are known by hand."""
 
+from pathlib import Path
+
 import pytest
 from small_profile import MS, small_profile
 
@@ -130,3 +132,23 @@ def test_the_heaviest_of_many_functions_are_found_without_the_others():
     assert weights.functions(0) == []
     (group,) = weights.groups("module")
     assert (group.name, group.self_weight, group.self_samples) == ("[unknown]", 1002, 1002)
+
+
+@pytest.mark.parametrize("name", ["node20", "jsc2.54-source"])
+def test_a_function_has_all_tiers_that_are_on_stacks(jitdump_corpus: Path, name: str) -> None:
+    """A name in the file has the tier: of functions with several such names, only one tier was listed."""
+    produced = jitdump_corpus / "produced"
+    with pf.fuse(produced / f"{name}.perf.data", produced / f"{name}.dump") as profile:
+        tiers = profile.sql("""
+            WITH RECURSIVE used AS (
+                SELECT DISTINCT stack_id FROM samples
+                UNION SELECT parent_stack_id FROM used JOIN stacks USING (stack_id) WHERE parent_stack_id IS NOT NULL
+            )
+            SELECT DISTINCT name, tier FROM used JOIN stacks USING (stack_id) JOIN frames USING (frame_id)
+            JOIN code_objects USING (code_object_id) JOIN functions ON functions.function_id = frames.function_id
+            WHERE tier IS NOT NULL
+        """)
+        expected = set(tiers.fetchall())
+        listed = {(one.name, tier) for one in Weights(profile).functions() for tier in one.tiers}
+    assert len({function for function, _ in expected}) < len(expected)
+    assert listed == expected

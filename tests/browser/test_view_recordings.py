@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 from playwright.sync_api import expect
 from viewer import POSTCARDS, ROOT, SERVER, TIMEOUT_MS, Viewed, reported, served
@@ -37,6 +38,36 @@ def test_the_difference_from_another_recording(open_page):
         page.keyboard.press("Escape")
         viewed.settled("flame")
         assert "versus" not in viewed.state()
+        page.close()
+
+
+def test_recordings_in_two_directories_are_drawn_as_one_tree(open_page, tmp_path):
+    """`perfuse record` puts the program beside its log: each box was two, a new one and one gone."""
+    sides = []
+    for name in ("before", "after"):
+        directory = tmp_path / name
+        directory.mkdir()
+        shutil.copy(SERVER[0], directory)
+        shutil.copy(SERVER[0].parent / "server.o", directory / "server")
+        sides.append(directory / SERVER[0].name)
+    with served((sides[1],), "--base", str(sides[0])) as address:
+        page = open_page(address, reduced_motion="reduce")
+        viewed = Viewed(page, address)
+        viewed.settled("overview")
+        page.keyboard.press("b")
+        viewed.settled("flame")
+        area = page.locator(".difference canvas").bounding_box()
+        found = set()
+        for row in (1, 2, 3):
+            for step in range(40):
+                page.mouse.move(area["x"] + area["width"] * (step + 0.5) / 40, area["y"] + 20 * row + 8)
+                hint = page.locator("#hint")
+                if hint.is_visible():
+                    found.add(hint.inner_text())
+        assert len(found) >= 3
+        for text in found:
+            selection, base = re.search(r"selection\s+(\S+)\s+base\s+(\S+)", text).groups()
+            assert selection == base, text
         page.close()
 
 

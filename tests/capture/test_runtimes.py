@@ -370,6 +370,48 @@ def test_xray(tmp_path: Path) -> None:
     assert rows["main"]["num_calls"] == 1
 
 
+def test_xrays_calls_of_a_function_of_cpp(tmp_path: Path) -> None:
+    """`handle` is `handle(int)`, not every function with that in its name."""
+    source, program = tmp_path / "calls.cpp", tmp_path / "calls"
+    source.write_text(
+        "volatile int sink;\n"
+        "__attribute__((noinline)) void handle(int n) { sink = n; sink = 1; }\n"
+        "__attribute__((noinline)) void handle_all(int n) { for (int i = 0; i < n; i++) handle(i); sink = 2; }\n"
+        "__attribute__((noinline)) void rehandle(int n) { for (int i = 0; i < 100000; i++) sink = n; }\n"
+        "__attribute__((noinline)) void last(int n) { sink = n; rehandle(n); }\n"
+        "int main() { handle_all(50); rehandle(1); rehandle(2); last(3); }\n",
+        encoding="ascii",
+    )
+    options = ["-fxray-instrument", "-fxray-instruction-threshold=1", "-g", "-O2"]
+    subprocess.run([installed("clang"), *options, source, "-o", program, "-lstdc++"], check=True)
+    run = record([program], tmp_path)
+    slowest = json.loads(_report(run.directory, "--slowest", "handle"))
+    assert (slowest["functions"], slowest["num_calls"], slowest["num_nested"]) == (["handle(int)"], 50, 0)
+    text = "tail calls  these end by a jump to another function, whose time is not theirs"
+    assert text not in _report(run.directory, "--slowest", "rehandle", as_json=False)
+    assert text in _report(run.directory, "--slowest", "last", as_json=False)
+    called = json.loads(_report(run.directory, "--longer-than", "1ns", "--caller", "handle_all"))
+    assert [(row["name"], row["num_calls"]) for row in called["functions"]] == [("handle(int)", 50)]
+
+
+def _report(recording: Path, *words: str, as_json: bool = True) -> str:
+    form = ["--json"] if as_json else []
+    command = [sys.executable, "-m", "perfuse", "report", str(recording), *words, *form]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_xray_without_its_basic_mode(tmp_path: Path) -> None:
+    """The only mode that XRay starts by itself may have been left out of a program."""
+    source, program = tmp_path / "calls.c", tmp_path / "calls"
+    source.write_text("int main(void) { return 0; }\n", encoding="ascii")
+    options = ["-fxray-instrument", "-fxray-instruction-threshold=1", "-fxray-modes=xray-fdr"]
+    subprocess.run([installed("clang"), *options, source, "-o", program], check=True)
+    run = record([program], tmp_path)
+    assert run.done.returncode == 3
+    assert "the program was linked without XRay's basic mode" in run.done.stderr
+    assert "perfuse flame" not in run.done.stderr
+
+
 def test_monos_log_profiler(tmp_path: Path) -> None:
     run = record(_mono(tmp_path), tmp_path, "--with", "mono", "--what", "allocations")
     assert run.done.returncode == 0, run.done.stderr

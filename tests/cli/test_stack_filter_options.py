@@ -178,6 +178,34 @@ def test_runs_of_a_side_may_lack_what_a_filter_names(perfuse: Perfuse, folded: s
         assert message in done.err
 
 
+def test_a_name_of_a_free_function_of_cpp_needs_no_parameters(perfuse: Perfuse, tmp_path: Path) -> None:
+    """`handle` was part of the names of all three, since none of them is `handle` to the letter."""
+    path = tmp_path / "stacks.folded"
+    path.write_text("main;handle(int) 5\nmain;handle_all(int) 10\nmain;ns::rehandle<int>(char const*) 20\n")
+    for pattern, weight in (("handle", 5), ("handle_all(int)", 10), ("ns::rehandle", 20), ("andle", 35)):
+        document = json.loads(perfuse("report", str(path), "--only", pattern, "--json").out)
+        assert document["events"][0]["weight"] == weight, pattern
+
+
+@pytest.mark.parametrize("option", ["--only", "--hide", "--leaf"])
+def test_a_text_does_not_select_other_functions_of_another_run(perfuse: Perfuse, tmp_path: Path, option: str) -> None:
+    """`extra` is a function of one run; in the other it is only part of a name, whose samples were compared with it."""
+    one, two = tmp_path / "one.folded", tmp_path / "two.folded"
+    one.write_text("main;add_extra 5\nmain;work 10\n")
+    two.write_text("main;add_extra 5\nmain;work 10\nmain;extra 7\n")
+    for runs, part, whole in (((one, two), "A", "B"), ((two, one), "B", "A"), ((one, two, "--", two), "A", "A")):
+        done = perfuse("diff", *map(str, runs), option, "extra")
+        assert (done.code, done.out) == (2, "")
+        assert (
+            f"{option} extra is a name in {whole}, and in {part} only a part of others, such as add_extra" in done.err
+        )
+        assert f"give {option} '/^extra$/'" in done.err
+    document = json.loads(perfuse("diff", str(one), str(two), "--", str(two), "--only", "/^extra$/", "--json").out)
+    assert [document[side]["self"] for side in ("base", "new")] == [7, 7]
+    document = json.loads(perfuse("diff", str(one), str(two), "--only", "*extra", "--json").out)
+    assert [document[side]["self"] for side in ("base", "new")] == [5, 12]
+
+
 def test_differences_by_stack_are_of_what_is_selected(perfuse: Perfuse, folded: str, tmp_path: Path) -> None:
     other, page = tmp_path / "other.folded", tmp_path / "diff.html"
     other.write_text(OTHER)

@@ -19,11 +19,15 @@ GOLDENS = Path(__file__).parent / "goldens"
 
 def function(name: str, module: str | None, kind: str, weights: tuple[int, int], **known: Any) -> FunctionWeight:
     """A function with self and total weight; a sample weighs 10."""
-    unknown = dict.fromkeys(("function_id", "path", "line", "unnamed_because"))
+    unknown = dict.fromkeys(("function_id", "path", "line", "column", "unnamed_because"))
     own, total = weights
     counts = {"self_weight": own, "total_weight": total, "self_samples": own // 10, "total_samples": total // 10}
     return FunctionWeight(
-        **{"tiers": (), **unknown, **counts, **known}, name=name, module=module, kind=kind, origin=kind
+        **{"tiers": (), "is_declaration": True, **unknown, **counts, **known},
+        name=name,
+        module=module,
+        kind=kind,
+        origin=kind,
     )
 
 

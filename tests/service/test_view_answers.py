@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import struct
 import subprocess
 import sys
 from collections import Counter
@@ -52,6 +53,65 @@ def test_functions_are_compared_with_those_of_the_other_recording(compared: Page
     found = {row["name"]: (row["a"], row["b"]) for row in answer["rows"]}
     assert found == {name: (after[name], before[name]) for name in before | after}
     assert compared.get("overview")["base"] == [str(BEFORE)]
+
+
+def recorded(directory: Path, samples: Counter[int]) -> list[Path]:
+    """A perf.data with samples at addresses of JIT code, and its dump.
+
+    The code has lines and no declaration, as that of LLVM and of the JVM; two closures are on one line.
+    """
+    pid, base = 100, 0x10000
+    dump = struct.pack("<4sIIIIIQQ", b"DTiJ", 1, 40, 62, 0, pid, 1, 0)
+    lines = b"".join(struct.pack("<QII", base + offset, line, 0) + b"w.c\0" for offset, line in ((0, 10), (0x20, 20)))
+    dump += struct.pack("<IIQQQ", 2, 32 + len(lines), 2, base, 2) + lines
+    for index, name in enumerate((b"work", b"JS:* /app/x.js:1:5", b"JS:* /app/x.js:1:90")):
+        body = (
+            struct.pack("<IIQQQQ", pid, pid, *[base + 0x100 * index] * 2, 0x40, index) + name + b"\0" + b"\x90" * 0x40
+        )
+        dump += struct.pack("<IIQ", 0, 16 + len(body), 3 + index) + body
+    directory.mkdir()
+    (directory / "jit-100.dump").write_bytes(dump)
+    clock = crafting.Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME | crafting.PERIOD)
+    records = [crafting.comm(clock, pid, pid, "main"), crafting.mmap2(clock, pid, "//anon", base, 0x1000)]
+    records += [
+        crafting.sample(clock, ip=base + offset, pid=pid, tid=pid, time=MS * (1 + number), period=1)
+        for number, offset in enumerate(samples.elements())
+    ]
+    perf_data = crafting.PerfFile([clock], records).write(directory / "perf.data")
+    return [perf_data, directory / "jit-100.dump"]
+
+
+def test_functions_are_compared_by_their_declaration_not_by_their_samples(tmp_path: Path) -> None:
+    """A function was new in one recording and gone in the other where other lines of it were sampled."""
+    before = recorded(tmp_path / "before", Counter({0x10: 3, 0x30: 1, 0x110: 2, 0x210: 6}))
+    after = recorded(tmp_path / "after", Counter({0x30: 5, 0x110: 4, 0x210: 7}))
+    base = Session(lambda _progress: perfuse.fuse(*before), list(map(str, before)))
+    session = Session(lambda _progress: perfuse.fuse(*after), list(map(str, after)), base=base)
+    with served_session(session) as page:
+        session.start()
+        session.join()
+        rows = page.get("diff?limit=100&other.recording=base")["rows"]
+        times = page.get("diff?limit=100&from=0&to=5000000&other.from=5000000")["rows"]
+    numbers = sorted((row["name"], row["b"], row["a"]) for row in rows)
+    assert numbers == [("(anonymous)", 2, 4), ("(anonymous)", 6, 7), ("work", 4, 5)]
+    numbers = sorted((row["name"], row["a"], row["b"]) for row in times)
+    assert numbers == [("(anonymous)", 0, 4), ("(anonymous)", 0, 7), ("work", 5, 0)]
+
+
+def test_a_filter_selects_the_same_functions_of_both_recordings(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.folded", tmp_path / "two.folded"
+    one.write_text("main;add_extra 5\nmain;work 10\n")
+    two.write_text("main;add_extra 5\nmain;work 10\nmain;extra 7\n")
+    base = Session(lambda _progress: perfuse.fuse(one), [str(one)])
+    session = Session(lambda _progress: perfuse.fuse(two), [str(two)], base=base)
+    with served_session(session) as page:
+        session.start()
+        session.join()
+        status, _, body = page.request('/api/diff?other.recording=base&filters=[["only","extra"]]')
+        assert status == 400
+        assert "a name in this recording, and in the other only a part of others, such as add_extra" in body.decode()
+        rows = page.get('diff?other.recording=base&filters=[["only","*extra"]]')["rows"]
+    assert {row["name"]: (row["b"], row["a"]) for row in rows} == {"add_extra": (5, 5), "extra": (0, 7)}
 
 
 def test_the_command_of_a_difference_compares_both_recordings(compared: Page) -> None:

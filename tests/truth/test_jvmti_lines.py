@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import perfuse as pf
+from perfuse.analysis.weights import Weights
 
 from .kinds import KINDS
 from .producers import PROGRAMS, function_lines, phases
@@ -55,3 +56,42 @@ def test_files_of_methods_are_named_after_their_classes(tmp_path: Path) -> None:
     right = [one for one in found if one[0] == one[1]]
     assert share(len(right), len(found), at_least=40) >= 0.95, set(found) - set(right)
     assert ("W", "W") in right
+
+
+@pytest.mark.truth(recording="perf_openjdk", path="report:profile", source="Java names a file after its class")
+def test_a_method_is_not_reported_in_the_file_of_one_that_was_inlined_into_it() -> None:
+    """perf's agent writes the line of the innermost inlined method, without its name."""
+    kind = KINDS["perf_openjdk"]
+    with pf.fuse(*kind.paths, **kind.fuse_options) as profile:
+        weights = Weights(profile).functions()
+        lines = profile.sql(
+            "SELECT name, frames.path FROM frames JOIN functions USING (function_id) WHERE frames.path LIKE '%.java'"
+        ).fetchall()
+    classes = {one.name: method[1] for one in weights if (method := _JAVA_METHOD.match(one.name))}
+    others = {name for name, path in lines if name in classes and Path(path).stem != classes[name]}
+    assert len(others) >= 3
+    found = [(classes[one.name], Path(one.path).stem) for one in weights if one.name in classes and one.path]
+    assert len(found) >= 40
+    assert {one for one in found if one[0] != one[1]} == set()
+
+
+@pytest.mark.truth(recording="perf_openjdk", path="convert:speedscope", source="Java names a file after its class")
+@pytest.mark.truth(recording="perf_openjdk", path="convert:cpuprofile", source="Java names a file after its class")
+def test_a_method_is_one_function_of_its_own_file(tmp_path: Path) -> None:
+    """Speedscope adds up weights by name and file: of several files, a method was several functions."""
+    kind = KINDS["perf_openjdk"]
+    speedscope, cpuprofile = tmp_path / "out.json", tmp_path / "out.cpuprofile"
+    with pf.fuse(*kind.paths, **kind.fuse_options) as profile:
+        profile.export(speedscope, to="speedscope")
+        profile.export(cpuprofile, to="cpuprofile")
+    frames = json.loads(speedscope.read_text(encoding="utf-8"))["shared"]["frames"]
+    calls = [node["callFrame"] for node in json.loads(cpuprofile.read_text(encoding="utf-8"))["nodes"]]
+    for named in (
+        [(one["name"], one.get("file")) for one in frames],
+        list({(one["functionName"], one["url"]) for one in calls}),
+    ):
+        methods = [(method[1], name, path) for name, path in named if (method := _JAVA_METHOD.match(name))]
+        assert len(methods) == len({name for _, name, _ in methods}) >= 40
+        found = [(in_class, Path(path).stem) for in_class, _, path in methods if path]
+        right = [one for one in found if one[0] == one[1]]
+        assert share(len(right), len(found), at_least=40) >= 0.95, set(found) - set(right)

@@ -7,7 +7,7 @@ from math import comb, log1p
 from typing import Literal
 
 from perfuse.analysis.function_graph import FunctionGraph, GraphFunction, StatisticValues
-from perfuse.analysis.function_matching import Evidence, match_functions
+from perfuse.analysis.function_matching import Evidence, FunctionIdentity, match_functions
 from perfuse.analysis.normalization import Divisors, Normalization, divisors
 from perfuse.analysis.one_run import NOISE, one_run_change
 from perfuse.analysis.run_changes import Estimate, Measured, RunChanges, run_changes, runs_needed, whole_change
@@ -168,6 +168,18 @@ class Entry:
     is_open: bool = False
 
 
+def match_entries(a: Sequence[FunctionIdentity], b: Sequence[FunctionIdentity]) -> list[Entry]:
+    """The functions of two sides, each once; those that nothing distinguishes are one entry."""
+    matches = match_functions(a, b)
+    entries = [Entry((one.a,), (one.b,), one.by) for one in sorted(matches.pairs, key=lambda one: one.a)]
+    entries += [Entry(tuple(in_a), tuple(in_b), "group") for in_a, in_b in matches.groups]
+    known = [{place for entry in entries for place in getattr(entry, side)} for side in ("base", "new")]
+    rest = [[place for place in range(len(side)) if place not in known[n]] for n, side in enumerate((a, b))]
+    entries += [Entry((place,), (), None, place in matches.undecided[0]) for place in rest[0]]
+    entries += [Entry((), (place,), None, place in matches.undecided[1]) for place in rest[1]]
+    return entries
+
+
 class Difference:
     """The difference of two groups of runs.
 
@@ -317,15 +329,7 @@ class Difference:
 
     def _match(self) -> list[Entry]:
         a, b = self.base, self.new
-        matches = match_functions(a.identities, b.identities)
-        entries = [Entry((one.a,), (one.b,), one.by) for one in sorted(matches.pairs, key=lambda one: one.a)]
-        entries += [Entry(tuple(in_a), tuple(in_b), "group") for in_a, in_b in matches.groups]
-        known = [{place for entry in entries for place in getattr(entry, side)} for side in ("base", "new")]
-        rest = [
-            [place for place in range(len(side.identities)) if place not in known[n]] for n, side in enumerate((a, b))
-        ]
-        entries += [Entry((place,), (), None, place in matches.undecided[0]) for place in rest[0]]
-        entries += [Entry((), (place,), None, place in matches.undecided[1]) for place in rest[1]]
+        entries = match_entries(a.identities, b.identities)
         sampled = [
             entry for entry in entries if any(a.members[p] for p in entry.base) or any(b.members[p] for p in entry.new)
         ]

@@ -19,11 +19,13 @@ class FilteredSamples:
         title: What was recorded.
         tables: The common tables.
         unmatched_steps: For each step of a lenient filter that matches nothing, why.
+        partly_named_steps: For each step with a text that is part of names, one of them.
     """
 
     def __init__(self, source: SampleProfile, stacks: FilteredStacks) -> None:
         self.title = source.title
         self.unmatched_steps = stacks.unmatched
+        self.partly_named_steps = stacks.partly_named
         self.tables: Mapping[str, Any] = _FilteredTables(source.tables, stacks)
         self._source = source
 

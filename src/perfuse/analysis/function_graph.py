@@ -224,7 +224,7 @@ def _graph_of_samples(profile: Any, event: str | None, by: Grouping, nodes: bool
         graph.total_weight,
         functions,
         edges,
-        _unsampled(profile, {one.identity for one in functions.values()}) if by == "function" else (),
+        unsampled_functions(profile, {one.identity for one in functions.values()}) if by == "function" else (),
         graph.nodes(counts) if nodes else None,
         (selected.first_ns, selected.last_ns) if selected.last_ns > selected.first_ns else None,
     )
@@ -273,7 +273,7 @@ def _grouped(symbols: Columns, by: Grouping) -> tuple[list[int], dict[int, _Name
     return groups, {number: (text, None, None, None, None, False) for text, number in numbers.items()}
 
 
-def _unsampled(profile: SampleProfile, sampled: set[FunctionIdentity]) -> tuple[FunctionIdentity, ...]:
+def unsampled_functions(profile: SampleProfile, sampled: set[FunctionIdentity]) -> tuple[FunctionIdentity, ...]:
     """Declared functions that samples are not in: a name that only one sampled function has may be theirs, too."""
     modules = Columns(profile.tables["modules"])
     names = dict(zip(modules["module_id"], modules["name"], strict=True))

@@ -1,5 +1,6 @@
 """What a filter of stacks selects of the runs of one side of a comparison."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,7 +10,7 @@ from perfuse.analysis.profiles import SampleProfile
 from perfuse.analysis.sampled import Event, events
 from perfuse.errors import UsageError
 from perfuse.filters.names import handle_key
-from perfuse.filters.stacks import StackFilter
+from perfuse.filters.stacks import StackFilter, StackStep
 
 _HINTS = 3
 """Runs may have different names that are near; so many are stated."""
@@ -85,6 +86,22 @@ class RunSelection:
         if not any(event.num_samples for run in self._runs for event in events(run)):
             raise self._error([UsageError(f"{self.stack_filter} leaves nothing")])
 
+    def refuse_other_functions(self, other: "RunSelection") -> None:
+        """Checks that each step selects the same functions of the runs of both sides.
+
+        A text is a function's name where a run has that function, else a part of names.
+
+        Raises:
+            UsageError: It is a name in one run and a part of others in another.
+        """
+        runs = [(selection.side, run) for selection in (self, other) for run in selection._runs]
+        for step in self.stack_filter.steps:
+            matched = [(side, run) for side, run in runs if step not in run.unmatched_steps]
+            parts = [(side, run.partly_named_steps[step]) for side, run in matched if step in run.partly_named_steps]
+            wholes = [side for side, run in matched if step not in run.partly_named_steps]
+            if parts and wholes:
+                raise other_functions_error(step, wholes[0], *parts[0])
+
     def _samples_during(self, source: SampleProfile) -> Any:
         from perfuse.analysis.durations import samples_during
 
@@ -102,3 +119,12 @@ class RunSelection:
         of_runs = "" if len(self._runs) == 1 else f", nor in any other of its {len(self._runs)} runs"
         hints = list(dict.fromkeys(reason.hint for reason in reasons if reason.hint))
         return UsageError(f"{self.side}: {reasons[0].args[0]}{of_runs}", hint="; ".join(hints[:_HINTS]) or None)
+
+
+def other_functions_error(step: StackStep, whole: str, part: str, name: str) -> UsageError:
+    """The error for a step whose text is a function's name in recording `whole`, and in `part` a part of `name`."""
+    regex = f"^{re.escape(step.pattern or '')}$"
+    return UsageError(
+        f"{step} is a name in {whole}, and in {part} only a part of others, such as {name}",
+        hint=f"give --{step.step} '/{regex}/' for that name, or a glob for all of them",
+    )

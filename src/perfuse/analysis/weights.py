@@ -1,11 +1,14 @@
 """Weights of samples by function, module, tier, thread and process."""
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from perfuse.analysis.profiles import SampleProfile
 from perfuse.analysis.sampled import SampleFilter, call_tree, select_event, task_names
 from perfuse.table import Columns
 from perfuse.value_class import value_class
+
+if TYPE_CHECKING:
+    from perfuse.analysis.function_matching import FunctionIdentity
 
 WeightOrder = Literal["self", "total"]
 Dimension = Literal["module", "tier", "thread", "process"]
@@ -25,6 +28,8 @@ class FunctionWeight:
             `native`, `kernel`, `type` or `unknown`.
         path: Source file.
         line: Line in it, from 1.
+        column: Column of the declaration, from 1.
+        is_declaration: Whether path and line are those of the declaration; else they are of a sample.
         unnamed_because: Why it has no name; None where it has one.
         self_weight: Weight of the samples taken in it, in the unit of the event (`ns` for clocks).
         total_weight: Weight of the samples that have it anywhere in their stack, each counted once.
@@ -40,11 +45,21 @@ class FunctionWeight:
     origin: str
     path: str | None
     line: int | None
+    column: int | None
+    is_declaration: bool
     unnamed_because: str | None
     self_weight: int
     total_weight: int
     self_samples: int
     total_samples: int
+
+    @property
+    def identity(self) -> "FunctionIdentity":
+        """What it is recognised by in another selection or recording."""
+        from perfuse.analysis.function_matching import FunctionIdentity
+
+        place = (self.path, self.line, self.column) if self.is_declaration else ()
+        return FunctionIdentity(self.name, self.module, *place)
 
 
 @value_class

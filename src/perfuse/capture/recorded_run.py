@@ -275,9 +275,13 @@ def _log_of(plan: Plan) -> str | None:
         has_log = (plan.directory / LOG).is_file()
         return None if has_log else "Mono wrote no log: the program did not start Mono, or was killed"
     logs = list(plan.directory.glob("xray-log.*"))
-    if not logs:
-        return "XRay wrote no log: the program was killed, or reads its own XRAY_OPTIONS"
     assert plan.program is not None
+    if not logs:
+        from perfuse.capture.xray_log import has_basic_mode
+
+        if not has_basic_mode(plan.program.executable):
+            return "XRay wrote no log: the program was linked without XRay's basic mode; leave out -fxray-modes"
+        return "XRay wrote no log: the program was killed, or reads its own XRAY_OPTIONS"
     for name in {log.name.split(".", 1)[1].rpartition(".")[0] for log in logs}:
         # The program's map has the names of its functions; the log has numbers.
         if name == plan.program.executable.name and not (plan.directory / name).exists():

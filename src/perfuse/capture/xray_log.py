@@ -33,3 +33,8 @@ def prepare(_request: Request, program: Program, directory: Path, _environment: 
         Setting("XRAY_BASIC_OPTIONS", ALL_CALLS, " ", "short calls and deep stacks too: XRay itself drops both"),
     )
     return Preparation(settings, findings=findings)
+
+
+def has_basic_mode(program: Path) -> bool:
+    """Whether the mode that XRay's runtime starts by itself was linked into a program: it is registered by its name."""
+    return b"xray-basic\0" in program.read_bytes()

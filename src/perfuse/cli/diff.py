@@ -204,6 +204,7 @@ def command(
     # The event of the first side, which may not be the one with the most samples of the second.
     side_b = ComparedSide(compared, RunSelection("B", how.stack_filter), first=side_a.graphs[0])
     after = _read(console, new, replace(how, maps=_own_maps(how.maps, map_b)), side_b)
+    side_a.selection.refuse_other_functions(side_b.selection)
     report = _report(before, after, by, statistic, normalize, per, noise / 100)
     selected = Selected(_selection_text(how), side_a.selection.share, side_b.selection.share)
     report = replace(report, selected=selected if selected.text else None)

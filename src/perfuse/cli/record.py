@@ -220,9 +220,8 @@ def _finish(console: Console, run: RecordedRun, *, no_report: bool, target: Path
     for line in (*_advice(run), *_changed_sources(run)):
         console.note(line)
     shown = _shown(run.directory)
-    console.note(
-        f"wrote {shown} ({_contents(run)})", f"perfuse flame {shown} -o flame.html, perfuse report {shown} --tree"
-    )
+    next_steps = None if run.error else f"perfuse flame {shown} -o flame.html, perfuse report {shown} --tree"
+    console.note(f"wrote {shown} ({_contents(run)})", next_steps)
     return run, run.exit_code or worst
 
 

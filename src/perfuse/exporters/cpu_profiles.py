@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from perfuse.analysis.sampled import Event
-from perfuse.exporters.queries import FRAMES, IS_SUM, TRACK_PROCESSES
+from perfuse.exporters.queries import FRAMES, IS_SUM, TRACK_PROCESSES, with_function_files
 from perfuse.exporters.source import Source
 from perfuse.table import sql_text
 
@@ -114,8 +114,8 @@ class Nodes:
     _ROOT = 1
 
     def __init__(self, profile: Source) -> None:
-        functions = "label, coalesce(function_path, path), function_line, function_column, line"
-        rows = profile.sql(f"SELECT frame_id, {functions} FROM ({FRAMES})").fetchall()
+        functions = "label, func_path, function_line, function_column, line"
+        rows = profile.sql(f"SELECT frame_id, {functions} FROM ({with_function_files(profile, FRAMES)})").fetchall()
         frames = {frame: (function, line) for frame, *function, line in rows}
         self._names: list[tuple[int, tuple[Any, ...]]] = [(0, ()), (0, ("(root)",))]
         self._of: dict[int, int] = {}

@@ -54,6 +54,63 @@ FRAMES = f"""
 """
 """Each frame with its function, its module and its code."""
 
+_FIRST_FILES = """
+    SELECT function_id, first(path ORDER BY code_object_id) AS path FROM (
+        SELECT code_object_id, arg_min(path::VARCHAR, code_offset) AS path FROM line_rows GROUP BY 1
+    ) JOIN code_objects USING (code_object_id) GROUP BY 1
+"""
+"""The file of a function of JIT code that declares none: its code starts there, before that of inlined functions."""
+
+_NO_FILES = "SELECT NULL::UINTEGER AS function_id, NULL::VARCHAR AS path"
+
+_NUM_UNDECLARED = """
+    SELECT count(*) FROM frames f JOIN functions_of_stacks fn USING (function_id)
+    WHERE fn.path IS NULL AND f.path IS NOT NULL AND f.code_object_id IS NOT NULL
+"""
+
+
+_OWN_PATH = r"""
+    CASE WHEN numbered.path NOT LIKE '%.java' OR regexp_extract(numbered.path, '([^/]*)\.java$', 1)
+        = regexp_extract(label, '(?:^|\.)([^.$(]+)(?:\$[^.(]*)?\.[^.(]+\(', 1) THEN numbered.path END
+"""
+"""The file of a sampled line, unless it is one of another Java class: of a method that was inlined."""
+
+
+def with_function_files(
+    profile: Source, frames: str, function: str = "function_id", *, reads_lines: bool = False
+) -> str:
+    """SQL for rows such as those of `FRAMES` with `func_path`, the one file of each function.
+
+    Lines of code in another file, which are those of functions that were inlined without a name, are null.
+
+    Args:
+        profile: The profile.
+        frames: SQL for the rows.
+        function: A column that numbers their functions.
+        reads_lines: Whether all lines of code are read, which saved profiles have in their copies of dumps; else the
+            file is that of a sample.
+    """
+    num_undeclared = 0
+    if reads_lines:
+        ((num_undeclared,),) = profile.sql(_NUM_UNDECLARED).fetchall()
+    return f"""
+        WITH numbered AS ({frames}),
+        first_files AS ({_FIRST_FILES if num_undeclared else _NO_FILES}),
+        with_files AS (
+            SELECT numbered.*, coalesce(
+                function_path, first_files.path, CASE WHEN {function} IS NULL THEN numbered.path END,
+                first_value({_OWN_PATH}) OVER (PARTITION BY {function} ORDER BY {_OWN_PATH} IS NULL, frame_id)
+            ) AS func_path
+            FROM numbered LEFT JOIN first_files USING (function_id)
+        )
+        SELECT * REPLACE (
+            CASE WHEN function_path IS NOT NULL OR path = func_path THEN line END AS line,
+            CASE WHEN function_path IS NOT NULL OR path = func_path THEN "column" END AS "column"
+        )
+        FROM with_files
+    """
+
+
 _IS_AFTER_CALL = (
     "(unwound_by NOT IN ('sampled', 'trace') AND address > 0 AND coalesce(relative_address, 1) > 0)::UBIGINT"
 )

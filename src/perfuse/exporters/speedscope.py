@@ -7,7 +7,7 @@ from typing import IO, Any, Literal
 from perfuse.analysis.sampled import select_event
 from perfuse.errors import ExportWarning, UsageError
 from perfuse.exporters.contents import contents
-from perfuse.exporters.queries import FRAMES, IS_SUM, TRACK_PROCESSES
+from perfuse.exporters.queries import FRAMES, IS_SUM, TRACK_PROCESSES, with_function_files
 from perfuse.exporters.source import Progress, Source, TraceSource, no_samples_error
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
@@ -105,8 +105,9 @@ def _write_samples(profile: Source, out: IO[bytes], members: dict[str, Any], wei
 def _stacks(profile: Source) -> tuple[list[dict[str, Any]], dict[int, str]]:
     """The file's frames, which are functions to it, and each stack as JSON, root first."""
     index: dict[tuple[str, str | None, int | None, int | None], int] = {}
-    functions = "label, coalesce(function_path, path), function_line, function_column"
-    rows = profile.sql(f"SELECT frame_id, {functions} FROM ({FRAMES}) ORDER BY frame_id").fetchall()
+    functions = "label, func_path, function_line, function_column"
+    frames_of_files = with_function_files(profile, FRAMES)
+    rows = profile.sql(f"SELECT frame_id, {functions} FROM ({frames_of_files}) ORDER BY frame_id").fetchall()
     of_frame = {frame: index.setdefault(tuple(function), len(index)) for frame, *function in rows}
     columns = ("name", "file", "line", "col")
     frames = [{key: value for key, value in zip(columns, row, strict=True) if value is not None} for row in index]

@@ -11,6 +11,7 @@ from perfuse.value_class import value_class
 Subject = Literal["name", "module", "path", "tier"]
 """What a pattern is compared with."""
 
+_ANONYMOUS = "(anonymous namespace)"
 _HANDLE = r"([fst])(\d{1,10})"
 
 
@@ -95,9 +96,19 @@ class FramePattern:
         matcher(found.pattern)
         return found
 
+    def is_one_of(self, names: Iterable[str]) -> bool:
+        """Whether the text is one of the names, or the last part of its path; `test` matches no part of names then."""
+        return any(self._is_whole(name) or self._is_bare(name) for name in names)
+
+    def _is_whole(self, name: str) -> bool:
+        return self.pattern == name or (self.subject != "name" and self.pattern == last_part(name))
+
+    def _is_bare(self, name: str) -> bool:
+        return self.subject == "name" and self.pattern in name and self.pattern == bare_name(name)
+
     def test(self, names: "set[str]") -> Callable[[str], bool]:
-        """A test of names. A text that is one of the names, or the last part of its path, is only that; any other is a
-        part of names.
+        """A test of names. A text that is a name, with or without parameters, or the last part of a path, is only that;
+        any other is a part of names.
 
         Args:
             names: All names there are.
@@ -105,7 +116,7 @@ class FramePattern:
         if is_regex(self.pattern):
             whole = matcher(self.pattern)
             return lambda name: whole(name) or (self.subject != "name" and whole(last_part(name)))
-        exact = {name for name in names if self.pattern in (name, last_part(name) if self.subject != "name" else name)}
+        exact = set(filter(self._is_whole, names)) or set(filter(self._is_bare, names))
         if exact:
             return exact.__contains__
         if is_glob(self.pattern):
@@ -118,3 +129,41 @@ class FramePattern:
 def last_part(path: str) -> str:
     """The last part of a path."""
     return path.rsplit("/", 1)[-1]
+
+
+def bare_name(name: str) -> str | None:
+    """A name of C++, Java or C# without return type, parameters and template arguments; None for other names.
+
+    >>> bare_name("R<int> ns::Map<K, V<int>>::find(const K&) const"), bare_name("app.Main.run(int[])"), bare_name("run")
+    ('ns::Map::find', 'app.Main.run', None)
+    """
+    # The brackets of `operator<` and the like do not close.
+    if "(" not in name or "operator" in name or "->" in name:
+        return None
+    rest = name.replace(_ANONYMOUS, "\0")
+    parts: list[str] = []
+    depth = 0
+    for place, char in enumerate(rest):
+        if char == "(" and not depth:
+            # What follows parameters with `::` is a lambda or a class in the function.
+            if "::" in _after_brackets(rest[place:]):
+                return None
+            break
+        if ".<" in name:
+            parts.append(char)  # `<init>` of Java
+            continue
+        depth += (char == "<") - (char == ">")
+        if not depth and char != ">":
+            parts.append(char)
+    words = "".join(parts).split()
+    return words[-1].replace("\0", _ANONYMOUS) if words and not depth else None
+
+
+def _after_brackets(text: str) -> str:
+    """What follows the brackets that a text begins with."""
+    depth = 0
+    for place, char in enumerate(text):
+        depth += (char == "(") - (char == ")")
+        if not depth:
+            return text[place + 1 :]
+    return ""

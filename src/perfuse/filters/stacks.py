@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from perfuse import _core
 from perfuse.errors import UsageError, nearest_hint
-from perfuse.filters.names import FramePattern, handle_key, last_part
+from perfuse.filters.names import FramePattern, handle_key, is_glob, is_regex, last_part
 from perfuse.table import Columns, Table, TablesOfStacks
 from perfuse.value_class import replace, value_class
 
@@ -121,6 +121,7 @@ class FilteredStacks:
 
     Attributes:
         unmatched: For each step that matches nothing, why; only of a lenient filter.
+        partly_named: For each step with a text that is none of the names but part of some, one of these.
     """
 
     def __init__(self, stack_filter: StackFilter, tables: Mapping[str, Any], append: bool) -> None:
@@ -131,6 +132,7 @@ class FilteredStacks:
         self._of_stacks = dict(TablesOfStacks(tables))
         self._core = _core.StackTransform(self._of_stacks)
         self.unmatched: dict[StackStep, UsageError] = {}
+        self.partly_named: dict[StackStep, str] = {}
         for step in stack_filter.steps:
             self._apply(step)
 
@@ -142,6 +144,7 @@ class FilteredStacks:
         """
         more = copy(self)
         more._core, more.unmatched = self._core.copy(), dict(self.unmatched)
+        more.partly_named = dict(self.partly_named)
         more._apply(step)
         return more
 
@@ -206,6 +209,8 @@ class FilteredStacks:
             return UsageError(f"{step} is not a stack of the selected samples", hint="report --stacks lists them")
         assert step.pattern is not None
         marked = symbols.matching(step.pattern)
+        if (part_of := symbols.partly_named(step.pattern, marked)) is not None:
+            self.partly_named[step] = part_of
         found = self._core.apply(step.step, marked)
         return None if any(marked) and found else self._nothing(step, symbols, any(marked))
 
@@ -281,6 +286,17 @@ class FrameSymbols:
         test = pattern.test({one for one in texts if one})
         known = {one: test(one) for one in {one for one in texts if one}}
         return [known.get(one, False) if one else False for one in texts]
+
+    def partly_named(self, text: str, marked: Sequence[bool]) -> str | None:
+        """The first of the marked names where the pattern that marked them is a text that is only part of names."""
+        pattern = FramePattern.parse(text)
+        texts: dict[str, Sequence[str | None]]
+        texts = {"name": self.names, "module": self.modules, "path": self._paths, "tier": self.tiers}
+        found = [name for name, is_marked in zip(texts[pattern.subject], marked, strict=True) if is_marked and name]
+        if not found or is_regex(pattern.pattern) or is_glob(pattern.pattern):
+            return None
+        names = {*found, *self._short_names} if pattern.subject == "name" else found
+        return None if pattern.is_one_of(names) else found[0]
 
     def of_kind(self, kind: str) -> list[bool]:
         """Which symbols are of a kind."""

@@ -237,9 +237,11 @@ UNWOUND_BY = {
 }
 ADVISED_SHARE = 0.05
 """Share of the unnamed frames from which on there is advice for a reason that no innermost frame has."""
+OTHER_TIME = "but not at that time"
+WRITTEN_LATER = "code ran before its record was written, as JVMs write it some milliseconds after they compile"
 ADVICE = (
     ("file not found", "give the directory that has the binaries: --symbols DIR"),
-    ("but not at that time", "code ran before its dump has it: record with -k mono, so that both are on one clock"),
+    (OTHER_TIME, "code ran before its dump has it: record with -k mono, so that both are on one clock"),
     ("anonymous memory", "a dump is missing: add the jit-PID.dump; perfuse doctor shows how to record one"),
     ("build id differs", "this machine has another version; give the directory of the recorded one: --symbols DIR"),
     ("kallsyms", "record as root, or on the machine itself: sudo sysctl kernel.kptr_restrict=0"),
@@ -291,7 +293,7 @@ def sample_lines(report: ProfileReport, style: Style, *, brief: bool = False) ->
     if report.machine and not brief:
         yield from machine_lines(report.machine, report.limit, style)
     if report.unnamed and not brief:
-        yield from _unnamed_section(report.unnamed, report.event, style)
+        yield from _unnamed_section(report.unnamed, report.joins, report.event, style)
     elif leaves := sum(one.leaf_samples for one in report.unnamed):
         most = max(report.unnamed, key=lambda one: one.leaf_samples)
         share = percent_text(leaves, report.event.num_samples)
@@ -440,7 +442,9 @@ def _where(one: FunctionWeight) -> str:
     return module_text(one.module or "") or f"[{one.kind}]"
 
 
-def _unnamed_section(unnamed: Sequence[UnnamedFrames], event: Event, style: Style) -> Iterator[str]:
+def _unnamed_section(
+    unnamed: Sequence[UnnamedFrames], joins: Sequence[Join], event: Event, style: Style
+) -> Iterator[str]:
     leaves = sum(one.leaf_samples for one in unnamed)
     part = f"innermost frame of {counted(leaves, 'sample')}, {percent_text(leaves, event.num_samples)}"
     yield from section(
@@ -462,7 +466,11 @@ def _unnamed_section(unnamed: Sequence[UnnamedFrames], event: Event, style: Styl
     # Callers matter where they are many: they hide the functions that called the leaf.
     least = ADVISED_SHARE * sum(one.frames for one in unnamed)
     reasons = " ".join(one.reason.lower() for one in unnamed if one.leaf_samples or one.frames > least)
-    for advice in dict.fromkeys(advice for sign, advice in ADVICE if sign in reasons):
+    on_one_clock = all(join.alignment == "same_clock" for join in joins)
+    advices = {sign: advice for sign, advice in ADVICE if sign in reasons}
+    if on_one_clock and OTHER_TIME in advices:
+        advices[OTHER_TIME] = WRITTEN_LATER
+    for advice in dict.fromkeys(advices.values()):
         yield "  " + style.paint("hint: ", Role.FAINT) + advice
 
 

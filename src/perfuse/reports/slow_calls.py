@@ -23,6 +23,9 @@ SAMPLES_SHOWN = 4
 PARTS_SHOWN = 30
 DEFAULT_CALLS = 5
 
+JUMPED = "end by a jump to another function, whose time is not theirs; -fno-optimize-sibling-calls avoids that"
+"""What is stated of calls that end before what they call last."""
+
 
 def build(profile: Profile, options: Options) -> Report:
     """Builds the report of `--slowest`."""
@@ -56,6 +59,10 @@ def slow_call_lines(found: SlowCalls, title: str, style: Style, *, limit: int | 
     texts = [f"{count_text(count)} {why}" for count, why in left if count]
     if texts:
         pairs.append(("not ranked", ", ".join(texts)))
+    num_jumps = sum(bool(call.parts) and call.parts[0].is_tail_call for call in found.calls)
+    if num_jumps:
+        which = "these" if num_jumps == len(found.calls) else f"{count_text(num_jumps)} of these"
+        pairs.append(("tail calls", f"{which} {JUMPED}"))
     yield from fields(pairs, style)
     for rank, call in enumerate(found.calls, 1):
         yield from _call_lines(rank, call, found, style, limit)

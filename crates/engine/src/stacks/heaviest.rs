@@ -7,9 +7,9 @@ use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
 use rustc_hash::FxHashMap;
 
+use super::NONE;
 use super::tree::CallTree;
 use super::weights::{WeightGrouping, WeightRow, weight_columns};
-use super::{CallSymbol, NONE};
 use crate::batch;
 
 /// Which weight functions are sorted by; the other one decides between equal ones.
@@ -33,13 +33,6 @@ impl WeightOrder {
     }
 }
 
-/// What the tiers of a function have in common.
-type FunctionKey = [u32; 5];
-
-fn key(symbol: &CallSymbol) -> FunctionKey {
-    [symbol.name, symbol.function_id, symbol.module, symbol.path, symbol.line]
-}
-
 impl CallTree {
     /// Number of functions, addresses without a name grouped by module and reason.
     #[must_use]
@@ -59,13 +52,13 @@ impl CallTree {
             rows.truncate(limit);
         }
         rows.sort_unstable_by(compare);
-        let mut tiers: FxHashMap<FunctionKey, Vec<u32>> = FxHashMap::default();
+        let mut tiers: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
         tiers.extend(
-            rows.iter().filter_map(|row| self.symbol_of(row.example)).map(|one| (key(one), Vec::new())),
+            rows.iter().filter_map(|row| self.symbol_of(row.example)).map(|one| (one.group, Vec::new())),
         );
         for row in perfuse_stopping::checked(self.weight_rows(WeightGrouping::Tiered)) {
             let Some(symbol) = self.symbol_of(row.example) else { continue };
-            if let Some(tiers) = tiers.get_mut(&key(symbol))
+            if let Some(tiers) = tiers.get_mut(&symbol.group)
                 && self.text(symbol.tier).is_some()
                 && !tiers.contains(&symbol.tier)
             {
@@ -74,7 +67,7 @@ impl CallTree {
         }
         let mut lists = ListBuilder::new(StringBuilder::new());
         for row in &rows {
-            let of_row = self.symbol_of(row.example).and_then(|symbol| tiers.get(&key(symbol)));
+            let of_row = self.symbol_of(row.example).and_then(|symbol| tiers.get(&symbol.group));
             for &tier in of_row.into_iter().flatten() {
                 lists.values().append_option(self.text(tier));
             }

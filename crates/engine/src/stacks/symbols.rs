@@ -223,6 +223,19 @@ struct FrameClass {
     inlined: bool,
 }
 
+/// Whether a line of a file may be one of a function itself. Compiled Java code has the lines of the methods that were inlined
+/// into it, but not their names; the name of a file of Java is that of its class.
+fn may_be_of(function: &str, path: &str) -> bool {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    let Some(class_of_file) = file.strip_suffix(".java") else { return true };
+    let method = function.split('(').next().unwrap_or(function);
+    let Some((class, _)) = method.rsplit_once('.') else { return true };
+    let outer = class.split('$').next().unwrap_or(class);
+    let (package, name) = outer.rsplit_once('.').unwrap_or(("", outer));
+    let folder = path.strip_suffix(file).unwrap_or_default().trim_end_matches('/').replace('/', ".");
+    name == class_of_file && (folder.is_empty() || folder.ends_with(package))
+}
+
 /// Function (or label), kind, tier and code kind, inlined, reason.
 type SymbolKey = (u32, u32, u32, u32, bool, u32);
 
@@ -247,7 +260,13 @@ impl SymbolBuilder {
             return self.unnamed(frame, module, reason);
         }
         let is_declaration = function.path != NONE;
-        let (path, line) = if is_declaration { (function.path, function.line) } else { body };
+        let (path, line) = if is_declaration {
+            (function.path, function.line)
+        } else {
+            let path = self.texts.get(body.0).unwrap_or_default();
+            let is_own = self.texts.get(function.name).is_none_or(|name| may_be_of(name, path));
+            if is_own { body } else { (NONE, NONE) }
+        };
         let column = function.column;
         let symbol =
             CallSymbol { function_id, path, line, column, is_declaration, ..self.blank(frame, true) };
@@ -302,9 +321,17 @@ impl SymbolBuilder {
         let group = *self.groups.entry((function, named)).or_insert(next_group);
         let next = self.symbols.len() as u32;
         let key = (group, frame.kind, frame.tier, frame.code_kind, frame.inlined, symbol.unnamed_because);
-        *self.by_key.entry(key).or_insert_with(|| {
-            self.symbols.push(CallSymbol { name: function.name, module: function.module, group, ..symbol });
-            next
-        })
+        let number = *self.by_key.entry(key).or_insert(next);
+        match self.symbols.get_mut(number as usize) {
+            Some(known) if known.path == NONE => (known.path, known.line) = (symbol.path, symbol.line),
+            Some(_) => {}
+            None => self.symbols.push(CallSymbol {
+                name: function.name,
+                module: function.module,
+                group,
+                ..symbol
+            }),
+        }
+        number
     }
 }

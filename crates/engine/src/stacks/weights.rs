@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, StringArray, UInt64Array};
 
 use super::output::numbers;
 use super::tree::{CallNode, CallTree};
@@ -193,6 +193,8 @@ pub(super) fn weight_columns(
     let names: StringArray = symbols.iter().map(|symbol| symbol.and_then(name)).collect();
     let origins: StringArray =
         symbols.iter().map(|&symbol| function(symbol).map(|symbol| symbol.origin.name())).collect();
+    let declared: BooleanArray =
+        symbols.iter().map(|&symbol| function(symbol).map(|symbol| symbol.is_declaration)).collect();
     let threads =
         rows.iter().map(|row| tree.nodes().get(row.example as usize).map_or(NONE, |node| node.thread));
     vec![
@@ -208,6 +210,8 @@ pub(super) fn weight_columns(
         ("origin", Arc::new(origins)),
         ("path", text(|symbol| symbol.path)),
         ("line", numbers(id(|symbol| symbol.line))),
+        ("column", numbers(id(|symbol| symbol.column))),
+        ("is_declaration", Arc::new(declared)),
         ("unnamed_because", text(|symbol| symbol.unnamed_because)),
         ("self_weight", wide(|row| row.self_weight)),
         ("total_weight", wide(|row| row.total_weight)),

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from perfuse.exporters.queries import FRAMES, TRACK_PROCESSES
+from perfuse.exporters.queries import FRAMES, TRACK_PROCESSES, with_function_files
 from perfuse.exporters.source import Source
 from perfuse.table import sql_text
 
@@ -143,20 +143,6 @@ FRAME_ROWS = f"""
     FROM keyed
 """
 
-_FIRST_FILES = """
-    SELECT function_id, first(path ORDER BY code_object_id) AS path FROM (
-        SELECT code_object_id, arg_min(path::VARCHAR, code_offset) AS path FROM line_rows GROUP BY 1
-    ) JOIN code_objects USING (code_object_id) GROUP BY 1
-"""
-"""The file of a function of JIT code that declares none: its code starts there, before that of inlined functions."""
-
-_NO_FILES = "SELECT NULL::UINTEGER AS function_id, NULL::VARCHAR AS path"
-
-_NUM_UNDECLARED = """
-    SELECT count(*) FROM frames f JOIN functions_of_stacks fn USING (function_id)
-    WHERE fn.path IS NULL AND f.path IS NOT NULL AND f.code_object_id IS NOT NULL
-"""
-
 
 _NUMBERS = itertools.count()
 """Numbers of the tables of this process."""
@@ -169,25 +155,8 @@ def frame_table(profile: Source) -> Iterator[str]:
     A frame of the format has no file of its own: where its line is in another one, it has no line.
     Several queries read it: of most profiles, its rows take less time than its plan.
     """
-    ((num_undeclared,),) = profile.sql(_NUM_UNDECLARED).fetchall()
     table = f"firefox_frames_{next(_NUMBERS)}"
-    profile.sql(f"""
-        CREATE TEMP TABLE {table} AS
-        WITH numbered AS ({FRAME_ROWS}),
-        first_files AS ({_FIRST_FILES if num_undeclared else _NO_FILES}),
-        with_files AS (
-            SELECT numbered.*, coalesce(
-                function_path, first_files.path,
-                first_value(numbered.path) OVER (PARTITION BY func ORDER BY numbered.path IS NULL, frame_id)
-            ) AS func_path
-            FROM numbered LEFT JOIN first_files USING (function_id)
-        )
-        SELECT * REPLACE (
-            CASE WHEN function_path IS NOT NULL OR path = func_path THEN line END AS line,
-            CASE WHEN function_path IS NOT NULL OR path = func_path THEN "column" END AS "column"
-        )
-        FROM with_files
-    """)
+    profile.sql(f"CREATE TEMP TABLE {table} AS {with_function_files(profile, FRAME_ROWS, 'func', reads_lines=True)}")
     try:
         yield table
     finally:

@@ -1,6 +1,8 @@
 """Two selections, or a selection and another recording, compared function by function."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from perfuse.viewer.answers.filters import filter_arguments
 from perfuse.viewer.answers.functions import weights_of
@@ -34,14 +36,15 @@ def difference(session: "Session", parameters: Parameters) -> dict[str, Any]:
     other = _OfOther(parameters)
     a = selected(session, parameters, takes_filters=True)
     b = selected(recording_of(session, other), other, takes_filters=True)
+    _refuse_other_functions(a, b)
     sort = parameters.choice("sort", SORTS)
     weight = parameters.choice("weight", ("self", "total"))
-    whole_a, of_a = _weights(a, weight)
-    whole_b, of_b = _weights(b, weight)
+    whole_a, of_a = _weights(a)
+    whole_b, of_b = _weights(b)
     rows = []
-    for key in {**of_a, **of_b}:
-        one = of_a.get(key) or of_b[key]
-        in_a, in_b = (_weight(of.get(key), weight) for of in (of_a, of_b))
+    for rows_a, rows_b in _matched(a, of_a, b, of_b):
+        one = (rows_a or rows_b)[0]
+        in_a, in_b = (sum(_weight(row, weight) for row in of) for of in (rows_a, rows_b))
         shares = in_a / whole_a if whole_a else 0.0, in_b / whole_b if whole_b else 0.0
         if in_a or in_b:
             rows.append(
@@ -89,15 +92,59 @@ def _command(a: Selected, b: Selected) -> dict[str, str | None]:
     return {"command": a.session.diff_command(*filter_arguments(a.stack_filter), *event)}
 
 
-def _weights(part: Selected, _weight: str) -> "tuple[int, dict[Any, FunctionWeight]]":
+_Rows: TypeAlias = "list[FunctionWeight]"
+
+
+def _refuse_other_functions(a: Selected, b: Selected) -> None:
+    """Checks that the filter selects the same functions of two recordings.
+
+    Raises:
+        UsageError: A text is the name of a function of one, and a part of names of the other.
+    """
+    if a.session is b.session or not a.stack_filter:
+        return
+    from perfuse.analysis.run_selection import other_functions_error
+
+    sides = []
+    for part, name in ((a, "this recording"), (b, "the other")):
+        apply = partial(part.stack_filter.apply, part.session.profile.tables)
+        sides.append((name, part.session.cached(("applied-filter", part.stack_filter), apply).partly_named))
+    for (whole, of_whole), (other, of_other) in (sides, sides[::-1]):
+        for step in a.stack_filter.steps:
+            if step in of_other and step not in of_whole:
+                raise other_functions_error(step, whole, other, of_other[step])
+
+
+def _weights(part: Selected) -> tuple[int, _Rows]:
     found = weights_of(part)
-    if found is None:
-        return 0, {}
-    rows = found.functions()
-    return found.event.weight, {(row.name, row.module, row.path, row.line, row.kind): row for row in rows}
+    return (0, []) if found is None else (found.event.weight, found.functions())
 
 
-def _weight(row: "FunctionWeight | None", weight: str) -> int:
-    if row is None:
-        return 0
+def _matched(a: Selected, of_a: _Rows, b: Selected, of_b: _Rows) -> Iterator[tuple[_Rows, _Rows]]:
+    """The rows of each function in both selections; of two recordings as `perfuse diff` has them."""
+    if a.session is b.session:
+        by_identity: dict[object, tuple[_Rows, _Rows]] = {}
+        for side, rows in enumerate((of_a, of_b)):
+            for row in rows:
+                by_identity.setdefault((row.identity, row.kind), ([], []))[side].append(row)
+        yield from by_identity.values()
+        return
+    from perfuse.analysis.diff import match_entries
+    from perfuse.analysis.function_graph import unsampled_functions
+
+    sides = []
+    for part, rows in ((a, of_a), (b, of_b)):
+        profile = part.session.profile
+        declared = part.session.cached(("declared-functions",), partial(unsampled_functions, profile, set()))
+        identities = dict.fromkeys(row.identity for row in rows)
+        sides.append([*(row.identity for row in rows), *(one for one in declared if one not in identities)])
+    for entry in match_entries(*sides):
+        rows_a, rows_b = (
+            [of[place] for place in places if place < len(of)] for of, places in ((of_a, entry.base), (of_b, entry.new))
+        )
+        if rows_a or rows_b:
+            yield rows_a, rows_b
+
+
+def _weight(row: "FunctionWeight", weight: str) -> int:
     return row.self_weight if weight == "self" else row.total_weight

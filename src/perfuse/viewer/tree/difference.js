@@ -60,16 +60,7 @@ class DifferenceNode {
   }
 
   expand() {
-    const pairs = new Map();
-    this.nodes.forEach((node, at) => {
-      for (const child of node?.children ?? []) {
-        const key = this.trees[at].keyOf(child.symbol);
-        const pair = pairs.get(key) ?? [null, null];
-        pair[at] = child;
-        pairs.set(key, pair);
-      }
-    });
-    const children = [...pairs.values()].map(([a, b]) => new DifferenceNode(this.trees, this, a, b));
+    const children = pairsOf(this.trees, this.nodes).map(([a, b]) => new DifferenceNode(this.trees, this, a, b));
     children.sort((x, y) => y.larger - x.larger);
     const sum = children.reduce((total, child) => total + child.larger, 0);
     const scale = this.width / Math.max(sum, this.larger, Number.MIN_VALUE);
@@ -78,11 +69,56 @@ class DifferenceNode {
   }
 }
 
+/** Names of functions without a name. */
+const NO_NAMES = new Set(["(anonymous)", "anonymous", "<lambda>", "operator()"]);
+
+/** Number of the library's version, of the process: not of the same module in another recording. */
+const fileOf = (path) => path.slice(path.lastIndexOf("/") + 1).replace(/(\.so)(\.\d+)+$/, "$1").replace(/^(perf|jit)-\d+\./, "$1.");
+
+/** What the same function has in common in two recordings, the most certain first; null where it says nothing. */
+const EVIDENCE = [
+  ({ name, module, place }) => [name, module, place],
+  ({ name, module, place, file }) => (place && NO_NAMES.has(name) ? null : [name, module && fileOf(module), file]),
+  ({ name, module, place }) => (place && NO_NAMES.has(name) ? null : [name, module && fileOf(module)]),
+  ({ name, file }) => (file && !NO_NAMES.has(name) ? [name, file] : null),
+];
+
+/** The children of a node of each tree, those of the same function together. */
+function pairsOf(trees, nodes) {
+  const left = nodes.map((node, at) => new Set((node?.children ?? []).map((child) => ({ child, ...trees[at].functionOf(child.symbol) }))));
+  const pairs = [];
+  for (const evidence of EVIDENCE) {
+    const [of, others] = left.map((side) => {
+      const found = new Map();
+      for (const one of side) {
+        const key = JSON.stringify(evidence(one));
+        if (key !== "null") found.set(key, [...(found.get(key) ?? []), one]);
+      }
+      return found;
+    });
+    for (const [key, [one, ...more]] of of) {
+      const [other, ...rest] = others.get(key) ?? [];
+      // Of several nothing shows which is which.
+      if (!other || more.length || rest.length) continue;
+      pairs.push([one.child, other.child]);
+      left[0].delete(one);
+      left[1].delete(other);
+    }
+  }
+  return [...pairs, ...[...left[0]].map(({ child }) => [child, null]), ...[...left[1]].map(({ child }) => [null, child])];
+}
+
 /** The tree of both profiles. The tiers of a function are one: that it was compiled again is no difference of the path. */
 function differenceOf(profiles) {
   const trees = profiles.map((profile) => {
     const { root } = new Callees(profile, { thread: null, bySamples: false, mergeTiers: true, mergeRecursion: false });
-    return { profile, root, whole: root.weight, keyOf: (symbol) => `${profile.names[symbol]}\0${profile.module[symbol] ?? ""}` };
+    const functionOf = (symbol) => ({
+      name: profile.names[symbol],
+      module: profile.module[symbol] ?? null,
+      place: profile.place(symbol) ?? null,
+      file: profile.path[symbol] ? fileOf(profile.path[symbol]) : null,
+    });
+    return { profile, root, whole: root.weight, functionOf };
   });
   return new DifferenceNode(trees, null, ...trees.map(({ root }) => root));
 }
@@ -166,7 +202,7 @@ export class DifferenceGraph {
     this.grid = new Grid(this.tableHost, {
       label: "Changes by function", empty: "Nothing changed.",
       columns: [
-        { key: "delta_share", label: "Change", title: "Share in the selection minus share in the base", number: true, sort: true, width: "5.4rem", value: change, text: signed },
+        { key: "delta_share", label: "Change", title: "Share in the selection minus share in the base", number: true, sort: true, width: "6.4rem", value: change, text: signed },
         share("b_share", "Base"), share("a_share", "Selection"), { key: "name", label: "Function", text: ({ name }) => visible(name), hint: ({ module }) => visible(module ?? "") },
       ],
     });
