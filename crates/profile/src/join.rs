@@ -38,6 +38,7 @@ impl Profile {
         let mapping_rows = self.collect("mappings", &everything);
         let code_objects = self.collect("code_objects", &everything);
         let code_moves = self.collect("code_moves", &everything);
+        let chains = Prefetch::new(self.stream("callchains", false)).begun();
         let uncertainty = |source: u32| {
             let mut placed = self.placed.iter().map(|placed| (placed.placement.source_id, &placed.clock));
             // Clocks of one rate are aligned so that no code is created later than it was.
@@ -60,18 +61,13 @@ impl Profile {
         let located = if self.has_user_stacks() || has_link_registers {
             let sources = RecordedUnwinding { placed: &self.placed };
             let modules = UnwindModules::new(spaces, symbolizer, &sources);
-            let (located, totals) =
-                unwind_and_locate(Unwinder::new(&modules), self.stream("callchains", false), points, spaces);
+            let (located, totals) = unwind_and_locate(Unwinder::new(&modules), chains, points, spaces);
             if self.has_user_stacks() {
                 let _ = self.unwind_totals.set(totals);
             }
             located?
         } else {
-            join::locate(
-                self.stream("callchains", false).map(|batch| Ok(Chains::from(batch))),
-                points,
-                spaces,
-            )?
+            join::locate(chains.map(|batch| Ok(Chains::from(batch))), points, spaces)?
         };
         let sampled_code =
             TableRequest { code_objects: Some(located.code_objects.clone()), ..TableRequest::default() };
@@ -238,7 +234,7 @@ const MAX_WAITING: usize = 4;
 /// Unwinds in one thread and locates addresses in another, while a third decodes the next chains.
 fn unwind_and_locate(
     mut unwinder: Unwinder<'_>,
-    chains: impl Iterator<Item = RecordBatch> + Send + 'static,
+    chains: Prefetch,
     points: Vec<AddressColumn<'_>>,
     spaces: AddressSpaces<'_>,
 ) -> (Result<LocatedSamples, ColumnError>, UnwindTotals) {
@@ -246,7 +242,6 @@ fn unwind_and_locate(
         let (sender, unwound) = sync_channel(MAX_WAITING);
         let thread = scope.spawn(part(move || {
             // Sending fails once the receiver is dropped.
-            let chains = Prefetch::new(chains);
             let _ = chains.map(|batch| sender.send(unwinder.unwind(batch))).take_while(Result::is_ok).count();
             *unwinder.totals()
         }));

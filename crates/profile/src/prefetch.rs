@@ -29,6 +29,20 @@ impl Prefetch {
         Self { waiting: Some(Box::new(batches)), batches: None, thread: None, call: Call::default() }
     }
 
+    /// Starts the thread now, for batches that are certainly read.
+    #[must_use]
+    pub fn begun(mut self) -> Self {
+        self.begin();
+        self
+    }
+
+    /// Starts the thread, unless it runs or there is one processor only.
+    fn begin(&mut self) {
+        if let Some(batches) = self.waiting.take_if(|_| num_threads() > 1) {
+            self.start(batches);
+        }
+    }
+
     /// Starts a thread that makes the batches; it ends when this is dropped.
     fn start(&mut self, batches: Box<dyn Iterator<Item = RecordBatch> + Send>) {
         let (sender, receiver) = sync_channel(MAX_WAITING);
@@ -46,9 +60,7 @@ impl Iterator for Prefetch {
     type Item = RecordBatch;
 
     fn next(&mut self) -> Option<RecordBatch> {
-        if let Some(batches) = self.waiting.take_if(|_| num_threads() > 1) {
-            self.start(batches);
-        }
+        self.begin();
         if let Some(batches) = &mut self.waiting {
             return batches.next();
         }

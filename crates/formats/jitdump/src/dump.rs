@@ -38,7 +38,7 @@ impl DumpContents {
 /// Reads all records of a file and builds its index.
 fn build_index(source: &Arc<Source>, start: FileStart) -> DumpIndex {
     let mut builder = IndexBuilder::new(start);
-    let mut pages = PassPages::reading_ahead(move |bytes, at| reader::next_record(bytes, at, start.endian));
+    let mut pages = PassPages::default();
     let mut reader = Reader::new(source, start.endian, start.first_record, 0);
     loop {
         pages.prepare_after(source, reader.offset());

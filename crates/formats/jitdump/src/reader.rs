@@ -320,17 +320,6 @@ fn split_record(data: &[u8], offset: u64, endian: Endian) -> Option<(RecordPrefi
     Some((prefix, body))
 }
 
-/// Offset of the record after the one at an offset, by the size that it states; reads the name of a JIT_CODE_LOAD, too.
-#[cfg(feature = "tables")]
-pub fn next_record(data: &[u8], offset: u64, endian: Endian) -> Option<u64> {
-    const NAME_LINES: [usize; 2] = [64, 128];
-    let (prefix, body) = split_record(data, offset, endian)?;
-    for line in NAME_LINES {
-        std::hint::black_box(body.get(line));
-    }
-    offset.checked_add(u64::from(prefix.total_size).max(RecordPrefix::SIZE))
-}
-
 /// Largest name of a record at which reading may resume; .NET writes names of about a thousand bytes.
 const MAX_NAME_BYTES: u64 = 4096;
 
