@@ -125,7 +125,7 @@ fn dump(prefix: &'static str, code: Vec<(u64, u64, Option<u64>)>) -> BuiltRecord
             Some(table.finish())
         }
         "code_objects" => {
-            let process = placement.identities.lock().unwrap().process(placement.pid.unwrap_or(7));
+            let process = placement.identities.lock().unwrap().process(placement.own_process(7));
             let mut table = code_objects::Builder::new();
             for (number, &(start, created, retired)) in (0..).zip(&code) {
                 let (id, function) =
@@ -152,7 +152,7 @@ fn samples(pid: i32, chains: Vec<(i64, Vec<u64>)>, stacks: Vec<(Vec<u64>, Vec<u8
     let make = move |table: &str, placement: &Placement| {
         let (process, thread) = {
             let mut identities = placement.identities.lock().unwrap();
-            (identities.process(pid), identities.thread(pid, pid))
+            (identities.process(pid.into()), identities.thread(pid.into(), pid))
         };
         match table {
             "callchains" => {
@@ -189,7 +189,7 @@ fn trace(pid: i32) -> BuiltRecording {
             Some(table.finish())
         }
         "call_events" => {
-            let thread = placement.identities.lock().unwrap().thread(pid, pid);
+            let thread = placement.identities.lock().unwrap().thread(pid.into(), pid);
             let mut table = call_events::Builder::new();
             for (at, function, kind) in [
                 (100, 0, CallEvent::Enter),

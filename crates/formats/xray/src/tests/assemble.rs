@@ -226,7 +226,7 @@ fn tids(log: &XRay, placement: &Placement) -> HashMap<u32, i32> {
         LogContent::Profile(_) => Vec::new(),
     };
     let mut identities = placement.identities.lock().unwrap();
-    owners.into_iter().map(|(pid, tid)| (identities.thread(pid, tid), tid)).collect()
+    owners.into_iter().map(|(pid, tid)| (identities.thread(pid.into(), tid), tid)).collect()
 }
 
 /// The same, thread by thread.
