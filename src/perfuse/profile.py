@@ -18,8 +18,6 @@ from perfuse.table import OF_DUMPS, ClosedObject, Columns, Scan, Table, Tables, 
 from perfuse.value_class import replace
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
     from perfuse._core import ArrowStream, CallStatistics
     from perfuse.analysis.allocations import Allocations
     from perfuse.analysis.annotation import Annotation
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
     from perfuse.pictures.call_trace import CallTrace
     from perfuse.pictures.flame_graph import FlameGraph
     from perfuse.pictures.page import PageView
-    from perfuse.query import Database, DuckDBRelation, Parameters
+    from perfuse.query import Connections, Database, DuckDBRelation, Parameters
     from perfuse.recording import Recording
 
 WITHOUT_EVENTS = frozenset({"samples", "code_dump", "unwind_tables"})
@@ -82,7 +80,7 @@ class Profile:
         self.selection = selection or Selection()
         self.stack_filter = stack_filter or StackFilter()
         self._owned = tuple(owned)
-        self._connections: dict[bool, DuckDBPyConnection] = {}
+        self._connections: Connections = {}
 
     @cached_property
     def tables(self) -> Tables:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 DuckDBRelation: TypeAlias = duckdb.DuckDBPyRelation
 """The result of a query, before it runs: `fetchall()`, `df()`, `pl()`, `arrow()`, `write_parquet(path)`."""
+Connections: TypeAlias = dict[bool, duckdb.DuckDBPyConnection]
+"""The connections of a profile that were opened first: without access to files, and with."""
 
 
 _NO_TABLE = re.compile(r"Table with name (\S+) does not exist")
@@ -73,15 +75,14 @@ class Database:
 
     Args:
         tables: The tables.
-        roots: The connections that were opened first: without access to files, and with. To open one takes longer than
-            most queries, so selections of a profile share them; names of tables are of each thread's own connection.
+        roots: To open a connection takes longer than most queries, so selections of a profile share them; names of
+            tables are of each thread's own connection.
     """
 
     _all: ClassVar["WeakSet[Database]"] = WeakSet()
-
     _opening: ClassVar[threading.Lock] = threading.Lock()
 
-    def __init__(self, tables: "Mapping[str, Table]", roots: "dict[bool, DuckDBPyConnection] | None" = None) -> None:
+    def __init__(self, tables: "Mapping[str, Table]", roots: Connections | None = None) -> None:
         self._all.add(self)
         self._tables = tables
         self._roots = {} if roots is None else roots
