@@ -38,6 +38,8 @@ impl Profile {
         let mapping_rows = self.collect("mappings", &everything);
         let code_objects = self.collect("code_objects", &everything);
         let code_moves = self.collect("code_moves", &everything);
+        // Of the processes that have keys: those of the chains get theirs later.
+        let starts = self.address_space_starts();
         let chains = Prefetch::new(self.stream("callchains", false)).begun();
         let uncertainty = |source: u32| {
             let mut placed = self.placed.iter().map(|placed| (placed.placement.source_id, &placed.clock));
@@ -50,7 +52,6 @@ impl Profile {
         let functions = CodeFunctions::new(&code_objects)?;
         let mappings = Mappings::new(&mapping_rows)?;
         let symbolizer = self.symbolizer();
-        let starts = self.address_space_starts();
         let spaces = AddressSpaces { codes: &codes, mappings: &mappings, starts: &starts };
         let points: Vec<_> = POINTS
             .iter()
