@@ -74,7 +74,8 @@ pub static FORMAT: Format = Format {
     sniff: container::sniff,
     open: |source| Ok(Arc::new(SFrame::open(source)?)),
     refused: Some(
-        "build it with -Wa,--gsframe, or `perfuse sframe from-eh-frame` makes a section of its .eh_frame",
+        "a program names the functions of an XRay log with --map PROGRAM, and of samples with --symbols DIR; to report on its \
+         own unwinding, build it with -Wa,--gsframe, or `perfuse sframe from-eh-frame` makes a section of its .eh_frame",
     ),
     rules: rules::RULES,
     layouts: &[
