@@ -187,7 +187,7 @@ CASES = (
         "Why does the picture take so long?",
         example("postcards"),
         (("open", {}), ("report", {**CARDS, "jit_only": True})),
-        (r"Top functions by self\n.*\n.*% +█+ +render +turbofan +postcards\.js:226",),
+        (r"Top functions by self\n.*\n.*% +█+ +render +turbofan.* +postcards\.js:226",),
     ),
     Case(
         "hot line",
