@@ -55,8 +55,11 @@ impl PassPages {
 
     /// Returns pages before an offset, which the pass does not need again.
     #[inline]
-    pub fn release_before(&mut self, source: &Source, offset: u64) {
-        self.release_with(offset, |range| source.release(range));
+    pub fn release_before(&mut self, source: &Arc<Source>, offset: u64) {
+        self.release_with(offset, |range| {
+            let source = Arc::clone(source);
+            drop(in_background(move || source.release(range)));
+        });
     }
 
     /// Returns all pages after the pass.

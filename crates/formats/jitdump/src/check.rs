@@ -340,7 +340,7 @@ impl<'a> Checker<'a> {
             let Some((debug, info)) = index.debug_info(self.data, code) else { continue };
             let findings = lines::decode(&info, &index.described_code(code), &mut rows);
             self.report_lines(debug.offset, debug.index, code, &info, &findings);
-            pages.release_before(self.data, debug.offset);
+            pages.release_with(debug.offset, |range| self.data.release(range));
         }
     }
 
