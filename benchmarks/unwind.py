@@ -36,8 +36,8 @@ class RecordedProgram:
     at_least: int
 
 
-COMPILER = RecordedProgram("compiler", 10_000, 6)  # perf 7 is twice as fast as perf 6
-SMALL = RecordedProgram("recursion", 20_000, 5)
+COMPILER = RecordedProgram("compiler", 10_000, 10)
+SMALL = RecordedProgram("recursion", 20_000, 8)
 UNWIND = """
 import json, sys, time
 import perfuse as pf
