@@ -53,12 +53,16 @@ impl PassPages {
         }
     }
 
-    /// Returns pages before an offset, which the pass does not need again.
+    /// Returns pages before an offset, which the pass does not need again; in another thread, as this takes time.
     #[inline]
     pub fn release_before(&mut self, source: &Arc<Source>, offset: u64) {
         self.release_with(offset, |range| {
-            let source = Arc::clone(source);
-            drop(in_background(move || source.release(range)));
+            if num_threads() < 2 {
+                source.release(range);
+            } else {
+                let source = Arc::clone(source);
+                drop(in_background(move || source.release(range)));
+            }
         });
     }
 

@@ -23,12 +23,12 @@ struct MappedPrograms {
     programs: FxHashSet<u64>,
     /// All executable mappings of files, with those of programs.
     files: FxHashSet<u64>,
-    /// Addresses of the kernel's part of the address space, of which each execution of a program has one.
-    kernel_parts: FxHashSet<u64>,
+    /// Addresses of the vdso, of which each execution of a program has one.
+    vdso_addresses: FxHashSet<u64>,
 }
 
 impl RecordedPrograms {
-    /// The images of a machine, as yet without processes.
+    /// Those of a machine, as yet without processes.
     #[must_use]
     pub fn new(hostname: Option<String>, os_release: Option<String>) -> Self {
         Self { hostname, os_release, ..Self::default() }
@@ -47,16 +47,16 @@ impl RecordedPrograms {
     /// Adds an executable mapping of a file to a process.
     pub fn add_file(&mut self, pid: i32, path: &[u8], address: u64, is_program: bool) {
         let hash = BuildHasherDefault::<FxHasher>::default().hash_one((path, address));
-        let images = self.processes.entry(pid).or_default();
-        images.files.insert(hash);
+        let mapped = self.processes.entry(pid).or_default();
+        mapped.files.insert(hash);
         if is_program {
-            images.programs.insert(hash);
+            mapped.programs.insert(hash);
         }
     }
 
-    /// Adds the address of the kernel's part of a process (`[vdso]`), which is random where that of the program is not.
-    pub fn add_kernel_part(&mut self, pid: i32, address: u64) {
-        self.processes.entry(pid).or_default().kernel_parts.insert(address);
+    /// Adds the address of a process's vdso, which is random where that of the program is not.
+    pub fn add_vdso(&mut self, pid: i32, address: u64) {
+        self.processes.entry(pid).or_default().vdso_addresses.insert(address);
     }
 
     /// All pids, sorted.
@@ -83,9 +83,9 @@ impl RecordedPrograms {
             || others.programs.is_empty()
             || !own.programs.is_disjoint(&others.files)
             || !others.programs.is_disjoint(&own.files);
-        let is_one_execution = own.kernel_parts.is_empty()
-            || others.kernel_parts.is_empty()
-            || !own.kernel_parts.is_disjoint(&others.kernel_parts);
+        let is_one_execution = own.vdso_addresses.is_empty()
+            || others.vdso_addresses.is_empty()
+            || !own.vdso_addresses.is_disjoint(&others.vdso_addresses);
         is_one_machine && is_one_process && is_one_execution
     }
 }
@@ -94,43 +94,43 @@ impl RecordedPrograms {
 mod tests {
     use super::*;
 
-    fn images(host: &str, files: &[(&str, u64, bool)]) -> RecordedPrograms {
-        let mut images = RecordedPrograms::new(Some(host.to_owned()), None);
+    fn programs(host: &str, files: &[(&str, u64, bool)]) -> RecordedPrograms {
+        let mut recorded = RecordedPrograms::new(Some(host.to_owned()), None);
         for &(path, address, is_program) in files {
-            images.add_file(7, path.as_bytes(), address, is_program);
+            recorded.add_file(7, path.as_bytes(), address, is_program);
         }
-        images
+        recorded
     }
 
     #[test]
     fn processes_with_one_pid_differ_in_programs_addresses_or_machines() {
-        let app = images("a", &[("/bin/app", 0x5000, true), ("/lib/c.so", 0x7000, false)]);
-        let after_exec = images("a", &[("/bin/app", 0x5000, true), ("/bin/tool", 0x6000, true)]);
-        let other_address = images("a", &[("/bin/app", 0x9000, true), ("/lib/c.so", 0x7000, false)]);
+        let app = programs("a", &[("/bin/app", 0x5000, true), ("/lib/c.so", 0x7000, false)]);
+        let after_exec = programs("a", &[("/bin/app", 0x5000, true), ("/bin/tool", 0x6000, true)]);
+        let other_address = programs("a", &[("/bin/app", 0x9000, true), ("/lib/c.so", 0x7000, false)]);
         assert!(app.may_share(&app, 7));
         assert!(app.may_share(&after_exec, 7));
         assert!(!app.may_share(&other_address, 7));
-        assert!(app.may_share(&images("a", &[]), 7), "nothing is known");
-        assert!(!app.may_share(&images("b", &[("/bin/app", 0x5000, true)]), 7));
-        assert!(!app.may_share(&images("b", &[]), 8));
+        assert!(app.may_share(&programs("a", &[]), 7), "nothing is known");
+        assert!(!app.may_share(&programs("b", &[("/bin/app", 0x5000, true)]), 7));
+        assert!(!app.may_share(&programs("b", &[]), 8));
         assert_eq!(app.pids(), [7]);
     }
 
     #[test]
-    fn programs_at_fixed_addresses_are_distinguished_by_the_part_of_the_kernel() {
+    fn programs_at_fixed_addresses_are_distinguished_by_the_vdso() {
         let (mut one, mut other) =
-            (images("a", &[("/bin/app", 0x5000, true)]), images("a", &[("/bin/app", 0x5000, true)]));
-        one.add_kernel_part(7, 0x7000);
+            (programs("a", &[("/bin/app", 0x5000, true)]), programs("a", &[("/bin/app", 0x5000, true)]));
+        one.add_vdso(7, 0x7000);
         assert!(one.may_share(&other, 7));
-        other.add_kernel_part(7, 0x8000);
+        other.add_vdso(7, 0x8000);
         assert!(!one.may_share(&other, 7));
-        other.add_kernel_part(7, 0x7000);
+        other.add_vdso(7, 0x7000);
         assert!(one.may_share(&other, 7));
     }
 
     #[test]
     fn a_kernel_at_another_address_was_started_again() {
-        let (mut one, mut other) = (images("a", &[]), images("a", &[]));
+        let (mut one, mut other) = (programs("a", &[]), programs("a", &[]));
         one.add_kernel(0x1000);
         assert!(one.may_share(&other, 7));
         other.add_kernel(0x2000);

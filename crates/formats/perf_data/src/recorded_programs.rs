@@ -11,10 +11,10 @@ use super::records::MappingRecord;
 pub fn recorded_programs(perf: &PerfData) -> RecordedPrograms {
     let file = perf.file();
     let tasks = file.tasks();
-    let mut images = RecordedPrograms::new(perf.hostname(), perf.os_release());
+    let mut recorded = RecordedPrograms::new(perf.hostname(), perf.os_release());
     for pid in perf.sampled_pids().into_iter().chain(tasks.facts.iter().map(|fact| fact.pid)) {
         if pid >= 0 {
-            images.add_process(pid);
+            recorded.add_process(pid);
         }
     }
     let mut execs = tasks.execs.iter().peekable();
@@ -28,18 +28,18 @@ pub fn recorded_programs(perf: &PerfData) -> RecordedPrograms {
         if row.pid == -1 {
             // The first part of the kernel: modules follow, and have addresses of their own.
             if mapping.path.starts_with(b"[kernel.kallsyms]") && mapping.start_address != 0 {
-                images.add_kernel(mapping.start_address);
+                recorded.add_kernel(mapping.start_address);
             }
         } else if row.pid >= 0 && mapping.path == b"[vdso]" {
-            images.add_kernel_part(row.pid, mapping.start_address);
+            recorded.add_vdso(row.pid, mapping.start_address);
         } else if row.pid >= 0
             && mapping.executable
             && mapping.path.starts_with(b"/")
             && !mapping.is_anonymous()
         {
             let is_program = with_program.insert(row.pid);
-            images.add_file(row.pid, mapping.path, mapping.start_address, is_program);
+            recorded.add_file(row.pid, mapping.path, mapping.start_address, is_program);
         }
     }
-    images
+    recorded
 }
