@@ -2,6 +2,7 @@
 
 import os
 import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -104,6 +105,45 @@ def test_limited_address_space_is_never_an_abort(
     assert code in {0, 2, 3}, (code, messages)
     assert "Traceback" not in messages
     assert code == 0 or "memory" in messages, messages
+
+
+ABORTING = """
+import atexit, mmap, os, sys
+from perfuse.cli import main
+
+@atexit.register
+def abort():
+    blocks = []
+    while os.environ["SPACE"] == "full":
+        try:
+            blocks.append(mmap.mmap(-1, 16 << 20))
+        except OSError:
+            break
+    os.abort()
+
+sys.argv = ["perfuse", "--version"]
+main()
+"""
+"""A command that aborts at its end, with address space used up or not."""
+
+
+@on_linux
+@pytest.mark.parametrize("space", ["full", "free"])
+def test_where_a_library_aborts_without_memory_there_is_an_error(space: str) -> None:
+    """As glibc does where a thread gets no memory; what aborts for another reason ends by the signal."""
+    limit = 2 << 30
+    done = subprocess.run(
+        [sys.executable, "-c", ABORTING],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "SPACE": space},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+    )
+    if space == "full":
+        assert (done.returncode, "perfuse: not enough memory" in done.stderr) == (2, True), done.stderr
+    else:
+        assert done.returncode == -signal.SIGABRT, done.stderr
 
 
 @on_linux

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::time::Duration;
 
 use mimalloc::MiMalloc;
+use perfuse_stopping::memory;
 
 /// mimalloc. Record batches are made in one thread and dropped in another: the system's allocator returns their pages each
 /// time, and half of the time of a decode would be spent on getting them again.
@@ -22,6 +23,9 @@ static RESERVED: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 
 /// Whether the process is a command, which ends with an error rather than by a signal.
 static IS_COMMAND: AtomicBool = AtomicBool::new(false);
+
+/// Address space is used up where less than this is left, in bytes: the C library reserves as much for the heap of one thread.
+const USED_UP: u64 = 128 << 20;
 
 /// How often an allocation is tried again, and after which time.
 const TRIES: u32 = 50;
@@ -49,13 +53,30 @@ fn again(allocate: impl Fn() -> *mut u8) -> *mut u8 {
         std::thread::sleep(WAIT);
     }
     if IS_COMMAND.load(Ordering::Relaxed) {
-        // SAFETY: the message is valid for its length; `_exit` does not return, and allocates nothing.
-        unsafe {
-            libc::write(2, MESSAGE.as_ptr().cast(), MESSAGE.len());
-            libc::_exit(EXIT_CODE);
-        }
+        exit_with_error();
     }
     null_mut()
+}
+
+/// Ends the process with the error of exhausted memory. Allocates nothing.
+fn exit_with_error() -> ! {
+    // SAFETY: the message is valid for its length; `_exit` does not return.
+    unsafe {
+        libc::write(2, MESSAGE.as_ptr().cast(), MESSAGE.len());
+        libc::_exit(EXIT_CODE);
+    }
+}
+
+/// Handler of SIGABRT: where address space is used up, the process ends with the error of exhausted memory; else the signal ends it.
+extern "C" fn aborted(signal: libc::c_int) {
+    if memory::addresses_left().is_some_and(|left| left < USED_UP) {
+        exit_with_error();
+    }
+    // SAFETY: `abort` raises the signal again when the handler returns, as any sender's is raised here, with its default action.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+    }
 }
 
 fn or_again(pointer: *mut u8, allocate: impl Fn() -> *mut u8) -> *mut u8 {
@@ -97,7 +118,7 @@ unsafe impl GlobalAlloc for Allocator {
 
 /// Sets memory aside where address space is limited.
 pub fn set_aside() {
-    if perfuse_stopping::memory::address_limit().is_some() && RESERVED.load(Ordering::Relaxed).is_null() {
+    if memory::address_limit().is_some() && RESERVED.load(Ordering::Relaxed).is_null() {
         // SAFETY: the layout has a size.
         RESERVED.store(unsafe { MiMalloc.alloc(RESERVE) }, Ordering::Release);
     }
@@ -106,4 +127,9 @@ pub fn set_aside() {
 /// Makes the process end with an error when memory is exhausted.
 pub fn exit_when_out_of_memory() {
     IS_COMMAND.store(true, Ordering::Relaxed);
+    if memory::address_limit().is_some() {
+        // The C library and the libraries of C++ abort where they get no memory.
+        // SAFETY: the handler calls only what may be called in one, and stays as long as the process.
+        unsafe { libc::signal(libc::SIGABRT, aborted as *const () as libc::sighandler_t) };
+    }
 }

@@ -118,6 +118,12 @@ pub fn address_limit() -> Option<u64> {
     (answer == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
+/// Address space that this process may still use, in bytes; `None` where it is not limited.
+#[must_use]
+pub fn addresses_left() -> Option<u64> {
+    Some(address_limit()?.saturating_sub(Usage::of_process().addresses))
+}
+
 /// The memory of the process while one call runs.
 #[derive(Debug)]
 pub struct MemoryWatch {
