@@ -90,9 +90,11 @@ class Fleet:
         """
         from perfuse.fleet.adding import add
         from perfuse.fleet.work import WorkOptions
+        from perfuse.fusing.following import require_symbol_dirs
         from perfuse.fusing.programs import require_maps
 
         require_maps(maps)
+        require_symbol_dirs(symbol_dirs)
         options = WorkOptions(
             self.store.uri if self.store.is_remote else str(self.store.folder.absolute()),
             self.store.options,

@@ -47,7 +47,11 @@ class InstrumentationMap:
 
         Raises:
             UnreadableInput: The file cannot be read, is not an object file, or has no map.
+            UsageError: One of `symbol_dirs` is not a directory.
         """
+        from perfuse.fusing.following import require_symbol_dirs
+
+        require_symbol_dirs(symbol_dirs)
         core = _core.InstrumentationMap.open(path, [fspath(one) for one in symbol_dirs], debug_info, architecture)
         return cls(core, fspath(path))
 

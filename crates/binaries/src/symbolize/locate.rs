@@ -47,17 +47,24 @@ pub(crate) fn first_with_id(
     candidates.iter().find_map(|candidate| open(candidate.as_ref()))
 }
 
-/// The separate debug file of a stripped image: by its build id, else by its `.gnu_debuglink`.
-pub(crate) fn find_debug_image(search: &SearchPath, image: &Image, with_dwarf: bool) -> Option<Arc<Image>> {
+/// The file with what a stripped image lacks: its separate debug file by build id, another copy of the file recorded as `path`
+/// (`strip` does not change the id, and perf's cache has whichever copy was recorded first), or its `.gnu_debuglink`.
+pub(crate) fn find_debug_image(
+    search: &SearchPath,
+    image: &Image,
+    path: &str,
+    with_dwarf: bool,
+) -> Option<Arc<Image>> {
     let elf = image.elf().ok()?;
     if !is_stripped(&elf, with_dwarf) {
         return None;
     }
     let id = ElfBuildId::of(&elf);
-    if let Some(id) = &id
-        && let Some(found) = first_with_id(search, &search.debug_files(id), id)
-    {
-        return Some(found);
+    if let Some(id) = &id {
+        let found = first_with_id(search, &search.debug_files(id), id);
+        if let Some(found) = found.or_else(|| more_complete_copy(search, image, path, id, with_dwarf)) {
+            return Some(found);
+        }
     }
     let (link, crc) = elf.gnu_debuglink().ok()??;
     let candidates = search.linked_debug_files(&image.path, std::str::from_utf8(link).ok()?);
@@ -71,6 +78,26 @@ pub(crate) fn find_debug_image(search: &SearchPath, image: &Image, with_dwarf: b
         };
         is_its.then(|| Arc::new(debug))
     })
+}
+
+/// A copy of the file recorded as `path` that has what the one found first lacks: DWARF, or at least the full symbol table.
+fn more_complete_copy(
+    search: &SearchPath,
+    found: &Image,
+    path: &str,
+    id: &ElfBuildId,
+    with_dwarf: bool,
+) -> Option<Arc<Image>> {
+    let candidates: Vec<_> =
+        search.images(path, Some(id)).into_iter().filter(|candidate| *candidate != found.path).collect();
+    let first_that_has = |dwarf: bool| {
+        candidates.iter().find_map(|candidate| {
+            let copy = open_elf(search, candidate, Some(id)).ok()?;
+            copy.elf().is_ok_and(|elf| !is_stripped(&elf, dwarf)).then(|| Arc::new(copy))
+        })
+    };
+    let with_all = if with_dwarf { first_that_has(true) } else { None };
+    with_all.or_else(|| if is_stripped(&found.elf().ok()?, false) { first_that_has(false) } else { None })
 }
 
 /// The file with common parts of several debug files, as dwz writes it.

@@ -116,7 +116,7 @@ impl Symbolizer {
             Err(error) => return Module::unknown(&name, format!("module file cannot be read: {error}")),
         };
         let same = image.build_id().and_then(|id| find_image(&self.search, &name, false, Some(&id)).ok());
-        self.elf_module(&name, same.unwrap_or_else(|| Arc::new(image)))
+        self.elf_module(&name, &name, same.unwrap_or_else(|| Arc::new(image)))
     }
 
     /// Files whose debug information exceeds a limit, is damaged or incomplete, and why, as a sentence; of the modules that
@@ -175,13 +175,13 @@ impl Symbolizer {
                 module_symbols(&self.search, path, name, build_id, self.live_kernel, key.reference_address)
             }
             RecordedPath::Vdso => match self.vdso(build_id) {
-                Ok(image) => return self.elf_module(path, image),
+                Ok(image) => return self.elf_module(path, path, image),
                 Err(reason) => SymbolSource::None(reason.into()),
             },
             RecordedPath::Anonymous => SymbolSource::None("the memory is not mapped from a file".into()),
             RecordedPath::File { path: file, deleted } => {
                 match find_image(&self.search, file, deleted, build_id) {
-                    Ok(image) => return self.elf_module(path, image),
+                    Ok(image) => return self.elf_module(path, file, image),
                     Err(reason) => SymbolSource::None(reason),
                 }
             }
@@ -194,8 +194,8 @@ impl Symbolizer {
         Some(DebugFiles { supplement, split })
     }
 
-    fn elf_module(&self, name: &str, image: Arc<Image>) -> Module {
-        let debug_image = find_debug_image(&self.search, &image, self.debug);
+    fn elf_module(&self, name: &str, path: &str, image: Arc<Image>) -> Module {
+        let debug_image = find_debug_image(&self.search, &image, path, self.debug);
         let linking = debug_image.as_ref().unwrap_or(&image);
         let supplement = if self.debug { find_supplement(&self.search, linking) } else { None };
         match ElfModule::read(image, debug_image) {

@@ -1,0 +1,107 @@
+"""Where names of native functions are searched: copies with one build id, and the directories of `--symbols`."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import perfuse as pf
+
+SOURCE = """\
+#include <time.h>
+static volatile unsigned sink;
+__attribute__((noinline)) static void
+secret(void)
+{
+    for (unsigned n = 0; n < 1000000; n++) sink += n;
+}
+int main(void) { while (clock() < CLOCKS_PER_SEC / 4) secret(); }
+"""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A recording of a stripped program that perf put into its cache, and the same program with its symbols."""
+
+    home: Path
+    path: Path
+    program: Path
+    unstripped: bytes
+
+    def perf_names(self) -> Counter[str]:
+        """Functions of the program by samples, as `perf script` names them."""
+        environment = {"HOME": str(self.home), "PATH": "/usr/bin:/bin"}
+        command = ["perf", "script", "-i", str(self.path), "-F", "ip,sym,dso"]
+        printed = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+        of_program = [line for line in printed.splitlines() if str(self.program) in line]
+        return Counter(re.sub(r"\+0x[0-9a-f]+$", "", line.split()[1]) for line in of_program)
+
+    def names(self, **options: object) -> Counter[str]:
+        """The same of a profile."""
+        rows = (
+            pf.fuse(self.path, **options)  # type: ignore[arg-type]
+            .sql(
+                """SELECT coalesce(f.name, '[unknown]') FROM samples JOIN stacks USING (stack_id)
+                JOIN frames s USING (frame_id) LEFT JOIN functions f USING (function_id)
+                JOIN mappings m USING (mapping_id)
+                WHERE m.path = ?""",
+                parameters=[str(self.program)],
+            )
+            .fetchall()
+        )
+        return Counter(name for (name,) in rows)
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recorded:
+    (tmp_path / "busy.c").write_text(SOURCE)
+    subprocess.run(["gcc", "-g", "-O1", "-o", "busy", "busy.c"], cwd=tmp_path, check=True)
+    program = tmp_path / "busy"
+    unstripped = program.read_bytes()
+    subprocess.run(["strip", "--strip-all", program], check=True)
+    home = tmp_path / "home"
+    home.mkdir()
+    command = ["perf", "record", "-q", "-e", "cpu-clock:u", "-F", "500", "-o", "perf.data", program]
+    environment = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    monkeypatch.setenv("HOME", str(home))
+    assert list(home.glob(".debug/.build-id/*/*/elf")), "perf stored no copy of the program"
+    return Recorded(home, tmp_path / "perf.data", program, unstripped)
+
+
+def test_a_stripped_copy_in_the_cache_does_not_hide_the_program_with_symbols(recorded: Recorded) -> None:
+    """`strip` keeps the build id. perf stores a program when it is recorded first, and not again."""
+    assert set(recorded.names()) == {"[unknown]"}
+    recorded.program.write_bytes(recorded.unstripped)
+    names = recorded.names()
+    assert names == recorded.perf_names()
+    assert names["secret"] > 20
+
+
+def test_a_directory_with_a_stripped_copy_does_not_hide_the_cache(recorded: Recorded, tmp_path: Path) -> None:
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    (copies / "busy").write_bytes(recorded.program.read_bytes())
+    recorded.program.write_bytes(recorded.unstripped)
+    assert recorded.names(symbol_dirs=[copies])["secret"] > 20
+
+
+def test_a_directory_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "symbols").mkdir()
+    profile = tmp_path / "x.collapsed"
+    profile.write_text("main;work 1\n")
+    with pytest.raises(pf.UsageError, match="there is no directory") as caught:
+        pf.fuse(profile, symbol_dirs=[tmp_path / "symbol"])
+    assert caught.value.hint == "did you mean symbols?"
+    with pytest.raises(pf.UsageError, match="is not a directory") as caught:
+        pf.fuse(profile, symbol_dirs=[profile])
+    assert f"--symbols {tmp_path}" in str(caught.value.hint)
+    with pytest.raises(pf.UsageError, match="a list of directories"):
+        pf.fuse(profile, symbol_dirs=str(tmp_path))
+    with pytest.raises(pf.UsageError, match="there is no directory"):
+        pf.fleet.open(tmp_path / "fleet").add([profile], symbol_dirs=[str(tmp_path / "none")])
