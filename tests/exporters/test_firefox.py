@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -77,8 +78,14 @@ def test_an_unknown_weight_is_refused(small: FakeProfile) -> None:
 
 
 def test_breakpad_id_swaps_the_guid() -> None:
-    assert breakpad_id("0123456789abcdef0123456789abcdef01234567") == "67452301AB89EFCD0123456789ABCDEF0"
-    assert breakpad_id("") == "0" * 33
+    assert breakpad_id("/lib/x.so", "0123456789abcdef0123456789abcdef01234567") == "67452301AB89EFCD0123456789ABCDEF0"
+    assert breakpad_id("[jit] node 1", None) == "0" * 33
+
+
+def test_libraries_of_one_name_without_build_ids_are_distinguished() -> None:
+    ids = {breakpad_id(path, None) for path in ("/a/core.so", "/b/core.so", "/b/core.so")}
+    assert len(ids) == 2
+    assert all(re.fullmatch("[0-9A-F]{32}0", one) for one in ids)
 
 
 def test_javascript_filter_and_categories(small: FakeProfile) -> None:

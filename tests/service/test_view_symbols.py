@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import perf_crafting as crafting
 import perfuse
 from perfuse.profile import Profile
 from perfuse.viewer.firefox import ORIGIN
@@ -163,6 +165,37 @@ def test_modules_that_are_not_in_the_recording_are_not_found(page: Page) -> None
     (result,) = ask(page, "/symbolicate/v5", request)["results"]
     assert result["found_modules"] == {f"libc.so.6/{'0' * 33}": False, f"{JIT['debugName']}/{JIT['debugId']}": True}
     assert [sorted(frame) for frame in result["stacks"][0]] == [["frame", "module", "module_offset"]] * 3
+
+
+def test_libraries_of_one_name_without_build_ids_are_two(tmp_path: Path) -> None:
+    """Each has its own functions: what its compiler says, and not those of the other."""
+    event = crafting.Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME | crafting.PERIOD)
+    records = [crafting.comm(event, 7, 7, "main")]
+    for number, name in enumerate(("first", "second")):
+        directory = tmp_path / name
+        directory.mkdir()
+        (directory / "x.c").write_text(f"int {name}(int n) {{ return n * {number + 3}; }}")
+        command = ["gcc", "-shared", "-fPIC", "-O1", "-Wl,--build-id=none", "-o", "core.so", "x.c"]
+        subprocess.run(command, cwd=directory, check=True)
+        symbols = subprocess.run(["nm", "core.so"], cwd=directory, check=True, capture_output=True, text=True).stdout
+        (offset,) = (int(line.split()[0], 16) for line in symbols.splitlines() if line.endswith(f" T {name}"))
+        start = 0x400000 * (number + 1)
+        records.append(crafting.mmap2(event, 7, str(directory / "core.so"), start, 0x4000))
+        records.append(crafting.sample(event, ip=start + offset + 1, pid=7, tid=7, time=number + 1, period=1))
+    path = crafting.PerfFile([event], records).write(tmp_path / "perf.data")
+    session = Session(lambda _progress: perfuse.fuse(path), [str(path)])
+    with served_session(session, symbol_token=TOKEN) as page:
+        session.start()
+        session.join()
+        exported = json.loads(gzip.decompress(page.request(f"/{TOKEN}/profile.json", with_token=False)[2]))
+        found = set()
+        for library in exported["libs"]:
+            keys = library["debugName"], library["breakpadId"]
+            request = {"jobs": [{"memoryMap": [keys], "stacks": [[[0, at] for at in range(0x1000, 0x1200)]]}]}
+            (result,) = ask(page, "/symbolicate/v5", request)["results"]
+            names = {frame.get("function") for frame in result["stacks"][0]}
+            found.add((Path(library["path"]).parent.name, *sorted(names & {"first", "second"})))
+    assert found == {("first", "first"), ("second", "second")}
 
 
 def shade(page: Page) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from perfuse.reports.grid import Cell, Column, grid, section
-from perfuse.reports.names import function_text, module_text
+from perfuse.reports.names import distinct_texts, function_text
 from perfuse.reports.text import Role, Style, cut_middle
 from perfuse.reports.units import count_text, counted, duration_text, percent_text
 from perfuse.value_class import as_dict, value_class
@@ -173,7 +173,8 @@ def _access_lines(report: MachineReport, limit: int, style: Style) -> Iterator[s
     yield from section("Memory accesses by level", style, counted(total, "sampled access", "sampled accesses"))
     yield from _access_table(report.accesses_by_level, total, limit, "level", style)
     yield from section("Memory accesses by object", style)
-    named = [replace(one, name=module_text(one.name or UNNAMED)) for one in report.accesses_by_object]
+    texts = distinct_texts(one.name or UNNAMED for one in report.accesses_by_object)
+    named = [replace(one, name=texts[one.name or UNNAMED]) for one in report.accesses_by_object]
     yield from _access_table(named, total, limit, "object", style)
     yield from section("Memory accesses by function", style)
     named = [replace(one, name=function_text(one.name or UNNAMED)) for one in report.accesses_by_function]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Protocol
 
@@ -50,9 +52,30 @@ def function_text(name: str) -> str:
     return short if short and not closing else name
 
 
+def last_part(path: str) -> str:
+    """The last part of a path, or of a line in a file: `a.c:12`."""
+    return path.rsplit("/", 1)[-1]
+
+
 def module_text(module: str) -> str:
     """The last part of a path; `[kernel]` for each of the kernel's names."""
-    return module.rsplit("/", 1)[-1] if module.startswith("/") else module_name(module)
+    return last_part(module) if module.startswith("/") else module_name(module)
+
+
+def distinct_texts(paths: Iterable[str], short: Callable[[str], str] = module_text) -> dict[str, str]:
+    """The short text of each path, with as many directories before it as distinguish those that are listed together.
+
+    >>> distinct_texts(["/usr/lib/a/core.so", "/usr/lib/b/core.so", "/usr/lib/libc.so"])
+    {'/usr/lib/a/core.so': 'a/core.so', '/usr/lib/b/core.so': 'b/core.so', '/usr/lib/libc.so': 'libc.so'}
+    """
+    texts = {path: short(path) for path in paths}
+    cut = [path for path, text in texts.items() if path.endswith("/" + text)]
+    parts, alike = 1, Counter(texts[path] for path in cut)
+    while unclear := [path for path in cut if alike[texts[path]] > 1]:
+        parts += 1
+        texts |= {path: "/".join(path.split("/")[-parts:]) for path in unclear}
+        alike = Counter(texts[path] for path in cut)
+    return texts
 
 
 def module_name(module: str) -> str:
@@ -82,7 +105,7 @@ class NamedFunction(Protocol):
 def where_text(function: NamedFunction) -> str:
     """`lvm.c:1151`, or the module where the source is unknown."""
     if function.path:
-        name = function.path.rsplit("/", 1)[-1]
+        name = last_part(function.path)
         return f"{name}:{function.line}" if function.line else name
     return module_text(function.module or "")
 

@@ -22,7 +22,7 @@ from perfuse.reports.inputs import (
     summary_lines,
 )
 from perfuse.reports.machine import MachineReport, machine_lines, machine_report
-from perfuse.reports.names import function_text, module_text
+from perfuse.reports.names import distinct_texts, function_text, last_part, module_text
 from perfuse.reports.registry import Options, Report
 from perfuse.reports.text import ORIGIN_ROLES, Role, Style, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text
@@ -334,11 +334,12 @@ def _ratio_text(value: float | None, ratio: Ratio) -> str:
 def share_lines(shares: Sequence[GroupWeight], whole: int, style: Style) -> Iterator[str]:
     """A table of groups with their shares, and the number of groups left out."""
     most = max((share.self_weight for share in shares), default=0)
+    names = distinct_texts(share.name for share in shares)
     rows: list[list[Cell]] = [
         [
             percent_text(share.self_weight, whole),
             (_bar(share.self_weight, most, style), ORIGIN_ROLES.get(share.kind, Role.FAINT)),
-            module_text(share.name),
+            names[share.name],
         ]
         for share in shares[:SHARES_SHOWN]
     ]
@@ -437,7 +438,7 @@ def _function_table(functions: Sequence[FunctionWeight], whole: int, order: str,
 
 def _where(one: FunctionWeight) -> str:
     if one.kind == "jit" and one.path:
-        name = one.path.rsplit("/", 1)[-1]
+        name = last_part(one.path)
         return f"{name}:{one.line}" if one.line else name
     return module_text(one.module or "") or f"[{one.kind}]"
 
@@ -456,8 +457,9 @@ def _unnamed_section(
         Column("where", shrinks=12, cut=cut_middle),
         Column("why", role=Role.FAINT, shrinks=16),
     ]
+    names = distinct_texts(one.module for one in unnamed)
     rows: list[list[Cell]] = [
-        [count_text(one.leaf_samples), count_text(one.frames), module_text(one.module) or "-", one.reason]
+        [count_text(one.leaf_samples), count_text(one.frames), names[one.module] or "-", one.reason]
         for one in unnamed[:SHARES_SHOWN]
     ]
     yield from grid(columns, rows, style)

@@ -35,7 +35,7 @@ from perfuse.reports.inputs import (
     selection_text,
     summary_lines,
 )
-from perfuse.reports.names import function_text, module_text
+from perfuse.reports.names import distinct_texts, function_text, last_part, module_text
 from perfuse.reports.registry import LIMIT_IS_DEFAULT, Options, Report
 from perfuse.reports.text import Role, Style, cut, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text, ticks_text
@@ -428,8 +428,10 @@ def _group_section(
         Column("", role=Role.FAINT),
     ]
     rows: list[list[Cell]] = []
+    shorten = {"module": module_text, "line": last_part}.get(by or "")
+    places = distinct_texts((one.name for one in groups), shorten) if shorten else {}
     for one in groups:
-        name = module_text(one.name) if by == "module" else _base(one.name) if by == "line" else function_text(one.name)
+        name = places.get(one.name) or function_text(one.name)
         where: list[Cell] = []
         if by in (None, "function"):
             where = [_where(one.function)]
@@ -450,15 +452,11 @@ def _group_section(
     yield from _more(num_groups - len(groups), style)
 
 
-def _base(place: str) -> str:
-    return place.rsplit("/", 1)[-1]
-
-
 def _where(function: StackFunction | None) -> str:
     if function is None:
         return ""
     if function.kind == "jit" and function.path:
-        name = _base(function.path)
+        name = last_part(function.path)
         return f"{name}:{function.line}" if function.line else name
     return module_text(function.module or "") or ("" if function.kind in ("traced", "type") else f"[{function.kind}]")
 

@@ -190,7 +190,7 @@ class Libraries:
         rows = profile.sql(
             f"SELECT DISTINCT lib_path, lib_build_id, code_object_id IS NOT NULL FROM ({FRAME_ROWS}) WHERE lib >= 0"
         ).fetchall()
-        self._known = {(module_text(path), breakpad_id(build or "")): (path, build, jit) for path, build, jit in rows}
+        self._known = {(module_text(path), breakpad_id(path, build)): (path, build, jit) for path, build, jit in rows}
 
     def find(self, debug_name: str, debug_id: str) -> Library | None:
         """A library; None where the profile has none of the name and id."""

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from hashlib import md5
 from typing import Any
 
 from perfuse.exporters.queries import columns_as_json
@@ -70,13 +71,19 @@ def _lib(path: str, build_id: str | None, arch: str | None) -> dict[str, str | N
         "path": path,
         "debugName": name,
         "debugPath": path,
-        "breakpadId": breakpad_id(build_id or ""),
+        "breakpadId": breakpad_id(path, build_id),
         "codeId": build_id,
     }
 
 
-def breakpad_id(build_id: str) -> str:
-    """A build id as symbol servers spell it: 16 bytes as a GUID, three fields swapped, and age 0."""
+def breakpad_id(path: str, build_id: str | None) -> str:
+    """A build id as symbol servers spell it: 16 bytes as a GUID, three fields swapped, and age 0.
+
+    Clients ask for a library by its name without directories and by this id: where no build id was recorded, it is made
+    from the path.
+    """
+    if not build_id:
+        build_id = md5(path.encode(), usedforsecurity=False).hexdigest() if path.startswith("/") else ""
     guid = build_id[:32].ljust(32, "0").upper()
     pairs = [guid[i : i + 2] for i in range(0, 32, 2)]
     return "".join([*pairs[3::-1], *pairs[5:3:-1], *pairs[7:5:-1], *pairs[8:]]) + "0"
