@@ -98,6 +98,11 @@ class FunctionIdentity:
         return _module_name(self.module or "")
 
     @property
+    def module_in_directory(self) -> str:
+        """The same with the directory that it is in."""
+        return "/".join([*(self.module or "").split("/")[-2:-1], self.module_name])
+
+    @property
     def position(self) -> tuple[int, int]:
         """Line and column, 0 where unknown."""
         return self.line or 0, self.column or 0
@@ -143,7 +148,10 @@ def match_functions(
     if one_build:
         matching.by_key("identity", lambda one: one)
         matching.by_key("identity", lambda one: (normal_name(one.name), one.module_name, one.path, *one.position))
-    matching.by_key("name", _named_key)
+    # Several modules may have one file name: directories distinguish them, the last one also where the others changed.
+    matching.by_key("name", lambda one: _named_key(one, one.module))
+    matching.by_key("name", lambda one: _named_key(one, one.module_in_directory))
+    matching.by_key("name", lambda one: _named_key(one, one.module_name))
     matching.by_line(lambda one: one.path)
     matching.by_key("native_id", _native_key)
     matching.by_key("file", _file_key)
@@ -156,8 +164,8 @@ def match_functions(
     return FunctionMatches(matching.pairs, matching.groups(), matching.undecided())
 
 
-def _named_key(one: FunctionIdentity) -> Hashable | None:
-    return None if one.line and one.name in _NO_NAMES else (one.name, one.module_name, one.path)
+def _named_key(one: FunctionIdentity, module: str | None) -> Hashable | None:
+    return None if one.line and one.name in _NO_NAMES else (one.name, module, one.path)
 
 
 def _file_key(one: FunctionIdentity) -> Hashable | None:

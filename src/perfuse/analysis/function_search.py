@@ -8,6 +8,7 @@ from typing import Any
 from perfuse.analysis.profiles import TableProfile
 from perfuse.errors import UsageError, nearest_hint
 from perfuse.filters.names import matching_names
+from perfuse.reports.names import source_place, where_texts
 from perfuse.table import Columns
 
 _HANDLE = re.compile(r"([fc])(\d+)")
@@ -124,7 +125,11 @@ class SeveralFunctions(UsageError):  # noqa: N818 - the text is at fault, not th
 
 def several_functions(wanted: str, found: Sequence[CodeFunction]) -> SeveralFunctions:
     """The error for a text that means several functions."""
-    listed = "; ".join(f"{one.handle} {one.name}{f' ({one.where})' if one.where else ''}" for one in found[:_SHOWN])
+    shown = found[:_SHOWN]
+    places = where_texts(shown, source_place)
+    listed = "; ".join(
+        f"{one.handle} {one.name}{f' ({where})' if where else ''}" for one, where in zip(shown, places, strict=True)
+    )
     more = f"; … {len(found) - _SHOWN:,} more" if len(found) > _SHOWN else ""
     error = SeveralFunctions(
         f"{len(found):,} functions match {wanted!r}", hint=f"give one of them: {listed}{more}", field="function"

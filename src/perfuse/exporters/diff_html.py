@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfuse.output.file import output_file
 from perfuse.reports.diff import header_fields
-from perfuse.reports.names import function_text, where_text
+from perfuse.reports.names import function_text, source_place, where_texts
 from perfuse.viewer import bundle
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def _description(report: DiffReport, stacks: StackDifference) -> dict[str, Any]:
     functions = stacks.functions
     nodes = stacks.nodes.functions
     ranked = functions.ranked(functions.functions)
+    places = where_texts([one.named for one in functions.functions], source_place)
     totals = [one.figures["total"] for one in nodes]
     selfs = [one.figures["self"] for one in nodes]
     bounds = [_bounds(stacks, one) for one in nodes]
@@ -67,7 +68,7 @@ def _description(report: DiffReport, stacks: StackDifference) -> dict[str, Any]:
         "summary": [[name, text if isinstance(text, str) else text[0]] for name, text in header_fields(report)],
         "hasIntervals": any(bound is not None for pair in bounds for bound in pair),
         "intervalText": _interval_text(stacks),
-        "functions": [_function(one) for one in functions.functions],
+        "functions": [_function(*one) for one in zip(functions.functions, places, strict=True)],
         "order": [one.key for one in ranked if one.verdict != "same"],
         "nodes": {
             "parent": stacks.parents,
@@ -101,13 +102,13 @@ def _bounds(stacks: StackDifference, one: FunctionChange) -> tuple[float | None,
     return round(low, 4), round(min(high, 1e6), 4)
 
 
-def _function(one: FunctionChange) -> dict[str, Any]:
+def _function(one: FunctionChange, where: str) -> dict[str, Any]:
     name, short = one.named.name, function_text(one.named.name)
     change = one.figures["self"]
     return {
         "name": name,
         **({"short": short} if short != name else {}),
-        "where": where_text(one.named),
+        "where": where,
         "verdict": one.verdict,
         "evidence": one.evidence,
         "base": _number(change.base),

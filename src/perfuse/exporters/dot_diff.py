@@ -6,7 +6,7 @@ from perfuse.analysis.diff import Change, Difference, FunctionChange
 from perfuse.exporters.dot import DotEdge, DotNode, dot_lines, heat
 from perfuse.exporters.palette import hexadecimal
 from perfuse.reports.diff import amount_text, change_text
-from perfuse.reports.names import function_text, where_text
+from perfuse.reports.names import function_text, source_place, where_texts
 
 MORE, LESS = 28.0, 152.0
 """Hues of increases and decreases."""
@@ -33,15 +33,16 @@ def dot_diff_lines(difference: Difference, *, order: str = "self", min_share: fl
     ]
     most_of_nodes = _most((one.figures for one in shown), order)
     most_of_edges = _most((one.figures for one in edges), "total")
+    places = where_texts([one.named for one in shown], source_place)
     nodes = (
         DotNode(
             f"f{one.key}",
             (function_text(one.named.name), _change(difference, one.figures, order), *_presence(one)),
-            "\n".join(filter(None, (one.named.name, where_text(one.named), _everything(difference, one.figures)))),
+            "\n".join(filter(None, (one.named.name, where, _everything(difference, one.figures)))),
             _fill(one.figures[order].difference / most_of_nodes),
             {"style": f"filled,rounded,{_STYLES[side]}"} if (side := _only_in(one)) else {},
         )
-        for one in shown
+        for one, where in zip(shown, places, strict=True)
     )
     arrows = (
         DotEdge(

@@ -245,8 +245,10 @@ class FilteredStacks:
             "path": symbols.path_names,
             "tier": symbols.tier_names,
         }[pattern.subject]()
-        where = "on a stack of the selected samples" if is_known else "here"
-        return UsageError(f"{step} matches nothing {where}", hint=nearest_hint(pattern.pattern.strip("/*"), known))
+        if is_known:
+            hint = "samples with it are not among those that --thread, --between and the steps before it leave"
+            return UsageError(f"{step} matches nothing on a stack of the selected samples", hint=hint)
+        return UsageError(f"{step} matches nothing here", hint=nearest_hint(pattern.pattern.strip("/*"), known))
 
 
 _ORIGINS = "stacks have JIT-compiled code where the dump of the JIT is given with the samples"

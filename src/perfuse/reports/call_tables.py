@@ -11,7 +11,7 @@ from perfuse.analysis.callgraph import CallEdge, CallStack
 from perfuse.analysis.functions import Function, ThreadIds
 from perfuse.analysis.latency import FunctionLatency, Latency
 from perfuse.reports.grid import Cell, Column, Ranked, bar, fitted, grid
-from perfuse.reports.names import function_text, where_text
+from perfuse.reports.names import function_text, source_place, where_texts
 from perfuse.reports.text import ELLIPSIS, Role, Style, cell_width, cut, cut_middle, printable
 from perfuse.reports.units import count_text, duration_text, percent_text
 from perfuse.value_class import value_class
@@ -107,7 +107,7 @@ def _notes_column(latencies: Sequence[Latency]) -> list[Ranked]:
 
 
 def _where_column(functions: Sequence[Function]) -> list[Ranked]:
-    places = [where_text(one) for one in functions]
+    places = where_texts(functions, source_place)
     if not any(places):
         return []
     return [Ranked(Column("where", role=Role.FAINT, shrinks=8, cut=cut_middle), places, 4, comfort=14)]

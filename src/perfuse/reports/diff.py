@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from perfuse.reports.compared_runs import ComparedRun, Selected, run_warnings
 from perfuse.reports.grid import Cell, Column, Ranked, fields, fitted, section
 from perfuse.reports.measured_text import number_text
-from perfuse.reports.names import function_text, where_text
+from perfuse.reports.names import function_text, source_place, where_texts
 from perfuse.reports.text import Role, Style, cell_width, cut_middle
 from perfuse.reports.units import count_text, counted
 from perfuse.value_class import as_dict
@@ -502,7 +502,7 @@ def _table_columns(report: DiffReport, rows: Sequence[FunctionChange]) -> list[R
         if name != statistic and any(one.is_comparable for one in changes):
             title = _PUBLISHED.get(name, name)
             columns.append(_figure_column(title, changes, rows, name, report.unit_of(name), _RANKS[name]))
-    where = [where_text(one.named) for one in rows]
+    where = where_texts([one.named for one in rows], source_place)
     if any(where):
         columns.append(Ranked(Column("where", role=Role.FAINT, shrinks=8, cut=cut_middle), where, 5, comfort=14))
     return columns

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from perfuse.reports.diff import COUNTED_NOUNS
 from perfuse.reports.grid import Cell, Column, Ranked, fields, fitted, grid, section
 from perfuse.reports.measured_text import number_text
-from perfuse.reports.names import function_text, module_text
+from perfuse.reports.names import function_text, where_texts
 from perfuse.reports.text import Role, Style, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text
 from perfuse.value_class import as_dict
@@ -89,36 +88,23 @@ def top_lines(
     amount = samples if event.unit == "samples" else f"{weight} of {event.name} in {samples}"
     yield f"  {amount}; {unnamed} has no name"
     yield from section("Functions", style, "by their weight in all recordings")
+    places = where_texts(rows, lambda one: one.path or one.module or "-")
     columns = [
         Ranked(Column("self", right=True), [percent_text(one.self, event.weight) for one in rows]),
         Ranked(Column("total", right=True), [percent_text(one.total, event.weight) for one in rows]),
         Ranked(Column("in", right=True), [count_text(one.num_recordings) for one in rows], 1),
         Ranked(Column("function", role=Role.NAME, shrinks=24), [function_text(one.name) for one in rows], comfort=40),
-        Ranked(Column("where", shrinks=12, cut=cut_middle), _places(rows), 3, 20),
+        Ranked(
+            Column("where", shrinks=12, cut=cut_middle),
+            places,
+            3,
+            20,
+        ),
         Ranked(Column("most in"), [one.example[:ID_DIGITS] for one in rows], 2),
         Ranked(Column("", right=True), [percent_text(one.example_share, 1) for one in rows], 2),
     ]
     yield from fitted(columns, style)
     yield from _more(num_functions - len(rows), style)
-
-
-def _places(rows: Sequence[FunctionShare]) -> list[str]:
-    """The source file of each function, else its module; with folders, then with the module, where functions of one
-    name differ in them."""
-
-    def short(one: FunctionShare) -> str:
-        return one.path.rsplit("/", 1)[-1] if one.path else module(one)
-
-    def module(one: FunctionShare) -> str:
-        return module_text(one.module) if one.module else "-"
-
-    found = Counter((one.name, short(one)) for one in rows)
-    places = [one.path if one.path and found[one.name, short(one)] > 1 else short(one) for one in rows]
-    found = Counter((one.name, place) for one, place in zip(rows, places, strict=True))
-    return [
-        f"{module(one)} {place}" if one.path and found[one.name, place] > 1 else place
-        for one, place in zip(rows, places, strict=True)
-    ]
 
 
 def share_lines(

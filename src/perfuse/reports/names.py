@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from perfuse import _core
+from perfuse.filters.names import last_part
 
 _WRAPPER = r"\(wrapper ([\w-]+)\) (.+)"
 _CLOSING = {"<": ">", "(": ")", "[": "]", "{": "}"}
@@ -52,11 +53,6 @@ def function_text(name: str) -> str:
     return short if short and not closing else name
 
 
-def last_part(path: str) -> str:
-    """The last part of a path, or of a line in a file: `a.c:12`."""
-    return path.rsplit("/", 1)[-1]
-
-
 def module_text(module: str) -> str:
     """The last part of a path; `[kernel]` for each of the kernel's names."""
     return last_part(module) if module.startswith("/") else module_name(module)
@@ -84,12 +80,21 @@ def module_name(module: str) -> str:
 
 
 class NamedFunction(Protocol):
-    """A function with the place of its source."""
+    """A function with its module."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
 
     @property
     def module(self) -> str | None:
         """File it is in."""
         ...
+
+
+class SourceFunction(NamedFunction, Protocol):
+    """A function with the place of its source."""
 
     @property
     def path(self) -> str | None:
@@ -102,12 +107,55 @@ class NamedFunction(Protocol):
         ...
 
 
-def where_text(function: NamedFunction) -> str:
-    """`lvm.c:1151`, or the module where the source is unknown."""
+class CodeFunction(SourceFunction, Protocol):
+    """A function with the kind of its code."""
+
+    @property
+    def kind(self) -> str:
+        """`jit`, `native`, `kernel`."""
+        ...
+
+
+def source_place(function: SourceFunction) -> str:
+    """`/src/lvm.c:1151`, or the module where the source is unknown."""
     if function.path:
-        name = last_part(function.path)
-        return f"{name}:{function.line}" if function.line else name
-    return module_text(function.module or "")
+        return f"{function.path}:{function.line}" if function.line else function.path
+    return function.module or ""
+
+
+def code_place(function: CodeFunction) -> str:
+    """The source of JIT code, and the module of other code, or its kind."""
+    if function.kind == "jit" and function.path:
+        return source_place(function)
+    return function.module or ("" if function.kind in ("traced", "type") else f"[{function.kind}]")
+
+
+def _place_text(place: str) -> str:
+    return module_name(place) if place.startswith("[") else last_part(place)
+
+
+Named = TypeVar("Named", bound=NamedFunction)
+
+
+def where_texts(functions: Sequence[Named], place: Callable[[Named], str]) -> list[str]:
+    """Where each function is, in short: `lvm.c:1151`.
+
+    Functions of one name are distinguished by the directories of their places, and by their modules where the places
+    are one.
+    """
+    places = [place(one) for one in functions]
+    of_name: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for one, at in zip(functions, places, strict=True):
+        of_name[one.name][at].add(one.module or "")
+    texts = {name: distinct_texts(of, _place_text) for name, of in of_name.items()}
+
+    def text(one: Named, at: str) -> str:
+        modules = of_name[one.name][at]
+        return " ".join(
+            [*([distinct_texts(modules)[one.module or ""]] if len(modules) > 1 else []), texts[one.name][at]]
+        )
+
+    return [text(one, at) for one, at in zip(functions, places, strict=True)]
 
 
 @cache

@@ -22,7 +22,7 @@ from perfuse.reports.inputs import (
     summary_lines,
 )
 from perfuse.reports.machine import MachineReport, machine_lines, machine_report
-from perfuse.reports.names import distinct_texts, function_text, last_part, module_text
+from perfuse.reports.names import code_place, distinct_texts, function_text, module_text, where_texts
 from perfuse.reports.registry import Options, Report
 from perfuse.reports.text import ORIGIN_ROLES, Role, Style, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text
@@ -315,7 +315,8 @@ def group_lines(group: EventGroup, limit: int, style: Style) -> Iterator[str]:
         ]
 
     rows: list[list[Cell]] = [[*cells(group.total), ("all functions", Role.FAINT), ""]]
-    rows += [[*cells(one), function_text(one.name), module_text(one.module or "")] for one in shown]
+    modules = where_texts(shown, lambda one: one.module or "")
+    rows += [[*cells(one), function_text(one.name), where] for one, where in zip(shown, modules, strict=True)]
     titles = [*(event.name for event in group.events), *(ratio.name for ratio in group.ratios)]
     columns = [Column(title, right=True) for title in titles]
     columns += [Column("function", shrinks=24), Column("where", role=Role.FAINT, shrinks=8, cut=cut_middle)]
@@ -427,20 +428,13 @@ def _function_table(functions: Sequence[FunctionWeight], whole: int, order: str,
     ]
     weights = [one.self_weight if order == "self" else one.total_weight for one in functions]
     rows: list[list[Cell]] = []
-    for one, weight in zip(functions, weights, strict=True):
+    for one, weight, place in zip(functions, weights, where_texts(functions, code_place), strict=True):
         drawn: Cell = (_bar(weight, max(weights), style), ORIGIN_ROLES.get(one.kind, Role.FAINT))
         numbers = [percent_text(one.self_weight, whole), percent_text(one.total_weight, whole)]
         shown = function_text(one.name)
         name: Cell = (shown, Role.FAINT) if one.kind == "unknown" else shown
-        rows.append([*numbers, drawn, name, *([", ".join(one.tiers)] if tiers else []), _where(one)])
+        rows.append([*numbers, drawn, name, *([", ".join(one.tiers)] if tiers else []), place])
     yield from grid(columns, rows, style)
-
-
-def _where(one: FunctionWeight) -> str:
-    if one.kind == "jit" and one.path:
-        name = last_part(one.path)
-        return f"{name}:{one.line}" if one.line else name
-    return module_text(one.module or "") or f"[{one.kind}]"
 
 
 def _unnamed_section(

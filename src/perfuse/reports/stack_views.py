@@ -23,6 +23,7 @@ from perfuse.analysis.stack_groups import (
     WholeStack,
 )
 from perfuse.errors import UsageError, require_known
+from perfuse.filters.names import last_part
 from perfuse.reports.call_tables import wrapped_names
 from perfuse.reports.grid import Cell, Column, fields, grid, section
 from perfuse.reports.inputs import (
@@ -35,7 +36,7 @@ from perfuse.reports.inputs import (
     selection_text,
     summary_lines,
 )
-from perfuse.reports.names import distinct_texts, function_text, last_part, module_text
+from perfuse.reports.names import code_place, distinct_texts, function_text, module_text, where_texts
 from perfuse.reports.registry import LIMIT_IS_DEFAULT, Options, Report
 from perfuse.reports.text import Role, Style, cut, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text, ticks_text
@@ -430,11 +431,13 @@ def _group_section(
     rows: list[list[Cell]] = []
     shorten = {"module": module_text, "line": last_part}.get(by or "")
     places = distinct_texts((one.name for one in groups), shorten) if shorten else {}
+    functions = [one.function for one in groups if one.function]
+    of_functions = dict(zip(functions, where_texts(functions, code_place), strict=True))
     for one in groups:
         name = places.get(one.name) or function_text(one.name)
         where: list[Cell] = []
         if by in (None, "function"):
-            where = [_where(one.function)]
+            where = [of_functions[one.function] if one.function else ""]
         elif by == "line":
             where = [function_text(one.function.name) if one.function else ""]
         weight = weight_text(one.weight.self_weight, report.event.unit)
@@ -452,15 +455,6 @@ def _group_section(
     yield from _more(num_groups - len(groups), style)
 
 
-def _where(function: StackFunction | None) -> str:
-    if function is None:
-        return ""
-    if function.kind == "jit" and function.path:
-        name = last_part(function.path)
-        return f"{name}:{function.line}" if function.line else name
-    return module_text(function.module or "") or ("" if function.kind in ("traced", "type") else f"[{function.kind}]")
-
-
 def tree_lines(tree: StackTree, report: StackReport, style: Style) -> Iterator[str]:
     """One line per node, joined by lines to its parent."""
     # What ends at a node of an inverted tree has it as its outermost function: of no interest.
@@ -475,7 +469,8 @@ def tree_lines(tree: StackTree, report: StackReport, style: Style) -> Iterator[s
     ]
     has_tiers = any(one.function.tier for one in tree.nodes)
     rows: list[list[Cell]] = []
-    for node, drawn in zip(tree.nodes, _drawn(tree.nodes), strict=True):
+    where = where_texts([node.function for node in tree.nodes], code_place)
+    for node, drawn, place in zip(tree.nodes, _drawn(tree.nodes), where, strict=True):
         name = function_text(node.function.name) + (" (inl)" if node.function.is_inlined else "")
         name += " …" if node.left_out else ""
         handle = node.function.handle if tree.is_inverted or node.stack_id is None else f"s{node.stack_id}"
@@ -483,7 +478,7 @@ def tree_lines(tree: StackTree, report: StackReport, style: Style) -> Iterator[s
         own_calls = report.counted == "calls" and not tree.is_inverted
         number = node.weight.self_count if own_calls else node.weight.total_count
         cells: list[Cell] = [*_numbers(node.weight, report, of), *_count(number, report), drawn + name]
-        rows.append([*cells, node.function.tier or "", _where(node.function), handle or ""])
+        rows.append([*cells, node.function.tier or "", place, handle or ""])
     if tree.left_out:
         part = percent_text(tree.left_out, report.selected.total_weight or 1)
         rows.append([part, *_blank(tree, report), ("… others", Role.FAINT), "", "", ""])
@@ -548,7 +543,7 @@ def _stack_section(report: StackReport, style: Style) -> Iterator[str]:
 
 def _view_section(view: FunctionView, report: StackReport, style: Style) -> Iterator[str]:
     function, whole = view.function, report.selected.total_weight
-    facts = [", ".join(view.tiers), _where(function), function.handle or ""]
+    facts = [", ".join(view.tiers), where_texts([function], code_place)[0], function.handle or ""]
     yield from section(function_text(function.name), style, "  ".join(fact for fact in facts if fact))
     unit = report.event.unit
     for label, weight in (("self", view.weight.self_weight), ("total", view.weight.total_weight)):

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from perfuse.errors import UsageError
+from perfuse.reports.names import source_place, where_texts
 from perfuse.viewer.answers.parameters import Parameters
 from perfuse.viewer.answers.selected import Selected, selected
 
@@ -42,7 +43,8 @@ def annotate(session: "Session", parameters: Parameters) -> dict[str, Any]:
         annotation = _annotation(part, wanted, tier, intel)
     except UsageError as error:
         if found := getattr(error, "found", None):
-            choices = [_choice(one) for one in found]
+            places = where_texts(found, source_place)
+            choices = [_choice(one, where) for one, where in zip(found, places, strict=True)]
             return {"choices": choices, "message": str(error), "hint": error.hint, **NO_COMMAND}
         # Not an error of the request: of many functions a recording has no code.
         return {"choices": [], "message": str(error), "hint": error.hint, **NO_COMMAND}
@@ -106,8 +108,8 @@ def _first_code(part: Selected) -> str | None:
     return f"f{rows[0][0]}" if rows else None
 
 
-def _choice(one: "CodeFunction") -> dict[str, Any]:
-    return {"handle": one.handle, "name": one.name, "where": one.where, "kind": one.kind, "module": one.module}
+def _choice(one: "CodeFunction", where: str) -> dict[str, Any]:
+    return {"handle": one.handle, "name": one.name, "where": where, "kind": one.kind, "module": one.module}
 
 
 def _sources(session: "Session", annotation: "Annotation") -> "SourceFiles":
