@@ -1,6 +1,7 @@
 // The tab "Annotate": source lines and machine code of a function, with the samples of the selection.
 
 import { fileName, visible } from "../flame/format.js";
+import { functionState } from "../flame/symbols.js";
 import { choice, h, note, toggles } from "../widgets/dom.js";
 import { Grid } from "../widgets/grid.js";
 import { lifeText, numberText, Pane, partText, sizeText } from "./listing.js";
@@ -45,7 +46,10 @@ export class AnnotateView {
         { key: "self", label: "Self", number: true, width: "4.6rem", share: (row) => row.self / this.whole, value: (row) => row.self, text: (row) => partText(row.self, this.whole) || "–" },
         { key: "name", label: "Function", text: (row) => visible(row.name ?? ""), full: (row) => visible([row.name, row.module].filter(Boolean).join("\n")) },
       ],
-      onSelect: (row) => row.name !== this.app.state.function && app.change({ function: row.name, handle: `f${row.function}`, compilation: null, beside: null }),
+      onSelect: (row) => {
+        const chosen = functionState(row);
+        if (chosen.handle !== this.app.state.handle) app.change({ ...chosen, compilation: null, beside: null });
+      },
     });
   }
 
@@ -118,7 +122,7 @@ export class AnnotateView {
     const { function: named, event, where } = this.data;
     const own = this.data.compilations.reduce((sum, one) => sum + one.self_samples, 0);
     const samples = event ? `${numberText(own)} of ${numberText(event.num_samples)} samples of ${event.name} in it (${partText(own, event.num_samples)})` : "no samples in this selection: machine code only";
-    const callers = h("button", { title: "Callers and callees of the function", onclick: () => this.app.change({ tab: "callers", function: named.name }) }, "Callers");
+    const callers = h("button", { title: "Callers and callees of the function", onclick: () => this.app.change({ tab: "callers", function: named.name, handle: named.handle }) }, "Callers");
     this.title.replaceChildren(h("h2", { title: named.name }, visible(named.name)), h("span.where", { title: named.path ?? named.module ?? "" }, visible([where, samples].filter(Boolean).join(" · "))), h("span.room"), callers, this.search);
     if (event) this.title.append(h("p.where.skid", {}, event.skid));
     const at = this.list.rows.findIndex((row) => row.name === named.name);
@@ -227,8 +231,8 @@ export class AnnotateView {
 }
 
 /** A button that shows the machine code of a function, for other views. */
-export function annotateButton(app, name) {
-  return h("button", { title: "Source and machine code (l)", onclick: () => app.annotate(name) }, "Machine code");
+export function annotateButton(app, chosen) {
+  return h("button", { title: "Source and machine code (l)", onclick: () => app.annotate(chosen) }, "Machine code");
 }
 
 /** Whether the recording has code that can be shown. */

@@ -54,7 +54,7 @@ def code(session: "Session", parameters: Parameters) -> dict[str, Any]:
         condition += " AND contains(lower(f.name), lower($pattern))"
         values["pattern"] = pattern
     grouped = (
-        "SELECT f.name AS name, f.path AS path, f.line AS line, count(*) AS num, sum(c.size_bytes) AS bytes,"
+        "SELECT min(function_id) AS function, f.name AS name, f.path AS path, f.line AS line, count(*) AS num, sum(c.size_bytes) AS bytes,"
         f" count(*) - count(DISTINCT ({TIER}, c.process_id)) AS again,"
         " min(c.create_ns) AS first_ns, list(c.code_object_id ORDER BY c.create_ns, c.code_object_id) AS ids"
         f" FROM code_objects c JOIN functions f USING (function_id) WHERE {condition}"
@@ -75,6 +75,7 @@ def code(session: "Session", parameters: Parameters) -> dict[str, Any]:
         "num": num,
         "rows": [
             {
+                "function": function,
                 "name": name,
                 "path": path,
                 "line": line,
@@ -83,7 +84,7 @@ def code(session: "Session", parameters: Parameters) -> dict[str, Any]:
                 "num_again": again,
                 "compilations": [compilations[key] for key in ids[:MOST_COMPILATIONS]],
             }
-            for name, path, line, count, size, again, _, ids in rows
+            for function, name, path, line, count, size, again, _, ids in rows
         ],
         "tiers": [{"tier": tier, "num": count, "bytes": int(size)} for tier, count, size in tiers],
         **part.command("report"),

@@ -166,11 +166,25 @@ def calls(session: "Session", parameters: Parameters) -> dict[str, Any]:
     rows.sort(key=lambda row: row["name"] if sort == "name" else _known(row[sort]), reverse=order == "desc")
     return {
         "num": len(rows),
-        "rows": list(page_of(rows, parameters)),
+        "rows": [{**row, "function": _function_of(part, row)} for row in page_of(rows, parameters)],
         "totals": found.get("totals"),
         "unit": found.get("unit", "ns"),
         **part.command("report", "--sort", sort.removeprefix("num_").removesuffix("_ns").replace("calls", "count")),
     }
+
+
+def _function_of(part: Selected, row: dict[str, Any]) -> int | None:
+    """The key of a function of a report; None where several have all that is known of it."""
+
+    def make() -> dict[tuple[Any, ...], int | None]:
+        rows = part.session.profile.sql(
+            "SELECT f.name, f.native_id, m.name, f.path, f.line, min(function_id), count(*)"
+            " FROM functions f LEFT JOIN modules m USING (module_id) GROUP BY ALL"
+        ).fetchall()
+        return {tuple(identity): key if number == 1 else None for *identity, key, number in rows}
+
+    found = part.session.cached(("functions-of-calls",), make)
+    return found.get((row["name"], row["native_id"], row["module"], row["path"], row["line"]))
 
 
 def _known(value: int | None) -> int:

@@ -97,7 +97,7 @@ export function functionRows(tree, start, { symbols }, { samples, weight }) {
     const group = symbols.group_id[at];
     let row = rows.get(group);
     if (!row) {
-      row = { function: group, name: symbols.name[at], module: text(symbols.module, at), path: text(symbols.path, at), line: symbols.line[at], tiers: new Set(), origin: text(symbols.origin, at), self: 0, total: 0, samples: 0 };
+      row = { function: symbols.function_id[at], name: symbols.name[at], module: text(symbols.module, at), path: text(symbols.path, at), line: symbols.line[at], tiers: new Set(), origin: text(symbols.origin, at), self: 0, total: 0, samples: 0 };
       rows.set(group, row);
     }
     row.self += weight[node];

@@ -42,12 +42,16 @@ export class FlameApp {
     this.rebuild();
   }
 
-  /** Shows another profile with the same choices: functions are found again by name. */
+  /** Shows another profile with the same choices: its symbols are the same, unless the recording grew. */
   setProfile(profile) {
     const before = this.profile;
-    const again = (symbol) => profile.names.indexOf(before.names[symbol]);
+    const again = before.symbolsIn(profile);
     const zoom = this.state.zoom.map(again);
-    const focus = this.state.focus === null ? -1 : again(this.state.focus);
+    const { mergeTiers } = this.state;
+    // A function is the group of its symbols where tiers are merged, else one of them.
+    const symbol = mergeTiers ? before.group.indexOf(this.state.focus) : (this.state.focus ?? -1);
+    const found = symbol < 0 ? -1 : again(symbol);
+    const focus = found >= 0 && mergeTiers ? profile.group[found] : found;
     for (const part of [this, this.palette, this.controls, this.table, this.tooltip]) part.profile = profile;
     const lost = zoom.indexOf(-1);
     Object.assign(this.state, { zoom: lost < 0 ? zoom : zoom.slice(0, lost), focus: focus < 0 ? null : focus });
@@ -120,7 +124,7 @@ export class FlameApp {
   find(symbols) {
     let node = this.view.root;
     for (const symbol of symbols) {
-      const next = node.children.find((child) => child.symbol === symbol);
+      const next = node.children.find((child) => this.view.key(child.symbol) === this.view.key(symbol));
       if (!next) break;
       node = next;
     }

@@ -56,3 +56,19 @@ export function visible(name) {
 export function fileName(path) {
   return path.slice(path.lastIndexOf("/") + 1) || path;
 }
+
+/** The last part of each path, with as many directories before it as distinguish them: a map. */
+export function distinctNames(paths) {
+  const names = new Map([...paths].map((path) => [path, fileName(path)]));
+  for (let parts = 2; ; parts++) {
+    const unclear = [...Map.groupBy(names.keys(), (path) => names.get(path)).values()].filter((alike) => alike.length > 1).flat();
+    if (!unclear.length) return names;
+    for (const path of unclear) names.set(path, path.split("/").slice(-parts).join("/"));
+  }
+}
+
+/** Where each of several functions is, in short: `{ name, place }` with a path, a path with a line, or null. */
+export function placeTexts(functions) {
+  const ofName = new Map([...Map.groupBy(functions, ({ name }) => name)].map(([name, alike]) => [name, distinctNames(alike.map(({ place }) => place).filter(Boolean))]));
+  return functions.map(({ name, place }) => (place ? ofName.get(name).get(place) : null));
+}

@@ -1,7 +1,7 @@
 // The data of the page: what the exporter packed, as typed arrays.
 
 import { countText, weightText } from "./format.js";
-import { formsOf, readSymbols } from "./symbols.js";
+import { formsOf, functionState, readSymbols } from "./symbols.js";
 
 /** Unpacks base64 of deflated bytes. */
 export async function unpack(text) {
@@ -68,6 +68,26 @@ export class Profile {
   place(symbol) {
     const path = this.path[symbol];
     return path && (this.line[symbol] ? `${path}:${this.line[symbol]}` : path);
+  }
+
+  /** The function of a symbol for the state of a page. */
+  functionState(symbol) {
+    return functionState({ name: this.names[symbol], function: this.functionOf[symbol] });
+  }
+
+  /** The group of symbols of a function that a handle means; undefined where the profile has none. */
+  groupOf(handle) {
+    const symbol = this.functionOf.findIndex((key) => key !== null && `f${key}` === handle);
+    return symbol < 0 ? undefined : this.group[symbol];
+  }
+
+  /** A function of its symbols that returns those of another profile of the same files, which may have grown; -1 for none. */
+  symbolsIn(other) {
+    const identity = (profile, symbol) => JSON.stringify([profile.names[symbol], profile.module[symbol], profile.place(symbol), profile.tier[symbol]]);
+    const isSame = (name, symbol) => name === other.names[symbol] && this.group[symbol] === other.group[symbol];
+    if (this.names.length === other.names.length && this.names.every(isSame)) return (symbol) => symbol;
+    const found = new Map(other.names.map((_, symbol) => [identity(other, symbol), symbol]));
+    return (symbol) => found.get(identity(this, symbol)) ?? -1;
   }
 
   /** Whether a node belongs to the selected thread; null selects all threads. */

@@ -6,7 +6,7 @@ const UNIFORM = 0.95;
 
 /** Columns of symbols as arrays with one entry per symbol; absent texts are null. */
 export function readSymbols(columns, origins) {
-  const { group_id, name, short_name, line, ...texts } = columns;
+  const { group_id, function_id, name, short_name, line, ...texts } = columns;
   const originNames = origins.map((origin) => origin.name);
   const text = (column) => column.ids.map((id) => (id < 0 ? null : visible(column.texts[id])));
   const names = name.map(visible);
@@ -15,6 +15,7 @@ export function readSymbols(columns, origins) {
     names,
     shortNames: short_name.map((short, symbol) => (short === null ? names[symbol] : visible(short))),
     group: Uint32Array.from(group_id),
+    functionOf: function_id,
     line,
     module: text(texts.module),
     tier: text(texts.tier),
@@ -23,6 +24,12 @@ export function readSymbols(columns, origins) {
     originOf: Uint8Array.from(texts.origin.ids, (id) => originOfText[id]),
     shadeOf: Uint8Array.from(names, shade),
   };
+}
+
+/** The function of a row for the state of a page: its name, and the handle that distinguishes it from others of the name. */
+export function functionState(row) {
+  if (!row) return null;
+  return { function: row.name, handle: row.function === undefined || row.function === null ? null : `f${row.function}` };
 }
 
 /** A name and its shorter forms, the longest first: without arguments, then without qualifiers. */

@@ -1,6 +1,6 @@
 // The heaviest functions, beside the graph.
 
-import { fileName, shareText } from "./format.js";
+import { placeTexts, shareText } from "./format.js";
 
 const SHOWN = 500;
 const ORDERS = {
@@ -46,13 +46,15 @@ export class FunctionTable {
     for (const head of this.element.querySelectorAll("th[data-order]")) {
       head.ariaSort = head.dataset.order === this.order ? "descending" : "none";
     }
-    const rows = found.slice(0, SHOWN).map((row) => this.row(row, focus, bySamples, whole));
+    const shown = found.slice(0, SHOWN);
+    const places = placeTexts(shown.map(({ symbol }) => ({ name: this.profile.names[symbol], place: this.home(symbol) })));
+    const rows = shown.map((row, at) => this.row(row, places[at], focus, bySamples, whole));
     this.body.replaceChildren(...rows);
     const left = found.length - rows.length;
     this.more.textContent = found.length ? (left ? `and ${left.toLocaleString("en-US")} more` : "") : "No function matches.";
   }
 
-  row({ key, symbol, selfWeight, selfSamples, weight, samples }, focus, bySamples, whole) {
+  row({ key, symbol, selfWeight, selfSamples, weight, samples }, place, focus, bySamples, whole) {
     const { profile } = this;
     const row = document.createElement("tr");
     row.dataset.key = key;
@@ -64,11 +66,11 @@ export class FunctionTable {
     swatch.style.background = this.palette.of(symbol);
     const label = document.createElement("b");
     label.textContent = profile.shortNames[symbol];
-    const details = [profile.tier[symbol], this.home(symbol)].filter(Boolean);
+    const details = [profile.tier[symbol], place].filter(Boolean);
     const where = document.createElement("small");
     where.textContent = details.join(" · ");
     name.append(swatch, label, where);
-    name.title = [profile.names[symbol], profile.place(symbol)].filter(Boolean).join("\n");
+    name.title = [profile.names[symbol], profile.place(symbol), profile.module[symbol]].filter(Boolean).join("\n");
     row.append(this.cell(own, whole), this.cell(total, whole), name);
     return row;
   }
@@ -79,8 +81,7 @@ export class FunctionTable {
     const origin = profile.origins[profile.originOf[symbol]].name;
     if (origin === "kernel") return null;
     const jit = profile.module[symbol]?.startsWith("[jit]");
-    const path = jit ? profile.place(symbol) : profile.module[symbol];
-    return path && fileName(path);
+    return jit ? profile.place(symbol) : profile.module[symbol];
   }
 
   cell(part, whole) {

@@ -4,6 +4,7 @@ import { annotateButton } from "../annotate/view.js";
 import { lengthText, momentText } from "../data/times.js";
 import { fileName, visible, weightText } from "../flame/format.js";
 import { Palette } from "../flame/palette.js";
+import { functionState } from "../flame/symbols.js";
 import { facts, h, note, toggles } from "../widgets/dom.js";
 import { PagedGrid } from "../widgets/paged_grid.js";
 import { PaneCanvas } from "../widgets/pane_canvas.js";
@@ -45,7 +46,7 @@ export class CodeView {
       run: (act) => app.run(this, act),
       onAnswer: (answer) => this.answered(answer),
       onSelect: (row) => app.run(this, () => this.showFunction(row)),
-      onOpen: (row) => app.change({ tab: "callers", function: row.name }),
+      onOpen: (row) => app.change({ tab: "callers", ...functionState(row) }),
     });
   }
 
@@ -77,12 +78,12 @@ export class CodeView {
     const compilations = lifeOf(row.compilations, life, origins);
     const items = compilations.map((each) => {
       const end = each.retire_ns === null || each.retire_ns === undefined ? "" : `, until ${momentText(each.retire_ns, 1e4)}`;
-      return h("li", {}, h("button.link", { title: "Its machine code", onclick: () => this.app.annotate(row.name, `c${each.code}`) }, each.tier ?? "code"), ` at ${each.create_ns === null ? "an unknown time" : momentText(each.create_ns, 1e4)}${end}, ${weightText(each.size_bytes, "bytes")} at ${each.address}`, h("div", {}, h("small", {}, lifeText(each))));
+      return h("li", {}, h("button.link", { title: "Its machine code", onclick: () => this.app.annotate({ function: row.name, handle: `c${each.code}` }) }, each.tier ?? "code"), ` at ${each.create_ns === null ? "an unknown time" : momentText(each.create_ns, 1e4)}${end}, ${weightText(each.size_bytes, "bytes")} at ${each.address}`, h("div", {}, h("small", {}, lifeText(each))));
     });
     const times = row.compilations.map(({ create_ns }) => create_ns).filter((time) => time !== null);
     const between = times.length > 1 ? lengthText(Math.max(...times) - Math.min(...times)) : "";
     this.detail.replaceChildren(h("h2", {}, visible(row.name ?? "")), facts([["source", row.path && visible(`${row.path}${row.line ? `:${row.line}` : ""}`)], ["code", weightText(row.bytes, "bytes")], ["first to last", between]]),
-      h("h3", {}, "Life"), this.life.host, h("h3", {}, "Compilations"), h("ol.compilations", { "aria-label": "Compilations" }, items), h("button", { onclick: () => this.app.change({ tab: "callers", function: row.name }) }, "Callers and callees"), " ", annotateButton(this.app, row.name));
+      h("h3", {}, "Life"), this.life.host, h("h3", {}, "Compilations"), h("ol.compilations", { "aria-label": "Compilations" }, items), h("button", { onclick: () => this.app.change({ tab: "callers", ...functionState(row) }) }, "Callers and callees"), " ", annotateButton(this.app, functionState(row)));
     this.life.show(compilations, life);
   }
 
@@ -92,7 +93,7 @@ export class CodeView {
 
   /** The function that other views are asked for. */
   get chosenFunction() {
-    return this.grid.rows[this.grid.selected]?.name;
+    return functionState(this.grid.rows[this.grid.selected]);
   }
 
   save() {

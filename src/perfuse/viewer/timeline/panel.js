@@ -5,6 +5,7 @@ import { lengthText, momentText } from "../data/times.js";
 import { facts, h } from "../widgets/dom.js";
 import { Grid } from "../widgets/grid.js";
 import { CountersTable, valuesOf } from "./counters.js";
+import { functionState } from "../flame/symbols.js";
 
 const MOST = 200;
 const REST_MS = 160;
@@ -128,7 +129,7 @@ export class Panel {
       h("h2", {}, slice.name), list,
       h("p.actions", {}, button("Zoom", "Zoom to it (f)", () => view.showSlice(slice.start_ns, slice.duration_ns)), button("Select", "Select its time (r)", () => view.app.change({ range: [Math.floor(slice.start_ns), Math.ceil(slice.start_ns + Math.max(1, slice.duration_ns))] })),
         button("Flame graph", "Flame graph of its time in its thread", () => view.app.change({ tab: "flame", range: [Math.floor(slice.start_ns), Math.ceil(slice.start_ns + Math.max(1, slice.duration_ns))], threads: track.thread === null ? null : [track.thread] })),
-        hasCode(view.app.overview) && slice.name ? button("Machine code", "Source and machine code (l)", () => view.app.annotate(slice.name)) : "",
+        hasCode(view.app.overview) && slice.name ? button("Machine code", "Source and machine code (l)", () => view.app.annotate(functionState(slice))) : "",
         button("‹ same", "Previous call of it ( , )", () => this.walk("previous-same")), button("same ›", "Next call of it ( . )", () => this.walk("next-same"))),
       parents?.length ? h("p.parents", {}, h("small", {}, "called by "), parents.toReversed().slice(0, 12).flatMap((each, nth) => [nth ? " ‹ " : "", linked(each)])) : "",
       below.length ? h("div", {}, h("small", {}, "calls"), h("ul.children", {}, below)) : "",

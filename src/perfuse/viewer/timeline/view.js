@@ -6,6 +6,7 @@ import { lengthText, momentText, rangeText } from "../data/times.js";
 import { Palette } from "../flame/palette.js";
 import { visible } from "../flame/format.js";
 import { matcher } from "../flame/search.js";
+import { functionState } from "../flame/symbols.js";
 import { h, toggles } from "../widgets/dom.js";
 import { Hint } from "../widgets/hint.js";
 import { PaneCanvas } from "../widgets/pane_canvas.js";
@@ -351,7 +352,7 @@ export class TimelineView {
 
   /** The function that other views are asked for. */
   get chosenFunction() {
-    return this.chosen?.slice.name;
+    return functionState(this.chosen?.slice);
   }
 
   /** The command that reports the time in sight. */

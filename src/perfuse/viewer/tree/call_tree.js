@@ -52,7 +52,7 @@ export class CallTreeView {
     this.grid = new TreeGrid(this.table, {
       label: inverted ? "Callers of the functions that ran" : "Call tree", columns: nodeColumns(profile, palette, () => root.weight),
       children: (node) => node.children, hasChildren: (node) => node.children.length > 0,
-      onOpen: (node) => node.symbol >= 0 && this.app.change({ tab: "callers", function: profile.names[node.symbol] }),
+      onOpen: (node) => node.symbol >= 0 && this.app.change({ tab: "callers", ...profile.functionState(node.symbol) }),
     });
     this.grid.showRoots(inverted ? root.children : [root], { openTo: inverted ? 0 : OPENED });
   }
@@ -66,7 +66,7 @@ export class CallTreeView {
   /** The function that other views are asked for. */
   get chosenFunction() {
     const node = this.grid?.rows[this.grid.selected];
-    return node && node.symbol >= 0 ? this.profile.names[node.symbol] : null;
+    return node && node.symbol >= 0 ? this.profile.functionState(node.symbol) : null;
   }
 
   save() {

@@ -116,7 +116,7 @@ export class FlameView {
   /** The function that other views are asked for. */
   get chosenFunction() {
     const symbol = this.graph?.chosenSymbol() ?? -1;
-    return symbol >= 0 ? this.profile.names[symbol] : null;
+    return symbol >= 0 ? this.profile.functionState(symbol) : null;
   }
 
   save() {

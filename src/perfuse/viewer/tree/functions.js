@@ -1,7 +1,8 @@
 // The tab "Functions": a row for each function of the selection.
 
-import { fileName, shareText, visible, weightText } from "../flame/format.js";
+import { placeTexts, shareText, visible, weightText } from "../flame/format.js";
 import { Palette } from "../flame/palette.js";
+import { functionState } from "../flame/symbols.js";
 import { lengthText } from "../data/times.js";
 import { h } from "../widgets/dom.js";
 import { PagedGrid } from "../widgets/paged_grid.js";
@@ -24,7 +25,7 @@ export class FunctionsView {
       ask: (page) => this.ask(page),
       run: (act) => app.run(this, act),
       onAnswer: (answer) => this.answered(answer),
-      onOpen: (row) => app.change({ tab: "callers", function: row.name }),
+      onOpen: (row) => app.change({ tab: "callers", ...functionState(row) }),
     });
   }
 
@@ -56,7 +57,9 @@ export class FunctionsView {
     this.shown = key;
   }
 
-  answered({ unit, whole, num, event, command, totals }) {
+  answered({ unit, whole, num, event, command, totals, rows }) {
+    const places = placeTexts(rows.map(({ name, path, line, module }) => ({ name, place: path ? (line ? `${path}:${line}` : path) : module })));
+    rows.forEach((row, at) => (row.where = places[at]));
     Object.assign(this, { unit, whole: whole ?? this.wholeOfCalls, command, event });
     const parts = [whole === undefined || whole === null ? "" : weightText(whole, unit), event, totals && weightText(totals.num_calls, "calls"), weightText(num, num === 1 ? "function" : "functions")];
     this.totals.textContent = parts.filter(Boolean).join(" · ");
@@ -82,7 +85,7 @@ export class FunctionsView {
       {
         key: "name", label: "Function", sort: "server", text: (row) => visible(row.name ?? ""), value: (row) => row.name,
         swatch: (row) => (row.origin ? this.palette.ofOrigin(this.origins.get(row.origin) ?? this.palette.fills.length - 1) : null),
-        hint: (row) => visible([tiersText(row.tiers), row.path ? fileName(row.path) + (row.line ? `:${row.line}` : "") : row.module && fileName(row.module)].filter(Boolean).join(" · ")),
+        hint: (row) => visible([tiersText(row.tiers), row.where].filter(Boolean).join(" · ")),
         full: (row) => visible([row.name, row.path && `${row.path}${row.line ? `:${row.line}` : ""}`, row.module].filter(Boolean).join("\n")),
       },
     ];
@@ -94,7 +97,7 @@ export class FunctionsView {
 
   /** The function that other views are asked for. */
   get chosenFunction() {
-    return this.grid.rows[this.grid.selected]?.name;
+    return functionState(this.grid.rows[this.grid.selected]);
   }
 
   save() {

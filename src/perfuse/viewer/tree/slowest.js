@@ -2,6 +2,7 @@
 
 import { lengthText, momentText } from "../data/times.js";
 import { visible } from "../flame/format.js";
+import { functionState } from "../flame/symbols.js";
 import { h } from "../widgets/dom.js";
 import { Grid } from "../widgets/grid.js";
 import { SearchField } from "../widgets/search_field.js";
@@ -65,7 +66,7 @@ export class SlowestView {
 
   /** The function that other views are asked for. */
   get chosenFunction() {
-    return this.grid.rows[this.grid.selected]?.name;
+    return functionState(this.grid.rows[this.grid.selected]);
   }
 
   save() {

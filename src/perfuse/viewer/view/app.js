@@ -202,9 +202,9 @@ export class App {
     }
   }
 
-  /** Shows source and machine code of a function. */
-  annotate(name, handle = null) {
-    if (this.available.some(({ id }) => id === "annotate")) this.change({ tab: "annotate", function: name, handle, compilation: null, beside: null });
+  /** Shows source and machine code of a function: its name, and its handle where that is known. */
+  annotate(chosen) {
+    if (this.available.some(({ id }) => id === "annotate")) this.change({ tab: "annotate", handle: null, ...chosen, compilation: null, beside: null });
   }
 
   /** A sentence for screen readers. */

@@ -35,7 +35,7 @@ export function bindKeys(app) {
     "]": () => history.forward(),
     // Without waiting: what is typed next is the time.
     g: () => askTime(app),
-    F: () => app.bar.filter.hidden || askFilter(app, app.view.chosenFunction ?? ""),
+    F: () => app.bar.filter.hidden || askFilter(app, app.view.chosenFunction?.function ?? ""),
     l: () => app.view.chosenFunction && app.annotate(app.view.chosenFunction),
     b: () => compareRecordings(app),
     x: () => app.save.toggle(),

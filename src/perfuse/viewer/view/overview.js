@@ -4,6 +4,7 @@ import { originOfTier } from "../data/tiers.js";
 import { lengthText } from "../data/times.js";
 import { amountLabel, amountText, shareText, visible, weightText } from "../flame/format.js";
 import { Palette } from "../flame/palette.js";
+import { functionState } from "../flame/symbols.js";
 import { facts, h } from "../widgets/dom.js";
 import { Grid } from "../widgets/grid.js";
 import { tableOf } from "../widgets/table_picture.js";
@@ -67,7 +68,7 @@ export class OverviewView {
 
   heaviest({ rows, unit, whole }) {
     const host = h("div.grid-host");
-    const open = (row) => this.app.change({ tab: "callers", function: row.name });
+    const open = (row) => this.app.change({ tab: "callers", ...functionState(row) });
     const part = (key, label) => ({ key, label, number: true, width: "5.6rem", share: (row) => row[key] / whole, value: (row) => row[key], text: (row) => (row[key] ? shareText(row[key], whole) : "–") });
     const origin = (row) => this.app.overview.origins.findIndex(({ name }) => name === row.origin);
     const grid = new Grid(host, {

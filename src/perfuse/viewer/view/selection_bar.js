@@ -22,7 +22,7 @@ export class SelectionBar {
     this.process = this.menu("Process", "all processes", processes, "processes", Number);
     this.tier = this.menu("Tier", "all tiers", (overview.tiers ?? []).map(({ name }) => [name, name]), "tier", String);
     this.event = this.menu("Event", null, overview.events.map(({ name }) => [name, name]), "event", String);
-    this.filter = h("button", { id: "filter", title: "Filter stacks (F)", onclick: () => askFilter(app, app.view.chosenFunction ?? "") }, "Filter…");
+    this.filter = h("button", { id: "filter", title: "Filter stacks (F)", onclick: () => askFilter(app, app.view.chosenFunction?.function ?? "") }, "Filter…");
     this.filter.hidden = !app.available.some(({ filtered }) => filtered);
     if (overview.embedded) this.tier.hidden = true;
     const back = h("button.icon", { title: "Back ( [ )", "aria-label": "Back", onclick: () => history.back() }, "‹");
