@@ -54,7 +54,8 @@ def code(session: "Session", parameters: Parameters) -> dict[str, Any]:
         condition += " AND contains(lower(f.name), lower($pattern))"
         values["pattern"] = pattern
     grouped = (
-        "SELECT min(function_id) AS function, f.name AS name, f.path AS path, f.line AS line, count(*) AS num, sum(c.size_bytes) AS bytes,"
+        "SELECT min(function_id) AS function, f.name AS name, f.path AS path, f.line AS line,"
+        " count(*) AS num, sum(c.size_bytes) AS bytes,"
         f" count(*) - count(DISTINCT ({TIER}, c.process_id)) AS again,"
         " min(c.create_ns) AS first_ns, list(c.code_object_id ORDER BY c.create_ns, c.code_object_id) AS ids"
         f" FROM code_objects c JOIN functions f USING (function_id) WHERE {condition}"

@@ -42,23 +42,29 @@ export class FlameApp {
     this.rebuild();
   }
 
-  /** Shows another profile with the same choices: its symbols are the same, unless the recording grew. */
-  setProfile(profile) {
+  /** Shows another profile, with the choices of the address or the same ones as before. */
+  setProfile(profile, { readsAddress }) {
     const before = this.profile;
-    const again = before.symbolsIn(profile);
-    const zoom = this.state.zoom.map(again);
-    const { mergeTiers } = this.state;
-    // A function is the group of its symbols where tiers are merged, else one of them.
-    const symbol = mergeTiers ? before.group.indexOf(this.state.focus) : (this.state.focus ?? -1);
-    const found = symbol < 0 ? -1 : again(symbol);
-    const focus = found >= 0 && mergeTiers ? profile.group[found] : found;
     for (const part of [this, this.palette, this.controls, this.table, this.tooltip]) part.profile = profile;
-    const lost = zoom.indexOf(-1);
-    Object.assign(this.state, { zoom: lost < 0 ? zoom : zoom.slice(0, lost), focus: focus < 0 ? null : focus });
-    this.checkState();
+    if (readsAddress) this.readState();
+    else this.keepChoices(before);
     this.controls.fill();
     this.searched = undefined;
     this.rebuild();
+  }
+
+  /** Finds what was chosen in another profile: its symbols are the same, unless the recording grew. */
+  keepChoices(before) {
+    const { mergeTiers } = this.state;
+    const again = before.symbolsIn(this.profile);
+    const zoom = this.state.zoom.map(again);
+    // A function is the group of its symbols where tiers are merged, else one of them.
+    const symbol = mergeTiers ? before.group.indexOf(this.state.focus) : (this.state.focus ?? -1);
+    const found = symbol < 0 ? -1 : again(symbol);
+    const focus = found >= 0 && mergeTiers ? this.profile.group[found] : found;
+    const lost = zoom.indexOf(-1);
+    Object.assign(this.state, { zoom: lost < 0 ? zoom : zoom.slice(0, lost), focus: focus < 0 ? null : focus });
+    this.checkState();
   }
 
   readState() {
@@ -97,7 +103,12 @@ export class FlameApp {
     this.weights = functionWeights(profile, whole);
     this.origins = originWeights(profile, whole);
     const sandwich = state.view === "sandwich";
-    if (sandwich && !this.weights.has(state.focus)) state.focus = this.heaviest();
+    this.missing = null;
+    if (sandwich && !this.weights.has(state.focus)) {
+      const symbol = state.mergeTiers ? profile.group.indexOf(state.focus) : (state.focus ?? -1);
+      if (symbol >= 0) this.missing = profile.shortNames[symbol];
+      state.focus = this.heaviest();
+    }
     const focus = sandwich ? state.focus : undefined;
     this.view = state.view === "inverted" ? new Callers(profile, options) : sandwich ? new Callees(profile, options, focus) : whole;
     this.above = sandwich ? new Callers(profile, options, focus) : null;
@@ -188,6 +199,7 @@ export class FlameApp {
       facts.push(`${shareText(bySamples ? row.samples : row.weight, whole)} total`);
     }
     const place = profile.place(symbol);
+    if (this.missing) element("selected").append(`${this.missing} did not run here. The heaviest function is `);
     element("selected").append(name, ` ${[...facts, ...(place ? [place] : [])].join(" · ")}`);
   }
 

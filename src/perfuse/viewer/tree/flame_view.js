@@ -46,8 +46,11 @@ export class FlameView {
         address: { read: () => this.read(), write: (graph, usual) => this.write(graph, usual) },
       });
       if (hasCode(this.app.overview)) this.addAnnotate();
-    } else if (this.graph.profile !== profile) this.graph.setProfile(profile);
-    else if (this.written !== this.keyOf(state)) {
+      return;
+    }
+    const readsAddress = this.written !== this.keyOf(state);
+    if (this.graph.profile !== profile) this.graph.setProfile(profile, { readsAddress });
+    else if (readsAddress) {
       this.graph.readState();
       this.graph.rebuild();
     }
