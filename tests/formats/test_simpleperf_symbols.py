@@ -170,6 +170,15 @@ def test_functions_of_files(tmp_path: Path, feature: int, encode: Callable[..., 
     assert header[name] == "5 files, 7 symbols"
 
 
+def test_functions_of_the_linker_are_marked(tmp_path: Path) -> None:
+    """As in simpleperf's own reports; c++filt demangles the rest."""
+    symbols = [(0x40, 8, "__dl__ZN15BionicAllocator10alloc_mmapEmm"), (0x48, 8, "__dl_memcpy")]
+    features = {FILE2: second_list(LIBRARY, ELF, 0, 0, symbols)}
+    chains = [[CONTEXT_USER, 0x1044], [CONTEXT_USER, 0x1048]]
+    names = named(tmp_path, features, [mapping(0x1000, 0x1000, 0, LIBRARY)], chains)
+    assert names == [["[linker]BionicAllocator::alloc_mmap(unsigned long, unsigned long)"], ["[linker]memcpy"]]
+
+
 def test_files_of_older_versions_state_no_offset(tmp_path: Path) -> None:
     """Their symbols are relative to the mapping, wherever in the file that is."""
     features = {FILE: first_list(LIBRARY, ELF, 0x400, None, [(0x440, 8, "old")])}
@@ -225,7 +234,7 @@ def test_symbols_of_the_kernel(tmp_path: Path, is_split: bool) -> None:
     assert stacks == [["el0_sync"], ["el0_svc_alias"], ["?"], ["last_function"]]
     with pf.open(tmp_path / "perf.data") as recording:
         assert [one.code for one in recording.check() if one.severity != "info"] == []
-        counts = recording.summary.counts
+        counts = recording.summary.records
     assert (
         counts["SIMPLE_PERF_RECORD_SPLIT" if is_split else "SIMPLE_PERF_RECORD_KERNEL_SYMBOL"]
         == len(records) - is_split
@@ -244,6 +253,18 @@ def test_stacks_that_simpleperf_unwound_have_no_copies(tmp_path: Path) -> None:
         assert found == ([CONTEXT_USER, 0x1044, 0x1080], None)
     with pf.open(path) as recording:
         assert "PD009" not in {one.code for one in recording.check()}
+
+
+def test_the_span_is_that_of_the_recording(tmp_path: Path) -> None:
+    """Mappings of JIT code have the time at which the runtime made it."""
+    made = mapping(0x1000, 0x1000, 0, JIT_FILE, 0x4000)
+    old = Record(made.type, made.misc, made.body[:-16] + EVENT.sample_id(7, 7, 1000))
+    records = [old, *(sample(EVENT, ip=0x1044, pid=7, tid=7, time=time) for time in (5_000_000, 5_000_100))]
+    path = PerfFile([EVENT], records, {129: b"simpleperf_version\x001\0"}).write(tmp_path / "perf.data")
+    with pf.open(path) as recording:
+        assert recording.summary.span == (5_000_000, 5_000_100)
+    with pf.fuse(path) as profile:
+        assert profile.sql("SELECT start_ns FROM mappings").fetchall() == [(1000,)]
 
 
 def test_a_cut_list_names_what_is_in_it(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 //! One pass over all records: counts, departures in records, and facts that reports and joins need.
 
+use linux_perf_data::Feature;
 use linux_perf_event_reader::constants as abi;
 use perfuse_wire::{Diagnostics, ErrorKind};
 use rustc_hash::FxHashMap;
@@ -130,7 +131,10 @@ impl RecordSurvey {
             return self.add_user_record(file, record, rounds);
         }
         let time = file.time(record).unwrap_or(0);
-        if time != 0 && file.is_time(record, time) {
+        // simpleperf gives mappings of JIT code the times at which the runtime made it, maybe hours before.
+        let is_mapping = matches!(record.record_type, RecordType::MMAP | RecordType::MMAP2);
+        let is_older = is_mapping && file.features.has(Feature::SIMPLEPERF_META_INFO);
+        if time != 0 && !is_older && file.is_time(record, time) {
             let (first, last) = self.span.unwrap_or((time, time));
             self.span = Some((first.min(time), last.max(time)));
         }
