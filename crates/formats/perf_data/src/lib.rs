@@ -19,6 +19,7 @@ mod deferred;
 mod directory;
 mod feature_values;
 mod features;
+mod file_lists;
 mod file_symbols;
 mod group_reads;
 mod guests;
