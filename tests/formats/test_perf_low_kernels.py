@@ -34,7 +34,7 @@ PROGRAM = "/bin/program-that-is-nowhere"
 
 def answers_of_perf(path: Path) -> list[str]:
     """The file of each sample, `[kernel.kallsyms]` for the kernel."""
-    command = ["perf", "script", "-f", "-i", path, "-F", "time,dso,ip", "-G"]
+    command = ["perf", "script", "-f", "-i", str(path), "-F", "time,dso,ip", "-G"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return [line.rsplit("(", 1)[1].rstrip(")") for line in printed.splitlines() if line.strip()]
 
