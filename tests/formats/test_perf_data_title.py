@@ -17,7 +17,15 @@ from perfuse.fusing.facts import _program
         ("perf record -e sched:sched_switch --filter prev_pid==1 -G web --delay=100 ./app 1", "app 1"),
         ("perf record -r 50 --max-size 1G -j any,u -- ./app", "app"),
         ("/data/simpleperf record -p 8337 --call-graph dwarf -f 1000 --exit-with-parent", None),
-        ("simpleperf record --app com.example --duration 10 -g", None),
+        ("simpleperf record --app com.example --duration 10 -g", "com.example"),
+        (
+            "/data/simpleperf record --app com.example --in-app --tracepoint-events /data/events --out-fd 3 -g",
+            "com.example",
+        ),
+        (
+            "simpleperf record --symfs /data/libs --add-meta-info app_type=x -e task-clock:u -f 1000 -g ./app -v",
+            "app -v",
+        ),
         ("perf inject -j -i /tmp/perf.data", "perf inject -j -i /tmp/perf.data"),
         ("", None),
     ],

@@ -120,7 +120,8 @@ def test_names_of_an_old_stream_are_in_the_file_written_of_it(tmp_path: Path) ->
     stream = b"PERFILE2" + struct.pack("<Q", 16)
     stream += struct.pack("<IHH", 64, 0, 8 + len(attribute.attr) + 8) + attribute.attr + struct.pack("<Q", 1)
     stream += struct.pack("<IHH", 65, 0, 8 + len(entry)) + entry
-    stream += sample(attribute, pid=1, tid=1, time=9).encoded()
+    # The last record is cut.
+    stream += sample(attribute, pid=1, tid=1, time=9).encoded() + struct.pack("<IHH", 9, 2, 64)
     path = tmp_path / "stream.data"
     path.write_bytes(stream)
     out = tmp_path / "repaired.data"

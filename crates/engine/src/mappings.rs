@@ -20,6 +20,8 @@ pub struct Mapping {
     pub file_offset: u64,
     /// File or pseudo-file, as an index into [`Mappings::files`].
     pub file: u32,
+    /// Recording that contains it.
+    pub source_id: u32,
 }
 
 /// A file or pseudo-file that processes mapped, once however often.
@@ -44,6 +46,9 @@ impl MappedFile {
             || path.starts_with("/SYSV")
             || path.starts_with("[heap]")
             || path.starts_with("[stack")
+            // Copies of JIT code that simpleperf wrote to files of its own.
+            || path.contains("_jit_app_cache:")
+            || path.contains("_jit_zygote_cache:")
     }
 
     /// Whether this is memory that a process shares with those that it forks.
@@ -85,6 +90,7 @@ impl Mappings {
             let offsets = numbers::<UInt64Type>(batch, "file_offset")?;
             let paths = text(batch, "path")?;
             let build_ids = text(batch, "build_id")?;
+            let sources = numbers::<UInt32Type>(batch, "source_id")?;
             for row in 0..batch.num_rows() {
                 let file = MappedFile {
                     path: paths.get(row).unwrap_or_default().to_owned(),
@@ -104,6 +110,7 @@ impl Mappings {
                     start,
                     file_offset: offsets.value(row),
                     file,
+                    source_id: sources.value(row),
                 });
                 let (live, done) = spaces.entry(nullable(processes, row)).or_default();
                 let end = ends.value(row);

@@ -11,7 +11,7 @@ use perfuse_engine::code_map;
 use perfuse_engine::forks::AddressSpaceStarts;
 use perfuse_engine::join::{
     self, AddressColumn, CodeFunctions, CodeLines, JoinedTables, LocatedSamples, NativeNames, PerfMapDirs,
-    PerfMaps,
+    PerfMaps, RecordedNames,
 };
 use perfuse_engine::mappings::Mappings;
 use perfuse_engine::unwind::{Chains, UnwindModules, UnwindRows, UnwindSources, UnwindTotals, Unwinder};
@@ -75,7 +75,12 @@ impl Profile {
         let lines = self.collect("line_rows", &sampled_code);
         let lines = CodeLines::new(lines, self.collect("inline_calls", &sampled_code))?;
         let perf_maps = self.perf_maps();
-        let native = NativeNames { symbolizer, perf_maps: &perf_maps, starts: &starts };
+        let listed = |placed: &PlacedRecording| {
+            let source_id = placed.placement.source_id;
+            placed.recording.recorded_symbols().into_iter().map(move |file| (source_id, file))
+        };
+        let recorded = RecordedNames::new(self.placed.iter().flat_map(listed), self.pids());
+        let native = NativeNames { symbolizer, perf_maps: &perf_maps, recorded: &recorded, starts: &starts };
         let resolution = join::resolve(&located, &mappings, &functions, &lines, &native)?;
         let _ = self.unused_files.set(unused_files(symbolizer, &perf_maps));
         join::emit(&located, &resolution, &mappings, self.next_keys)

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
+use perfuse_addresses::recorded_symbols::RecordedFile;
 use perfuse_mapped::open_regular;
 use perfuse_tables::{
     Alignment, AllocationSum, CallRows, CodeUnwinding, FrameRecovery, Identities, Offsets, ProcessIdentity,
@@ -497,6 +498,11 @@ pub trait Recording: Send + Sync {
     /// Programs of the recorded processes; empty where the format records none.
     fn recorded_programs(&self) -> RecordedPrograms {
         RecordedPrograms::default()
+    }
+
+    /// Functions of mapped files, in recordings that list them.
+    fn recorded_symbols(&self) -> Vec<RecordedFile> {
+        Vec::new()
     }
 
     /// Facts about the sampled machine and processes that other recordings are matched and aligned with; `None` where the

@@ -90,9 +90,16 @@ def _noted(recording: Recording) -> str | None:
 _WITH_VALUE = (
     r"-[a-zA-Z]*[ecFojmCptkDrGu]|--(event|filter|count|freq|output|pid|tid|uid|cgroup|call-graph|clockid|mmap-pages|cpu"
     r"|delay|realtime|branch-filter|vmlinux|control|max-size|proc-map-timeout|num-thread-synthesize|switch-max-files"
-    r"|app|duration)"
+    r")"
 )
-"""Options of `perf record` and `simpleperf record` whose value is the next word."""
+"""Options of `perf record` whose value is the next word."""
+
+_WITH_VALUE_IN_SIMPLEPERF = (
+    r"-[cefjmopt]|--(app|add-counter|add-meta-info|addr-filter|aux-buffer-size|binary|call-graph|clockid|cpu|cpu-percent"
+    r"|callchain-joiner-min-matching-nodes|delay|duration|group|kprobe|out-fd|size-limit|start_profiling_fd"
+    r"|stop-signal-fd|symfs|tp-filter|tracepoint-events|user-buffer-size)"
+)
+"""Options of `simpleperf record` whose value is the next word; `-g` has none, unlike a frequency `-f`."""
 
 
 def _program(arguments: list[str]) -> str | None:
@@ -110,11 +117,14 @@ def _recorded(arguments: list[str]) -> list[str]:
     rest = arguments[arguments.index("record") + 1 :]
     if "--" in rest:
         return rest[rest.index("--") + 1 :]
+    is_simpleperf = "simpleperf" in arguments[0].rsplit("/", 1)[-1]
+    with_value = _WITH_VALUE_IN_SIMPLEPERF if is_simpleperf else _WITH_VALUE
+    app: list[str] = []
     while rest and rest[0].startswith("-"):
-        # The frequency of simpleperf; perf of Linux 2.6 had an option -f without a value.
-        takes_value = re.fullmatch(_WITH_VALUE, rest[0]) or (rest[0] == "-f" and "simpleperf" in arguments[0])
-        rest = rest[2:] if takes_value else rest[1:]
-    return rest
+        if is_simpleperf and rest[0] == "--app":
+            app = rest[1:2]
+        rest = rest[2:] if re.fullmatch(with_value, rest[0]) else rest[1:]
+    return rest or app
 
 
 def _nominal_hz(cpu: str) -> int | None:

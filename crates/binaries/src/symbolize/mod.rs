@@ -20,6 +20,7 @@ mod names;
 mod perf_map;
 mod plt;
 mod recorded_path;
+mod recorded_symbols;
 mod split_dwarf;
 mod symbol_index;
 mod symbolizer;

@@ -5,11 +5,14 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use perfuse_addresses::recorded_symbols::RecordedFile;
+
 use super::dwarf::{Dwarf, DwarfFrame};
 use super::elf_module::{CoveringSymbol, ElfModule};
 use super::image::Image;
 use super::kallsyms::Kallsyms;
 use super::names::{NameCache, SymbolName};
+use super::recorded_symbols::RecordedSymbols;
 use super::split_dwarf::SplitFiles;
 
 /// A file, kernel or vdso that code was mapped from, with the names of its addresses.
@@ -35,6 +38,8 @@ pub(crate) struct DebugFiles {
 pub(crate) enum SymbolSource {
     Elf(Box<ElfModule>),
     Kallsyms(Kallsyms),
+    /// A list in the recording itself.
+    Recorded(RecordedSymbols),
     /// None, with the reason.
     None(Arc<str>),
 }
@@ -101,6 +106,19 @@ impl Module {
         Self::new(name, SymbolSource::None(reason.into()), false, None)
     }
 
+    /// A file whose functions the recording itself lists.
+    #[must_use]
+    pub fn recorded(file: RecordedFile) -> Self {
+        let path = file.path.clone();
+        Self::new(&path, SymbolSource::Recorded(RecordedSymbols::new(file)), false, None)
+    }
+
+    /// Whether its return addresses are those of the calls themselves, as in interpreted code.
+    #[must_use]
+    pub fn has_call_addresses(&self) -> bool {
+        matches!(&self.symbols, SymbolSource::Recorded(recorded) if recorded.has_call_addresses())
+    }
+
     /// Its recorded name: a path, or `[kernel.kallsyms]`.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -112,7 +130,7 @@ impl Module {
     pub fn file(&self) -> Option<&Path> {
         match &self.symbols {
             SymbolSource::Elf(elf) => Some(&elf.image.path),
-            SymbolSource::Kallsyms(_) | SymbolSource::None(_) => None,
+            SymbolSource::Kallsyms(_) | SymbolSource::Recorded(_) | SymbolSource::None(_) => None,
         }
     }
 
@@ -121,7 +139,7 @@ impl Module {
     pub fn debug_file(&self) -> Option<PathBuf> {
         match &self.symbols {
             SymbolSource::Elf(elf) => elf.debug_image.as_ref().map(|image| image.path.clone()),
-            SymbolSource::Kallsyms(_) | SymbolSource::None(_) => None,
+            SymbolSource::Kallsyms(_) | SymbolSource::Recorded(_) | SymbolSource::None(_) => None,
         }
     }
 
@@ -130,7 +148,7 @@ impl Module {
     pub fn unnamed_because(&self) -> Option<Arc<str>> {
         match &self.symbols {
             SymbolSource::None(reason) => Some(Arc::clone(reason)),
-            SymbolSource::Elf(_) | SymbolSource::Kallsyms(_) => None,
+            SymbolSource::Elf(_) | SymbolSource::Kallsyms(_) | SymbolSource::Recorded(_) => None,
         }
     }
 
@@ -138,7 +156,7 @@ impl Module {
     pub fn images(&self) -> Option<(Arc<Image>, Option<Arc<Image>>)> {
         match &self.symbols {
             SymbolSource::Elf(elf) => Some((Arc::clone(&elf.image), elf.debug_image.clone())),
-            SymbolSource::Kallsyms(_) | SymbolSource::None(_) => None,
+            SymbolSource::Kallsyms(_) | SymbolSource::Recorded(_) | SymbolSource::None(_) => None,
         }
     }
 
@@ -146,7 +164,7 @@ impl Module {
     pub fn address(&self, position: u64) -> Option<u64> {
         match &self.symbols {
             SymbolSource::Elf(elf) => elf.space.address(position),
-            SymbolSource::Kallsyms(_) | SymbolSource::None(_) => None,
+            SymbolSource::Kallsyms(_) | SymbolSource::Recorded(_) | SymbolSource::None(_) => None,
         }
     }
 
@@ -157,6 +175,9 @@ impl Module {
         let is_absolute = match &self.symbols {
             SymbolSource::Elf(elf) => elf.space.is_absolute(),
             SymbolSource::Kallsyms(kallsyms) => kallsyms.is_absolute(),
+            SymbolSource::Recorded(recorded) => {
+                return recorded.base().position(address, mapping_start, mapping_file_offset);
+            }
             SymbolSource::None(_) => false,
         };
         if is_absolute {
@@ -194,6 +215,9 @@ impl Module {
             SymbolSource::Kallsyms(kallsyms) => {
                 positions.iter().map(|&position| resolve_kallsyms(kallsyms, position, &mut names)).collect()
             }
+            SymbolSource::Recorded(recorded) => {
+                positions.iter().map(|&position| resolve_recorded(recorded, position, &mut names)).collect()
+            }
             SymbolSource::None(reason) => {
                 vec![Resolved::unnamed(Arc::clone(reason)); positions.len()]
             }
@@ -217,6 +241,9 @@ impl Module {
         let elf = match &self.symbols {
             SymbolSource::Elf(elf) => elf,
             SymbolSource::Kallsyms(_) => return Err("kallsyms has names of the kernel, and no code".into()),
+            SymbolSource::Recorded(_) => {
+                return Err("the recording has names of its functions, and no code".into());
+            }
             SymbolSource::None(reason) => return Err(Arc::clone(reason)),
         };
         let range = elf.extent(address).ok_or_else(|| Arc::<str>::from(elf.why_no_symbol()))?;
@@ -312,6 +339,21 @@ fn resolve_kallsyms(kallsyms: &Kallsyms, position: u64, names: &mut NameCache) -
         }
         None => {
             let unnamed_because = Some(names.text("no kernel symbol covers this address"));
+            Resolved { relative_address, unnamed_because, ..Resolved::default() }
+        }
+    }
+}
+
+fn resolve_recorded(recorded: &RecordedSymbols, position: u64, names: &mut NameCache) -> Resolved {
+    let relative_address = Some(position);
+    match recorded.find(position) {
+        Some(symbol) => {
+            let name = names.name(symbol.name.as_bytes());
+            let frames = vec![SymbolFrame::new(name, PathLineColumn::default())];
+            Resolved { frames, relative_address, symbol_address: Some(symbol.start), unnamed_because: None }
+        }
+        None => {
+            let unnamed_because = Some(names.text("the recording lists no symbol at this address"));
             Resolved { relative_address, unnamed_because, ..Resolved::default() }
         }
     }

@@ -10,6 +10,8 @@ use rustc_hash::FxHashMap;
 
 /// Limit on a demangled name: hostile ones grow exponentially.
 const MAX_NAME_BYTES: usize = 16 << 10;
+/// Start of the names of functions in Android's linker.
+const LINKER_PREFIX: &str = "__dl_";
 /// Limit on the nesting of a C++ name: deeper ones stay mangled, because they would exhaust the stack.
 const MAX_NESTING: u32 = 160;
 
@@ -64,6 +66,12 @@ impl NameCache {
 pub(crate) fn demangle(raw: &str) -> Option<String> {
     if let Some(stub) = raw.strip_suffix("@plt") {
         return demangle(stub).map(|name| format!("{name}@plt"));
+    }
+    // Android's linker has its copies of functions of libc under names of its own.
+    if let Some(own) = raw.strip_prefix(LINKER_PREFIX) {
+        // Hostile names repeat the prefix.
+        let name = if own.starts_with(LINKER_PREFIX) { None } else { demangle(own) };
+        return Some(format!("[linker]{}", name.unwrap_or_else(|| own.to_owned())));
     }
     if !raw.starts_with("_R") && !raw.starts_with("_Z") {
         return None;

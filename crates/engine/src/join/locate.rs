@@ -30,6 +30,8 @@ pub struct Location {
     pub address: u64,
     /// Whether it is a return address; the call precedes it.
     pub is_return: bool,
+    /// Whether it was executed in the kernel, as its chain states. Those of 32-bit machines are not in the upper half.
+    pub in_kernel: bool,
     /// How the address was found.
     pub origin: FrameOrigin,
     /// What it belongs to.
@@ -37,10 +39,10 @@ pub struct Location {
 }
 
 impl Location {
-    /// Whether it is in the kernel's half of the address space.
+    /// Whether it is in the kernel, by its chain or by its half of the address space.
     #[must_use]
     pub fn is_kernel(&self) -> bool {
-        self.address >> 63 == 1
+        self.in_kernel || self.address >> 63 == 1
     }
 }
 
@@ -247,7 +249,8 @@ impl ChainLocator<'_> {
         if let Region::Jit { code_offset, .. } = &mut region {
             *code_offset = code_offset.wrapping_add(u64::from(is_return));
         }
-        let location = Location { process_id, address, is_return, origin, region };
+        let in_kernel = key.process_id == NONE;
+        let location = Location { process_id, address, is_return, in_kernel, origin, region };
         let next = self.out.locations.len() as u32;
         let id = *self.location_ids.entry(location).or_insert_with(|| {
             self.out.locations.push(location);

@@ -9,6 +9,7 @@
 mod emit;
 mod lines;
 mod locate;
+mod recorded;
 mod resolve;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ mod tests;
 pub use emit::{JoinedTables, NO_FRAME, emit};
 pub use lines::{CodeLines, SourcePosition};
 pub use locate::{AddressColumn, LocatedSamples, Location, NONE, locate};
+pub use recorded::RecordedNames;
 pub use resolve::{
     CodeFunctions, DEFERRED, DescribeName, FrameFunction, MapFunction, NO_MODULE, NativeNames, PerfMapDirs,
     PerfMaps, Resolution, ResolvedFrame, resolve,

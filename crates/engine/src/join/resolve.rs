@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 
 use super::lines::{CodeLines, SourcePosition};
 use super::locate::{LocatedSamples, Location};
+use super::recorded::RecordedNames;
 use crate::address_spaces::Region;
 use crate::forks::AddressSpaceStarts;
 use crate::mappings::{Mapping, Mappings};
@@ -89,6 +90,8 @@ pub struct NativeNames<'a> {
     pub symbolizer: &'a Symbolizer,
     /// Names for memory not backed by a file.
     pub perf_maps: &'a PerfMaps,
+    /// Names in the recordings themselves.
+    pub recorded: &'a RecordedNames,
     /// Which processes have copies of the memory of others.
     pub starts: &'a AddressSpaceStarts,
 }
@@ -105,7 +108,7 @@ pub fn resolve(
     native: &NativeNames<'_>,
 ) -> Result<Resolution, ColumnError> {
     let mut frames = vec![Vec::new(); located.locations.len()];
-    let mut by_file: FxHashMap<(u32, Option<u64>), Vec<usize>> = FxHashMap::default();
+    let mut by_file: FxHashMap<(u32, Option<u64>, u32), Vec<usize>> = FxHashMap::default();
     for ((at, location), own) in located.locations.iter().enumerate().zip(&mut frames) {
         perfuse_stopping::checkpoint();
         match location.region {
@@ -115,25 +118,34 @@ pub fn resolve(
             Region::Mapped { mapping } => {
                 let Some(row) = mappings.rows.get(mapping as usize) else { continue };
                 let reference = location.is_kernel().then(|| kernel_reference(row, mappings));
-                by_file.entry((row.file, reference)).or_default().push(at);
+                by_file.entry((row.file, reference, row.source_id)).or_default().push(at);
             }
             Region::Deferred => *own = vec![deferred_frame()],
             Region::Anonymous { .. } | Region::Unmapped | Region::Kernel => {
-                *own = vec![unmapped_frame(location, mappings, native)];
+                *own = recorded_frames(at, located, mappings, native)
+                    .unwrap_or_else(|| vec![unmapped_frame(location, mappings, native)]);
             }
         }
     }
-    let answer = |((id, reference), addresses): ((u32, Option<u64>), Vec<usize>)| {
+    let answer = |((id, reference, _), addresses): ((u32, Option<u64>, u32), Vec<usize>)| {
         let recorded = mappings.files.get(id as usize)?;
         let build_id = recorded.build_id.as_deref();
         let module = match reference {
             Some(reference) => native.symbolizer.kernel(&recorded.path, build_id, Some(reference)),
             None => native.symbolizer.module(&recorded.path, build_id),
         };
-        let position = |&at: &usize| Some(file_position(&module, located.locations.get(at)?, mappings));
-        let positions: Vec<u64> = addresses.iter().map(|at| position(at).unwrap_or_default()).collect();
-        let mut resolved = module.resolve_many(&positions);
-        resolve_entered(&addresses, located, &positions, &module, &mut resolved);
+        let mut resolved = resolve_in(&module, &addresses, located, mappings);
+        let mapping = addresses.first().and_then(|&at| mapping_of(located.locations.get(at)?, mappings));
+        if let Some(listed) = mapping.and_then(|row| native.recorded.of_mapping(row, mappings)) {
+            // A file with the recorded build id has lines and inlined calls besides.
+            let is_certain = build_id.is_some();
+            let from_recording = resolve_in(listed, &addresses, located, mappings);
+            for (own, other) in resolved.iter_mut().zip(from_recording) {
+                if !other.frames.is_empty() && (own.frames.is_empty() || !is_certain) {
+                    *own = other;
+                }
+            }
+        }
         Some((id, addresses, resolved))
     };
     // One file may take as long as all others: a thread takes one at a time.
@@ -157,11 +169,35 @@ fn kernel_reference(row: &Mapping, mappings: &Mappings) -> u64 {
     if path.starts_with("[kernel") || path.starts_with("[guest") { row.file_offset } else { row.start }
 }
 
+/// Resolves locations in mappings of one module.
+fn resolve_in(
+    module: &Module,
+    addresses: &[usize],
+    located: &LocatedSamples,
+    mappings: &Mappings,
+) -> Vec<Resolved> {
+    let position = |&at: &usize| Some(file_position(module, located.locations.get(at)?, mappings));
+    let positions: Vec<u64> = addresses.iter().map(|at| position(at).unwrap_or_default()).collect();
+    let mut resolved = module.resolve_many(&positions);
+    if !module.has_call_addresses() {
+        resolve_entered(addresses, located, &positions, module, &mut resolved);
+    }
+    resolved
+}
+
+/// The mapping that contains a location.
+fn mapping_of<'a>(location: &Location, mappings: &'a Mappings) -> Option<&'a Mapping> {
+    let (Region::Mapped { mapping } | Region::Anonymous { mapping, .. }) = location.region else {
+        return None;
+    };
+    mappings.rows.get(mapping as usize)
+}
+
 /// Position of a location in the file it is mapped from; 0 where it is not in a file.
 fn file_position(module: &Module, location: &Location, mappings: &Mappings) -> u64 {
-    let Region::Mapped { mapping } = location.region else { return 0 };
-    let Some(&Mapping { start, file_offset, .. }) = mappings.rows.get(mapping as usize) else { return 0 };
-    module.position(call_address(location), start, file_offset)
+    let Some(&Mapping { start, file_offset, .. }) = mapping_of(location, mappings) else { return 0 };
+    let address = if module.has_call_addresses() { location.address } else { call_address(location) };
+    module.position(address, start, file_offset)
 }
 
 /// Resolves return addresses by their own that no call precedes, where a function starts there: code that returns to it was given its
@@ -222,6 +258,23 @@ fn jit_frames(
         .into_iter()
         .map(|(function, position)| ResolvedFrame { function, position, relative_address })
         .collect())
+}
+
+/// Frames of a location outside files, where its recording lists functions for them.
+fn recorded_frames(
+    at: usize,
+    located: &LocatedSamples,
+    mappings: &Mappings,
+    native: &NativeNames<'_>,
+) -> Option<Vec<ResolvedFrame>> {
+    let location = located.locations.get(at)?;
+    let row = mapping_of(location, mappings);
+    if let Some((row, listed)) = row.and_then(|row| Some((row, native.recorded.of_mapping(row, mappings)?))) {
+        let resolved = resolve_in(listed, &[at], located, mappings).pop()?;
+        return (!resolved.frames.is_empty()).then(|| native_frames(row.file, resolved));
+    }
+    let resolved = native.recorded.of_process(location.process_id, call_address(location))?;
+    Some(native_frames(NO_MODULE, resolved))
 }
 
 /// Frames of native code, as the symbolizer resolved them.

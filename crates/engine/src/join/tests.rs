@@ -63,7 +63,12 @@ impl Recorded {
         let lines = CodeLines::new(vec![self.lines.finish()], vec![self.inlines.finish()]).unwrap();
         let symbolizer = Symbolizer::new(Options::default());
         let perf_maps = PerfMaps::new(PerfMapDirs::default(), [], Box::new(|_, _| MapFunction::default()));
-        let native = NativeNames { symbolizer: &symbolizer, perf_maps: &perf_maps, starts: &starts };
+        let native = NativeNames {
+            symbolizer: &symbolizer,
+            perf_maps: &perf_maps,
+            recorded: &RecordedNames::default(),
+            starts: &starts,
+        };
         let functions = CodeFunctions::new(&code).unwrap();
         let resolution = resolve(&located, &mapped, &functions, &lines, &native).unwrap();
         Joined { tables: emit(&located, &resolution, &mapped, first).unwrap(), located }

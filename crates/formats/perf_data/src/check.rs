@@ -66,6 +66,10 @@ fn check_end(file: &PerfFile, sink: &mut Diagnostics) {
             }
         }
         RecordsEnd::Complete => {}
+        RecordsEnd::Message { offset } => sink.push(&TRAILING, offset, None, "size", || {
+            let bytes = (file.source.len() as u64).saturating_sub(offset);
+            format!("{bytes} bytes follow the last record; perf's own message begins there").into()
+        }),
         RecordsEnd::Short { offset, need, have } => sink.push(&TRUNCATED, offset, index, "size", || {
             format!("the last record has {need} bytes, {have} are left").into()
         }),

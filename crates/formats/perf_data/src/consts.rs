@@ -95,7 +95,7 @@ macro_rules! record_types {
             pub fn known_name(self) -> Option<&'static str> {
                 match self.0 {
                     $($value => Some(concat!("PERF_RECORD_", stringify!($name))),)+
-                    _ => None,
+                    number => simpleperf_name(number),
                 }
             }
         }
@@ -150,7 +150,41 @@ record_types! {
     SCHEDSTAT_DOMAIN = 86, "Scheduler statistics of a domain of processors.";
 }
 
+/// Number before that of the first type that simpleperf adds.
+const SIMPLEPERF_TYPE_START: u32 = 32768;
+
+/// Name of a type that simpleperf adds.
+fn simpleperf_name(number: u32) -> Option<&'static str> {
+    let names = [
+        "SIMPLE_PERF_RECORD_KERNEL_SYMBOL",
+        "SIMPLE_PERF_RECORD_DSO",
+        "SIMPLE_PERF_RECORD_SYMBOL",
+        "SIMPLE_PERF_RECORD_SPLIT",
+        "SIMPLE_PERF_RECORD_SPLIT_END",
+        "SIMPLE_PERF_RECORD_EVENT_ID",
+        "SIMPLE_PERF_RECORD_CALLCHAIN",
+        "SIMPLE_PERF_RECORD_UNWINDING_RESULT",
+        "SIMPLE_PERF_RECORD_TRACING_DATA",
+        "SIMPLE_PERF_RECORD_DEBUG",
+    ];
+    let index = number.checked_sub(SIMPLEPERF_TYPE_START)?.checked_sub(1)?;
+    names.get(index as usize).copied()
+}
+
 impl RecordType {
+    /// simpleperf: the list of the kernel's symbols, as in `/proc/kallsyms`.
+    pub const SIMPLEPERF_KERNEL_SYMBOL: Self = Self(32769);
+    /// simpleperf: a part of a record that is larger than 64 KiB.
+    pub const SIMPLEPERF_SPLIT: Self = Self(32772);
+    /// simpleperf: the parts before this record are complete.
+    pub const SIMPLEPERF_SPLIT_END: Self = Self(32773);
+
+    /// Whether simpleperf adds it. `misc` of such a record is the upper half of its size.
+    #[must_use]
+    pub fn is_simpleperf(self) -> bool {
+        simpleperf_name(self.0).is_some()
+    }
+
     /// Name, or `Unknown RecordTag N`.
     #[must_use]
     pub fn name(self) -> Cow<'static, str> {

@@ -111,7 +111,12 @@ fn split_complete(stream: &[u8], endian: Endian) -> (&[u8], &[u8]) {
     let end = loop {
         match read_record(stream, offset, endian, false) {
             Ok(record) => offset = offset.saturating_add(record.size),
-            Err(RecordsEnd::Complete | RecordsEnd::Short { .. } | RecordsEnd::BadSize { .. }) => {
+            Err(
+                RecordsEnd::Complete
+                | RecordsEnd::Short { .. }
+                | RecordsEnd::BadSize { .. }
+                | RecordsEnd::Message { .. },
+            ) => {
                 break offset;
             }
         }

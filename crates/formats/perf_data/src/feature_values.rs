@@ -7,6 +7,7 @@ use perfuse_wire::{Cursor, ParseError};
 
 use super::consts::machine_name;
 use super::features::{build_id_table, header_string, text};
+use super::file_lists;
 use super::layout::ClockData;
 
 /// Names of features, by bit, in header fields.
@@ -200,6 +201,7 @@ fn decode(bit: u32, mut cursor: Cursor<'_>) -> Result<String, ParseError> {
             format!("{machine}{name}, flags {flags:#x}")
         }
         "CLN_SIZE" => format!("cache lines of {} bytes", cursor.u32("cln_size")?),
+        "SIMPLEPERF_FILE" | "SIMPLEPERF_FILE2" => file_lists::describe(bit, *cursor)?,
         "SIMPLEPERF_META_INFO" => {
             let pairs = meta_info(cursor.rest()).take(MAX_ENTRIES);
             pairs.map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ")

@@ -18,7 +18,7 @@ use super::rules;
 use super::tracing_data::read_formats;
 
 /// Size of the first published `perf_event_attr`, which a size of 0 stands for.
-const ATTR_SIZE_VER0: u64 = 64;
+pub(super) const ATTR_SIZE_VER0: u64 = 64;
 /// Offset of `perf_event_attr.size`.
 const ATTR_SIZE_OFFSET: usize = 4;
 /// Size of an entry of the table of event types: an id and 64 bytes of name.

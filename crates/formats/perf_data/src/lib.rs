@@ -19,6 +19,8 @@ mod deferred;
 mod directory;
 mod feature_values;
 mod features;
+mod file_lists;
+mod file_symbols;
 mod group_reads;
 mod guests;
 mod header;
@@ -62,6 +64,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use linux_perf_data::Feature;
+use perfuse_addresses::recorded_symbols::RecordedFile;
 use perfuse_tables::{Alignment, Offsets, UserStack};
 use perfuse_wire::{Diagnostics, Endian, ParseError, RecordView, Value};
 
@@ -195,6 +198,10 @@ impl Recording for PerfData {
 
     fn recorded_programs(&self) -> RecordedPrograms {
         recorded_programs::recorded_programs(self)
+    }
+
+    fn recorded_symbols(&self) -> Vec<RecordedFile> {
+        file_symbols::recorded_symbols(self.file())
     }
 
     fn extent(&self) -> Offsets {

@@ -10,6 +10,7 @@ use super::consts::RecordType;
 use super::features::{BuildIds, build_id_table};
 use super::group_reads::has_group;
 use super::reader::RecordFile;
+use super::records::MappingRecord;
 use super::sched::ThreadState;
 use super::survey::RecordSurvey;
 use super::tasks::Tasks;
@@ -23,6 +24,7 @@ pub struct PerfFile {
     survey: OnceLock<RecordSurvey>,
     tasks: OnceLock<Tasks>,
     user_registers: OnceLock<Vec<UserRegisters>>,
+    has_low_kernel: OnceLock<bool>,
     tracepoints: OnceLock<Vec<Tracepoint>>,
     /// Set by `timed_passes`.
     pub(super) sched_states: OnceLock<Vec<ThreadState>>,
@@ -49,6 +51,7 @@ impl PerfFile {
             survey: OnceLock::new(),
             tasks: OnceLock::new(),
             user_registers: OnceLock::new(),
+            has_low_kernel: OnceLock::new(),
             tracepoints: OnceLock::new(),
             sched_states: OnceLock::new(),
             num_incomplete: OnceLock::new(),
@@ -98,6 +101,22 @@ impl PerfFile {
         self.user_registers.get_or_init(|| {
             let arch = self.features.arch(&self.source, self.endian).map(|(name, _)| name);
             self.attributes.list().iter().map(|attribute| UserRegisters::of(attribute, arch)).collect()
+        })
+    }
+
+    /// Whether the kernel is in the lower half of 64-bit addresses, where programs are too: on 32-bit machines and s390x. Where the
+    /// machine is not recorded, the kernel's mapping shows it.
+    pub fn has_low_kernel(&self) -> bool {
+        *self.has_low_kernel.get_or_init(|| match self.features.arch(&self.source, self.endian) {
+            Some((name, pointer_bytes)) => pointer_bytes == 4 || name == "s390x",
+            None => self.tasks().mappings.iter().any(|row| {
+                let record = self.at(row.mapping).filter(|_| row.pid == -1);
+                let mapping = record.and_then(|record| MappingRecord::read(&record, self.endian));
+                mapping.is_some_and(|mapping| {
+                    let end = mapping.start_address.saturating_add(mapping.size);
+                    mapping.is_kernel() && mapping.start_address != 0 && end <= 1 << 63
+                })
+            }),
         })
     }
 

@@ -175,6 +175,14 @@ impl RecordFile {
         SampleRecord::read(&mut record.cursor(self.endian), layout)
     }
 
+    /// Whether a sample has registers and a copy of its user stack. Those of kernel threads are empty, and those of stacks that
+    /// simpleperf has unwound.
+    #[must_use]
+    pub fn has_stack_copy(&self, record: &RawEvent<'_>) -> bool {
+        let sample = self.sample(record).unwrap_or_default();
+        sample.user_regs.is_some() || sample.user_stack.is_some_and(|stack| !stack.is_empty())
+    }
+
     /// The pid of a record of the kernel; for a record of a guest the number of that process.
     #[must_use]
     #[inline]

@@ -93,6 +93,11 @@ pub enum RecordsEnd {
         /// Number of bytes left.
         have: u64,
     },
+    /// A message of perf follows, as where its standard error was redirected into the stream.
+    Message {
+        /// Offset of the message.
+        offset: u64,
+    },
     /// The size of a record is less than that of its header.
     BadSize {
         /// Offset of the record.
@@ -101,6 +106,9 @@ pub enum RecordsEnd {
         size: u16,
     },
 }
+
+/// What perf prints at the end of a recording starts with this.
+const MESSAGE: &[u8] = b"[ perf record: ";
 
 /// Reads the record at an offset. Tracepoint formats follow their record only in pipe mode.
 ///
@@ -117,16 +125,23 @@ pub fn read_record(
     if rest.is_empty() {
         return Err(RecordsEnd::Complete);
     }
+    if pipe && rest.starts_with(MESSAGE) {
+        return Err(RecordsEnd::Message { offset });
+    }
     let short = |need: u64| RecordsEnd::Short { offset, need, have: rest.len() as u64 };
     let header =
         EventHeader::read(&mut Cursor::new(rest, offset, endian)).map_err(|_| short(EventHeader::SIZE))?;
-    let size = u64::from(header.size);
+    let record_type = RecordType(header.type_);
+    let (size, misc) = match record_type.is_simpleperf() {
+        true => (u64::from(header.size) | u64::from(header.misc).wrapping_shl(u16::BITS), 0),
+        false => (u64::from(header.size), header.misc),
+    };
     if size < EventHeader::SIZE {
         return Err(RecordsEnd::BadSize { offset, size: header.size });
     }
-    let (record, after) = rest.split_at_checked(usize::from(header.size)).ok_or_else(|| short(size))?;
+    let (record, after) =
+        rest.split_at_checked(usize::try_from(size).unwrap_or(usize::MAX)).ok_or_else(|| short(size))?;
     let body = record.get(EventHeader::SIZE as usize..).unwrap_or_default();
-    let record_type = RecordType(header.type_);
     let mut cursor = Cursor::new(body, offset, endian);
     let payload_bytes = match record_type {
         RecordType::AUXTRACE => cursor.u64("size").unwrap_or(0),
@@ -141,7 +156,7 @@ pub fn read_record(
         offset,
         location: RecordLocation(offset),
         record_type,
-        misc: header.misc,
+        misc,
         size: whole,
         bytes: record,
         body,

@@ -1,11 +1,15 @@
 //! Bodies of mapping records.
 
-use perfuse_wire::Endian;
+use perfuse_wire::{Cursor, Endian};
 
 use super::consts::{RecordType, misc};
 use super::layout::{Mmap, Mmap2Protection};
 use super::record::RawEvent;
 
+/// A bit in the protection that simpleperf adds to mappings of its own files with code of JIT compilers.
+const PROT_JIT_FILE: u32 = 0x4000;
+/// `PROT_*` of all machines, with those of stacks that grow and simpleperf's.
+const PROT_BITS: u32 = 0x0300_0000 | PROT_JIT_FILE | 0x3f;
 /// `PROT_EXEC`.
 const PROT_EXEC: u32 = 4;
 /// Number of bytes in MMAP2 that contain either an inode or a build id.
@@ -30,6 +34,8 @@ pub struct MappingRecord<'a> {
     pub build_id: Option<&'a [u8]>,
     /// Whether it is executable.
     pub executable: bool,
+    /// Whether it is of a file with code of JIT compilers, whose symbols have addresses in memory.
+    pub is_jit_file: bool,
     /// `misc` of the record.
     pub misc: u16,
     /// File, or a name such as `//anon` or `[vdso]`.
@@ -53,6 +59,7 @@ impl<'a> MappingRecord<'a> {
             file_offset: pgoff,
             build_id: None,
             executable: record.misc & misc::MMAP_DATA == 0,
+            is_jit_file: false,
             misc: record.misc,
             path: &[],
         };
@@ -61,7 +68,11 @@ impl<'a> MappingRecord<'a> {
             if record.misc & misc::MMAP_BUILD_ID != 0 {
                 mapping.build_id = mmap2_build_id(identity);
             }
-            mapping.executable = Mmap2Protection::read(&mut cursor).ok()?.prot & PROT_EXEC != 0;
+            if has_protection(cursor.rest(), endian) {
+                let Mmap2Protection { prot, .. } = Mmap2Protection::read(&mut cursor).ok()?;
+                mapping.executable = prot & PROT_EXEC != 0;
+                mapping.is_jit_file = prot & PROT_JIT_FILE != 0;
+            }
         }
         let rest = cursor.rest();
         mapping.path = rest.get(..memchr::memchr(0, rest).unwrap_or(rest.len())).unwrap_or_default();
@@ -94,6 +105,13 @@ impl<'a> MappingRecord<'a> {
             .iter()
             .any(|name| self.path.starts_with(name))
     }
+}
+
+/// Whether the rest of MMAP2 begins with a protection and flags. Linux 3.12 to 3.15, and 3.10 of RHEL 7.0, wrote the name there, whose
+/// letters are no protection.
+pub fn has_protection(rest: &[u8], endian: Endian) -> bool {
+    let prot = Cursor::new(rest, 0, endian).u32("prot").unwrap_or(0);
+    !matches!(rest.first(), Some(b'/' | b'[')) || prot & !PROT_BITS == 0
 }
 
 /// The build id in the `MMAP2_FILE_BYTES`; `None` where its length is larger than they are.

@@ -25,6 +25,7 @@ pub(crate) fn push_chain(
     addresses: &mut Vec<u64>,
 ) -> bool {
     let registers = file.user_registers().get(event).filter(|registers| !registers.is_empty());
+    let registers = registers.filter(|registers| !registers.have_stack || file.has_stack_copy(record));
     if head.pid.is_some_and(|pid| pid < -1) {
         push_guest_chain(head, record.misc, addresses);
         return registers.is_some();
@@ -49,7 +50,13 @@ pub(crate) fn push_chain(
         replace_user_part(file, record, addresses);
     }
     match head.ip {
-        Some(ip) if addresses.is_empty() => addresses.push(ip),
+        Some(ip) if addresses.is_empty() => {
+            // Elsewhere an address in the lower half is of the program: a precise event was counted before the kernel was entered.
+            if record.misc & misc::CPUMODE_MASK == misc::KERNEL && ip >> 63 == 0 && file.has_low_kernel() {
+                addresses.push(CONTEXT_KERNEL);
+            }
+            addresses.push(ip);
+        }
         Some(ip) if ip != 0 => {
             let has_stack = registers.is_some_and(|registers| registers.have_stack);
             begin_at(ip, record.misc, has_stack, addresses);

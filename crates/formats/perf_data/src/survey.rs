@@ -1,5 +1,6 @@
 //! One pass over all records: counts, departures in records, and facts that reports and joins need.
 
+use linux_perf_data::Feature;
 use linux_perf_event_reader::constants as abi;
 use perfuse_wire::{Diagnostics, ErrorKind};
 use rustc_hash::FxHashMap;
@@ -10,7 +11,7 @@ use super::features::{BuildIdEntry, text};
 use super::guests::is_guest;
 use super::layout::{Lost, LostSamples, Namespaces, Section, TimeConv};
 use super::reader::{RecordFile, RecordPages};
-use super::record::{RawEvent, RecordsEnd};
+use super::record::{RawEvent, RecordLocation, RecordsEnd};
 use super::records::MappingRecord;
 use super::rounds::{Rounds, SampleTimes, TimedRecord};
 use super::rules::*;
@@ -85,6 +86,10 @@ pub struct RecordSurvey {
     pub samples: Option<SampleTimes>,
     /// User parts of call chains that were recorded after their samples.
     pub deferred: DeferredParts,
+    /// Records of simpleperf with the kernel's symbols; the parts of one that was split.
+    pub kernel_symbols: Vec<RecordLocation>,
+    /// Parts of a record of simpleperf, up to its last one.
+    split: Vec<RecordLocation>,
     /// Departures in records.
     pub record_findings: Diagnostics,
     /// Reason why the pass ended.
@@ -126,7 +131,10 @@ impl RecordSurvey {
             return self.add_user_record(file, record, rounds);
         }
         let time = file.time(record).unwrap_or(0);
-        if time != 0 && file.is_time(record, time) {
+        // simpleperf gives mappings of JIT code the times at which the runtime made it, maybe hours before.
+        let is_mapping = matches!(record.record_type, RecordType::MMAP | RecordType::MMAP2);
+        let is_older = is_mapping && file.features.has(Feature::SIMPLEPERF_META_INFO);
+        if time != 0 && !is_older && file.is_time(record, time) {
             let (first, last) = self.span.unwrap_or((time, time));
             self.span = Some((first.min(time), last.max(time)));
         }
@@ -172,6 +180,16 @@ impl RecordSurvey {
                 rounds.finish();
                 self.samples.as_mut().map(SampleTimes::finish_round);
             }
+            RecordType::SIMPLEPERF_KERNEL_SYMBOL => self.kernel_symbols = vec![record.location],
+            RecordType::SIMPLEPERF_SPLIT => self.split.push(record.location),
+            RecordType::SIMPLEPERF_SPLIT_END => {
+                let parts = std::mem::take(&mut self.split);
+                let first = parts.first().and_then(|&part| file.at(part));
+                let kind = first.and_then(|first| first.cursor(file.endian).u32("type").ok());
+                if kind == Some(RecordType::SIMPLEPERF_KERNEL_SYMBOL.0) {
+                    self.kernel_symbols = parts;
+                }
+            }
             RecordType::TIME_CONV => self.time_conv = TimeConv::read(&mut cursor).ok(),
             RecordType::HEADER_BUILD_ID => {
                 self.build_ids.extend(BuildIdEntry::read(&mut cursor, record.misc));
@@ -193,7 +211,7 @@ impl RecordSurvey {
             self.deferred.num_samples = self.deferred.num_samples.saturating_add(1);
         }
         self.num_samples = self.num_samples.saturating_add(1);
-        let has_stack = layout.has(abi::PERF_SAMPLE_STACK_USER);
+        let has_stack = layout.has(abi::PERF_SAMPLE_STACK_USER) && file.has_stack_copy(record);
         self.num_user_stacks = self.num_user_stacks.saturating_add(u64::from(has_stack));
         if let Some(pid) = head.pid {
             let (first, last) = self.sampled.entry(pid).or_insert((time, time));

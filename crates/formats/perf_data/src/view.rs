@@ -6,10 +6,11 @@ use perfuse_wire::{Cursor, FieldType, Layout, ParseError, RecordView, Value};
 use super::attribute::EventRecordLayout;
 use super::consts::{RecordType, misc};
 use super::features::{BuildIdEntry, text};
+use super::header::ATTR_SIZE_VER0;
 use super::layout::*;
 use super::reader::RecordFile;
 use super::record::RawEvent;
-use super::records::{MMAP2_FILE_BYTES, mmap2_build_id};
+use super::records::{MMAP2_FILE_BYTES, has_protection, mmap2_build_id};
 use super::sample::{EventWords, SampleRecord, SampleRegisters};
 use super::view_bodies::{
     bpf_metadata, callchain_deferred, cpu_map, event_update, id_index, schedstat_cpu, schedstat_domain,
@@ -94,7 +95,7 @@ fn body_fields<'a>(
         RecordType::AUX_OUTPUT_HW_ID => &AuxOutputHwId::LAYOUT,
         RecordType::CALLCHAIN_DEFERRED => return callchain_deferred(cursor, fields),
         RecordType::HEADER_ATTR => return attr_fields(cursor, fields),
-        RecordType::HEADER_EVENT_TYPE => &EventType::LAYOUT,
+        RecordType::HEADER_EVENT_TYPE => return event_type_fields(cursor, fields),
         RecordType::HEADER_TRACING_DATA => &TracingData::LAYOUT,
         RecordType::HEADER_BUILD_ID => return build_id_fields(record, cursor, fields),
         RecordType::ID_INDEX => return id_index(cursor, fields),
@@ -198,7 +199,19 @@ fn mmap2_fields<'a>(
     } else {
         layout_fields(&Mmap2Inode::LAYOUT, cursor, fields)?;
     }
-    layout_fields(&Mmap2Protection::LAYOUT, cursor, fields)
+    if has_protection(cursor.rest(), cursor.endian()) {
+        return layout_fields(&Mmap2Protection::LAYOUT, cursor, fields);
+    }
+    fields.push(("filename", Value::Text(String::from_utf8_lossy(cursor.c_string("filename")?))));
+    Ok(())
+}
+
+/// The name of an event: padded to eight bytes, without a NUL where its length is a multiple of these.
+fn event_type_fields<'a>(cursor: &mut Cursor<'a>, fields: &mut ViewFields<'a>) -> Result<(), ParseError> {
+    let EventType { event_id } = EventType::read(cursor)?;
+    fields.push(("event_id", Value::Unsigned(event_id)));
+    fields.push(("name", Value::Text(text(take_rest(cursor)))));
+    Ok(())
 }
 
 fn attr_fields<'a>(cursor: &mut Cursor<'a>, fields: &mut ViewFields<'a>) -> Result<(), ParseError> {
@@ -206,8 +219,13 @@ fn attr_fields<'a>(cursor: &mut Cursor<'a>, fields: &mut ViewFields<'a>) -> Resu
         .rest()
         .get(4..)
         .map_or(0, |rest| Cursor::new(rest, 0, cursor.endian()).u32("size").map_or(0, u64::from));
-    let mut attr = cursor.split(size.max(EventAttr::SIZE), "attr")?;
-    layout_fields(&EventAttr::LAYOUT, &mut attr, fields)?;
+    let size = if size == 0 { ATTR_SIZE_VER0 } else { size };
+    let mut attr = cursor.split(size, "attr")?;
+    let read = layout_fields(&EventAttr::LAYOUT, &mut attr, fields);
+    if size >= EventAttr::SIZE {
+        // Earlier versions have fewer fields.
+        read?;
+    }
     let ids = std::iter::from_fn(|| cursor.u64("id").ok());
     let rows = ids.map(|id| vec![("id", Value::Unsigned(id))]).collect();
     fields.push(("ids", Value::Entries(rows)));

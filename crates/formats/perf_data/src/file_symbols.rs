@@ -1,0 +1,87 @@
+//! Files with their functions, as simpleperf lists them in the features FILE and FILE2: those that samples are in; and the kernel's
+//! symbols in its records.
+
+use linux_perf_data::Feature;
+use perfuse_addresses::recorded_symbols::{RecordedFile, RecordedSymbol, SymbolBase};
+use perfuse_wire::Cursor;
+use rustc_hash::FxHashSet;
+
+use super::file_lists::{FILE2, files};
+use super::layout::EventHeader;
+use super::perf_file::PerfFile;
+use super::records::MappingRecord;
+
+/// Path of the kernel.
+const KERNEL: &str = "[kernel.kallsyms]";
+/// Size of the last symbol of the kernel, which no list states.
+const LAST_SYMBOL_BYTES: u64 = 4096;
+
+/// The files of the list; empty where the file has none.
+#[must_use]
+pub fn recorded_symbols(file: &PerfFile) -> Vec<RecordedFile> {
+    let cursor = |feature| file.features.cursor(feature, &file.source, file.endian);
+    // As simpleperf does: the older list where both exist.
+    let mut found = match (cursor(Feature::SIMPLEPERF_FILE), cursor(FILE2)) {
+        (Some(cursor), _) => files(Feature::SIMPLEPERF_FILE, cursor),
+        (None, Some(cursor)) => files(FILE2, cursor),
+        (None, None) => Vec::new(),
+    };
+    let kernel = kernel_symbols(file);
+    if !kernel.is_empty() {
+        match found.iter_mut().find(|file| file.path == KERNEL) {
+            Some(listed) => listed.symbols.extend(kernel),
+            None => found.push(RecordedFile {
+                path: KERNEL.to_owned(),
+                symbols: kernel,
+                ..RecordedFile::default()
+            }),
+        }
+    }
+    found.retain(|file| !file.symbols.is_empty());
+    if !found.is_empty() {
+        let in_memory = jit_files(file);
+        for file in found.iter_mut().filter(|file| in_memory.contains(file.path.as_bytes())) {
+            file.base = SymbolBase::Memory;
+        }
+    }
+    found
+}
+
+/// The kernel's functions, in a record with the text of its `kallsyms`: lines of address, type and name.
+fn kernel_symbols(file: &PerfFile) -> Vec<RecordedSymbol> {
+    let parts = file.survey().kernel_symbols.iter().filter_map(|&part| file.at(part));
+    let whole: Vec<u8> = parts.flat_map(|part| part.body.iter().copied()).collect();
+    // Parts begin with the header of the record that was split.
+    let header = if file.survey().kernel_symbols.len() > 1 { EventHeader::SIZE } else { 0 };
+    let mut cursor = Cursor::new(&whole, 0, file.endian);
+    let list = cursor.bytes(header, "header").and_then(|_| cursor.u32("size"));
+    let list = list.and_then(|size| cursor.bytes(u64::from(size), "kallsyms")).unwrap_or_default();
+    let mut all: Vec<(u64, bool, &[u8])> =
+        list.split(|&byte| byte == b'\n').filter_map(kernel_symbol).collect();
+    all.sort_by_key(|&(start, ..)| start);
+    let ends: Vec<u64> = all.iter().skip(1).map(|&(start, ..)| start).collect();
+    let ends = ends.into_iter().map(Some).chain([None]);
+    let functions =
+        all.into_iter().zip(ends).filter(|((start, is_function, _), _)| *start != 0 && *is_function);
+    let symbol = |((start, _, name), end): ((u64, bool, &[u8]), Option<u64>)| RecordedSymbol {
+        start,
+        size: end.map_or(LAST_SYMBOL_BYTES, |end| end.saturating_sub(start)),
+        name: String::from_utf8_lossy(name).into_owned(),
+    };
+    functions.map(symbol).collect()
+}
+
+/// Address of a symbol, whether it is a function, and its name.
+fn kernel_symbol(line: &[u8]) -> Option<(u64, bool, &[u8])> {
+    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let start = u64::from_str_radix(std::str::from_utf8(words.next()?).ok()?, 16).ok()?;
+    let kind = words.next()?;
+    Some((start, matches!(kind, b"t" | b"T" | b"w" | b"W"), words.next()?))
+}
+
+/// Paths of the files that simpleperf wrote with code of JIT compilers: their symbols have addresses in memory.
+fn jit_files(file: &PerfFile) -> FxHashSet<&[u8]> {
+    let rows = file.tasks().mappings.iter().filter_map(|row| file.at(row.mapping));
+    let mappings = rows.filter_map(|record| MappingRecord::read(&record, file.endian));
+    mappings.filter(|mapping| mapping.is_jit_file).map(|mapping| mapping.path).collect()
+}
