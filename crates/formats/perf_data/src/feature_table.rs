@@ -9,45 +9,49 @@ use super::header::{Preamble, add_finding, extend_sections};
 use super::layout::Section;
 use super::rules;
 
-/// Reads the table, which the header expects at an offset. Where bytes are missing from the records, or were added to them, it
-/// is elsewhere: the records then end there.
-pub fn read(file: &mut Preamble, expected: u64) {
-    let bits = feature_bits(file);
-    let table = find(file, expected, bits.len() as u64).unwrap_or(expected);
-    if table > file.source.len() as u64 {
-        return;
-    }
-    if table != expected {
-        let bytes = table.abs_diff(expected);
-        let what = if table < expected { "are missing" } else { "were added" };
-        let message =
-            format!("the table of feature sections is at {table:#x}: {bytes} bytes before it {what}");
-        add_finding(file, &rules::MOVED_SECTIONS, table, "features", message.into());
-        file.records.end = table;
-    }
-    let source = file.source.clone();
-    let rest = source.get(usize::try_from(table).unwrap_or(usize::MAX)..).unwrap_or_default();
-    let mut cursor = Cursor::new(rest, table, file.endian);
-    for bit in bits {
-        let Ok(section) = Section::read(&mut cursor) else {
-            let message = "the table of feature sections ends early".into();
-            return add_finding(file, &rules::SECTION_OUTSIDE, cursor.offset(), "features", message);
-        };
-        let section = Section { offset: moved(section.offset, expected, table), ..section };
-        let content = section_bytes(&source, section);
-        if (content.len() as u64) < section.size {
-            let message = format!("the section of HEADER_{} is outside the file", feature_values::name(bit));
-            add_finding(file, &rules::SECTION_OUTSIDE, section.offset, "features", message.into());
-        } else if let Err(error) =
-            feature_values::verify(bit, Cursor::new(content, section.offset, file.endian))
-        {
-            let message = format!("HEADER_{}: {error}", feature_values::name(bit));
-            add_finding(file, &rules::BAD_FEATURE, section.offset, "features", message.into());
+impl Preamble {
+    /// Reads the table, which the header expects at an offset. Where bytes are missing from the records, or were added to them, it
+    /// is elsewhere: the records then end there.
+    pub(super) fn read_feature_table(&mut self, expected: u64) {
+        let file = self;
+        let bits = feature_bits(file);
+        let table = find(file, expected, bits.len() as u64).unwrap_or(expected);
+        if table > file.source.len() as u64 {
+            return;
         }
-        extend_sections(file, section.offset.saturating_add(section.size));
-        file.features.insert(Feature(bit), section);
+        if table != expected {
+            let bytes = table.abs_diff(expected);
+            let what = if table < expected { "are missing" } else { "were added" };
+            let message =
+                format!("the table of feature sections is at {table:#x}: {bytes} bytes before it {what}");
+            add_finding(file, &rules::MOVED_SECTIONS, table, "features", message.into());
+            file.records.end = table;
+        }
+        let source = file.source.clone();
+        let rest = source.get(usize::try_from(table).unwrap_or(usize::MAX)..).unwrap_or_default();
+        let mut cursor = Cursor::new(rest, table, file.endian);
+        for bit in bits {
+            let Ok(section) = Section::read(&mut cursor) else {
+                let message = "the table of feature sections ends early".into();
+                return add_finding(file, &rules::SECTION_OUTSIDE, cursor.offset(), "features", message);
+            };
+            let section = Section { offset: moved(section.offset, expected, table), ..section };
+            let content = section_bytes(&source, section);
+            if (content.len() as u64) < section.size {
+                let message =
+                    format!("the section of HEADER_{} is outside the file", feature_values::name(bit));
+                add_finding(file, &rules::SECTION_OUTSIDE, section.offset, "features", message.into());
+            } else if let Err(error) =
+                feature_values::verify(bit, Cursor::new(content, section.offset, file.endian))
+            {
+                let message = format!("HEADER_{}: {error}", feature_values::name(bit));
+                add_finding(file, &rules::BAD_FEATURE, section.offset, "features", message.into());
+            }
+            extend_sections(file, section.offset.saturating_add(section.size));
+            file.features.insert(Feature(bit), section);
+        }
+        extend_sections(file, cursor.offset());
     }
-    extend_sections(file, cursor.offset());
 }
 
 /// The set bits of the header, in order.

@@ -10,12 +10,12 @@ use perfuse_wire::{Cursor, Endian, ErrorKind, ParseError, Rule};
 
 use super::attribute::{Attributes, EventAttribute};
 use super::consts::{PIPE_HEADER_BYTES, RecordType, byte_order};
+use super::feature_values;
 use super::features::{Features, header_string, section_bytes, text};
 use super::layout::{EventHeader, EventType, EventUpdate, FileHeader, HeaderFeature, Section};
 use super::record::read_record;
 use super::rules;
 use super::tracing_data::read_formats;
-use super::{feature_table, feature_values};
 
 /// Size of the first published `perf_event_attr`, which a size of 0 stands for.
 const ATTR_SIZE_VER0: u64 = 64;
@@ -119,7 +119,7 @@ fn read_sections(file: &mut Preamble) {
         file.records = start..end.min(len);
         read_attributes(file);
         if file.header.data_size != 0 {
-            feature_table::read(file, end);
+            file.read_feature_table(end);
         }
         extend_sections(file, file.records.end);
         if !file.features.has(Feature::EVENT_DESC) {

@@ -37,6 +37,7 @@ mod record;
 mod recorded_programs;
 mod records;
 mod repair;
+mod resume;
 mod rounds;
 pub mod rules;
 mod sample;

@@ -5,7 +5,7 @@ use perfuse_wire::{Diagnostics, ErrorKind};
 use rustc_hash::FxHashMap;
 
 use super::consts::RecordType;
-use super::damage::Damage;
+use super::damage::SkippedBytes;
 use super::deferred::{DeferredParts, cookie};
 use super::features::{BuildIdEntry, text};
 use super::guests::is_guest;
@@ -89,7 +89,7 @@ pub struct RecordSurvey {
     /// Departures in records.
     pub record_findings: Diagnostics,
     /// Bytes that were skipped.
-    pub damage: Vec<Damage>,
+    pub damage: Vec<SkippedBytes>,
     /// Reason why the pass ended.
     pub end: RecordsEnd,
 }
