@@ -141,6 +141,39 @@ def test_names_come_first_on_a_narrow_screen(view):
     assert table.locator("tbody tr[role=row] td").first.evaluate(left) >= 0
 
 
+def test_names_beside_another_pane_are_not_cut_to_nothing(view):
+    """In a window of 800 pixels names of calls in sight were `…`, and those of compiled functions beyond the edge."""
+    viewed = view(POSTCARDS, size=(800, 600))
+    for tab, table in (("timeline", "Longest in sight"), ("code", "Functions that were compiled")):
+        viewed.show(tab)
+        viewed.rows(table)
+        # Rows are made anew while the picture comes to rest.
+        viewed.page.wait_for_function(
+            """name => {
+                const table = document.querySelector(`table[aria-label="${name}"]`);
+                const cell = table.querySelector("tbody tr[role=row] td")?.getBoundingClientRect();
+                const pane = table.closest(".scroller").getBoundingClientRect();
+                return cell && cell.width >= 130 && Math.abs(cell.left - pane.left) < 2;
+            }""",
+            arg=table,
+            timeout=TIMEOUT_MS,
+        )
+
+
+def test_shares_of_what_is_counted_are_whole(view, tmp_path):
+    """The end of `221 events  51.6%` was cut: the share."""
+    stacks = tmp_path / "counts.folded"
+    stacks.write_text("main;first 123456\nmain;second 65432\n", encoding="utf-8")
+    viewed = view((stacks,), size=(800, 600))
+    for tab, table in (("functions", "Functions"), ("tree", "Call tree")):
+        section = viewed.show(tab)
+        viewed.rows(table)
+        cells = section.locator("tbody tr[role=row] td.number, tbody tr[role=row] td.number *")
+        assert cells.evaluate_all("all => all.filter((one) => one.scrollWidth > one.clientWidth + 1).length") == 0, tab
+    viewed.show("functions")
+    assert viewed.rows("Functions")[0][:3] == ["first", "123,456  65.4%", "123,456  65.4%"]
+
+
 def test_names_have_the_room_that_numbers_leave(view):
     viewed = view(POSTCARDS, size=(700, 900))
     for tab, table in (("tree", "Call tree"), ("code", "Functions that were compiled")):

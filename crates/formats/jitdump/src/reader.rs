@@ -272,11 +272,31 @@ impl<'a> Reader<'a> {
         ReaderStep::Lost { offset, len: self.offset.saturating_sub(offset), prefix, at_end: next.is_none() }
     }
 
-    /// Offset of a record inside the previous one. The size of the previous record is wrong when no record follows it and
-    /// its parts do not fill it.
+    /// Offset of a record inside the previous one. The size of the previous record is wrong when no record follows it, and its
+    /// parts do not fill it, or bytes of it are missing, so that it ends in the next records.
     fn find_record_inside_previous(&self) -> Option<u64> {
-        let previous = self.previous.filter(|&previous| !is_plausible(self.data, previous, self.endian))?;
-        self.find_plausible(previous.saturating_add(RecordPrefix::SIZE), self.offset)
+        let previous = self.previous?;
+        let from = previous.saturating_add(RecordPrefix::SIZE);
+        if is_plausible(self.data, previous, self.endian) {
+            let mut inside = from..self.offset;
+            return inside.find(|&at| is_plausible(self.data, at, self.endian) && self.leads_past(at));
+        }
+        self.find_plausible(from, self.offset)
+    }
+
+    /// Whether records follow each other from an offset before the current one to one after it, where another record or the end
+    /// of the file is.
+    fn leads_past(&self, from: u64) -> bool {
+        let mut at = from;
+        while at < self.offset
+            && let Some((prefix, body)) = split_record(self.data, at, self.endian)
+            && is_consistent(prefix, body, self.endian)
+        {
+            at = at.saturating_add(u64::from(prefix.total_size));
+        }
+        let is_end = at == self.data.len() as u64;
+        at > self.offset
+            && (is_end || is_plausible(self.data, at, self.endian) || is_cut(self.data, at, self.endian))
     }
 
     /// Offset of the first plausible record between two offsets.

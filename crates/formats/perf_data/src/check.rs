@@ -17,6 +17,7 @@ pub fn check(perf: &PerfData, sink: &mut Diagnostics) {
     }
     check_header(perf, sink);
     file.survey().record_findings.rows().iter().cloned().for_each(|row| sink.push_row(row));
+    check_damage(file, sink);
     check_end(file, sink);
     check_trailing(file, sink);
     check_survey(file, sink);
@@ -73,10 +74,37 @@ fn check_end(file: &PerfFile, sink: &mut Diagnostics) {
         RecordsEnd::Short { offset, need, have } => sink.push(&TRUNCATED, offset, index, "size", || {
             format!("the last record has {need} bytes, {have} are left").into()
         }),
-        RecordsEnd::BadSize { offset, size } => sink.push(&BAD_SIZE, offset, index, "size", || {
-            format!("the record's size is {size}; its header alone is 8").into()
-        }),
+        RecordsEnd::BadSize { offset, .. } | RecordsEnd::UnknownType { offset, .. } => {
+            let skipped = file.records.end.saturating_sub(offset);
+            sink.push(&BAD_SIZE, offset, index, "size", || describe_damage(survey.end, skipped).into());
+        }
     }
+}
+
+/// Checks that records follow each other.
+fn check_damage(file: &PerfFile, sink: &mut Diagnostics) {
+    for damage in &file.survey().damage {
+        if let Some(next) = damage.next {
+            let skipped = next.saturating_sub(damage.offset);
+            sink.push(&BAD_SIZE, damage.offset, None, "size", || {
+                describe_damage(damage.reason, skipped).into()
+            });
+        }
+    }
+}
+
+/// Why bytes are not records, and how many.
+fn describe_damage(reason: RecordsEnd, skipped: u64) -> String {
+    let reason = match reason {
+        RecordsEnd::BadSize { size: size @ 8.., .. } => {
+            format!("the record's size is {size}; the kernel writes multiples of 8")
+        }
+        RecordsEnd::BadSize { size, .. } => format!("the record's size is {size}; its header alone is 8"),
+        RecordsEnd::Short { need, have, .. } => format!("the record has {need} bytes, {have} are left"),
+        RecordsEnd::UnknownType { number, .. } => format!("no record has type {number}"),
+        RecordsEnd::Complete | RecordsEnd::Message { .. } => "no record follows".to_owned(),
+    };
+    format!("{reason}; {skipped} bytes were skipped")
 }
 
 /// Checks that the file ends with its last section.

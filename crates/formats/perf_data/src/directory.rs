@@ -12,7 +12,7 @@ use perfuse_wire::Endian;
 
 use super::consts::{PIPE_HEADER_BYTES, byte_order};
 use super::layout::{FileHeader, Section};
-use super::record::{RecordsEnd, read_record};
+use super::record::read_record;
 
 /// Name of the file with the header.
 pub const MAIN_FILE: &str = "data";
@@ -111,14 +111,7 @@ fn split_complete(stream: &[u8], endian: Endian) -> (&[u8], &[u8]) {
     let end = loop {
         match read_record(stream, offset, endian, false) {
             Ok(record) => offset = offset.saturating_add(record.size),
-            Err(
-                RecordsEnd::Complete
-                | RecordsEnd::Short { .. }
-                | RecordsEnd::BadSize { .. }
-                | RecordsEnd::Message { .. },
-            ) => {
-                break offset;
-            }
+            Err(_) => break offset,
         }
     };
     stream.split_at_checked(usize::try_from(end).unwrap_or(usize::MAX)).unwrap_or((stream, &[]))

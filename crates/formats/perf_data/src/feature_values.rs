@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use perfuse_wire::{Cursor, ParseError};
+use perfuse_wire::{Cursor, ErrorKind, ParseError};
 
 use super::consts::machine_name;
 use super::features::{build_id_table, header_string, text};
@@ -87,6 +87,14 @@ pub fn describe(bit: u32, cursor: Cursor<'_>) -> String {
     decode(bit, cursor).unwrap_or_else(|error| format!("{num_bytes} bytes that cannot be decoded: {error}"))
 }
 
+/// Whether a section can be decoded.
+///
+/// # Errors
+/// The reason where it cannot; perf refuses most files with such a section.
+pub fn verify(bit: u32, cursor: Cursor<'_>) -> Result<(), ParseError> {
+    decode(bit, cursor).map(drop)
+}
+
 /// The value of a capability of a PMU, from a section of capabilities: the first with that name.
 #[must_use]
 pub fn capability(mut cursor: Cursor<'_>, wanted: &str) -> Option<String> {
@@ -113,7 +121,10 @@ fn decode(bit: u32, mut cursor: Cursor<'_>) -> Result<String, ParseError> {
     let num_bytes = cursor.remaining();
     Ok(match field_name(bit).and_then(|name| name.strip_prefix("HEADER_")).unwrap_or_default() {
         "TRACING_DATA" => format!("{num_bytes} bytes of tracepoint formats"),
-        "BUILD_ID" => counted(build_id_table(*cursor).count() as u64, "build id"),
+        "BUILD_ID" => match build_id_table(*cursor).count() {
+            0 if num_bytes > 0 => return Err(invalid(cursor, num_bytes as u64, "a table of build ids")),
+            num => counted(num as u64, "build id"),
+        },
         "HOSTNAME" | "OSRELEASE" | "VERSION" | "ARCH" | "CPUDESC" | "CPUID" => header_string(cursor)?,
         "NRCPUS" => {
             let (available, online) = (cursor.u32("nr_cpus_available")?, cursor.u32("nr_cpus_online")?);
@@ -121,7 +132,16 @@ fn decode(bit: u32, mut cursor: Cursor<'_>) -> Result<String, ParseError> {
         }
         "TOTAL_MEM" => format!("{} kB", cursor.u64("total_mem")?),
         "CMDLINE" => strings(cursor, "nr")?.join(" "),
-        "EVENT_DESC" => counted(u64::from(cursor.u32("nr")?), "event"),
+        "EVENT_DESC" => {
+            let (count, attr_size) = (cursor.u32("nr")?, cursor.u32("attr_size")?);
+            for _ in 0..count {
+                cursor.bytes(u64::from(attr_size), "attr")?;
+                let num_ids = cursor.u32("nr_ids")?;
+                header_string(cursor)?;
+                cursor.bytes(u64::from(num_ids).saturating_mul(8), "ids")?;
+            }
+            counted(u64::from(count), "event")
+        }
         "CPU_TOPOLOGY" => {
             let packages = strings(cursor, "nr_cores")?;
             let threads = strings(cursor, "nr_threads")?;
@@ -164,12 +184,34 @@ fn decode(bit: u32, mut cursor: Cursor<'_>) -> Result<String, ParseError> {
         "MEM_TOPOLOGY" => {
             let (_, block_bytes, count) =
                 (cursor.u64("version")?, cursor.u64("block_size")?, cursor.u64("nr")?);
+            for _ in 0..count {
+                cursor.bytes(16, "node")?;
+                let num_bits = cursor.u64("bitmap")?;
+                cursor.bytes(num_bits.div_ceil(64).saturating_mul(8), "bitmap")?;
+            }
             format!("{} of memory blocks of {block_bytes} bytes", counted(count, "node"))
         }
         "CLOCKID" => format!("resolution {} ns", cursor.u64("resolution")?),
         "DIR_FORMAT" => format!("a directory, version {}", cursor.u64("version")?),
-        "BPF_PROG_INFO" => counted(u64::from(cursor.u32("nr")?), "BPF program"),
-        "BPF_BTF" => format!("types of {}", counted(u64::from(cursor.u32("nr")?), "BPF object")),
+        "BPF_PROG_INFO" => {
+            let count = cursor.u32("nr")?;
+            for _ in 0..count {
+                let (info_bytes, data_bytes) = (cursor.u32("info_len")?, cursor.u32("data_len")?);
+                cursor.u64("arrays")?;
+                cursor.bytes(u64::from(info_bytes), "info")?;
+                cursor.bytes(u64::from(data_bytes), "data")?;
+            }
+            counted(u64::from(count), "BPF program")
+        }
+        "BPF_BTF" => {
+            let count = cursor.u32("nr")?;
+            for _ in 0..count {
+                cursor.u32("id")?;
+                let data_bytes = cursor.u32("data_size")?;
+                cursor.bytes(u64::from(data_bytes), "data")?;
+            }
+            format!("types of {}", counted(u64::from(count), "BPF object"))
+        }
         "COMPRESSED" => {
             cursor.u32("version")?;
             let (kind, level, ratio) = (cursor.u32("type")?, cursor.u32("level")?, cursor.u32("ratio")?);
@@ -179,6 +221,10 @@ fn decode(bit: u32, mut cursor: Cursor<'_>) -> Result<String, ParseError> {
         "CPU_PMU_CAPS" => capabilities(cursor)?,
         "CLOCK_DATA" => {
             let data = ClockData::read(cursor)?;
+            // perf refuses a file with another version.
+            if data.version != 1 {
+                return Err(invalid(cursor, u64::from(data.version), "version 1"));
+            }
             let (clock, wall) = (data.clockid_time_ns, data.wall_clock_ns);
             format!("clock {}: {clock} ns at {wall} ns since 1970", data.clockid)
         }
@@ -186,7 +232,9 @@ fn decode(bit: u32, mut cursor: Cursor<'_>) -> Result<String, ParseError> {
             let name = header_string(cursor)?;
             Ok(format!("{name}: processors {}", header_string(cursor)?))
         })?,
-        "PMU_CAPS" if cursor.rest().iter().all(|&byte| byte == 0) => "no capabilities".to_owned(),
+        "PMU_CAPS" if num_bytes > 0 && cursor.rest().iter().all(|&byte| byte == 0) => {
+            "no capabilities".to_owned()
+        }
         "PMU_CAPS" => list(cursor, "nr_pmus", "; ", |cursor| {
             let caps = capabilities(cursor)?;
             Ok(format!("{}: {caps}", header_string(cursor)?))
@@ -214,6 +262,10 @@ fn decode(bit: u32, mut cursor: Cursor<'_>) -> Result<String, ParseError> {
 pub fn meta_info(section: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
     let mut words = section.split(|&byte| byte == 0).map(String::from_utf8_lossy);
     std::iter::from_fn(move || Some((words.next()?, words.next()?))).filter(|(name, _)| !name.is_empty())
+}
+
+fn invalid(cursor: &Cursor<'_>, value: u64, expected: &'static str) -> ParseError {
+    ParseError::new(ErrorKind::Invalid { value, expected }, cursor.offset(), "features")
 }
 
 fn counted(number: u64, noun: &str) -> String {

@@ -117,11 +117,11 @@ fn read_sections(file: &mut Preamble) {
             size => start.saturating_add(size),
         };
         file.records = start..end.min(len);
-        extend_sections(file, file.records.end);
         read_attributes(file);
-        if file.header.data_size != 0 && end <= len {
-            read_feature_table(file, end);
+        if file.header.data_size != 0 {
+            file.read_feature_table(end);
         }
+        extend_sections(file, file.records.end);
         if !file.features.has(Feature::EVENT_DESC) {
             read_tracepoint_names(file);
             read_simpleperf_names(file);
@@ -135,12 +135,12 @@ fn read_sections(file: &mut Preamble) {
 }
 
 /// Notes that a section ends at `end`.
-fn extend_sections(file: &mut Preamble, end: u64) {
+pub(super) fn extend_sections(file: &mut Preamble, end: u64) {
     file.sections_end = file.sections_end.max(end.min(file.source.len() as u64));
 }
 
 /// Adds a departure.
-fn add_finding(
+pub(super) fn add_finding(
     file: &mut Preamble,
     rule: &'static Rule,
     offset: u64,
@@ -204,32 +204,6 @@ fn read_attributes(file: &mut Preamble) {
 fn read_words(bytes: &[u8], file: &Preamble) -> Vec<u64> {
     let mut cursor = Cursor::new(bytes, 0, file.endian);
     std::iter::from_fn(|| cursor.u64("id").ok()).collect()
-}
-
-/// Reads the table of feature sections after the records: one entry for each feature bit, in order of the bits.
-fn read_feature_table(file: &mut Preamble, table: u64) {
-    let header = file.header;
-    let bits = [header.features_0, header.features_1, header.features_2, header.features_3];
-    let source = file.source.clone();
-    let rest = source.get(usize::try_from(table).unwrap_or(usize::MAX)..).unwrap_or_default();
-    let mut cursor = Cursor::new(rest, table, file.endian);
-    let set = (0u32..256).filter(|bit| {
-        let word = bits.get((bit >> 6) as usize).copied().unwrap_or(0);
-        word.wrapping_shr(bit & 63) & 1 != 0
-    });
-    for bit in set {
-        let Ok(section) = Section::read(&mut cursor) else {
-            let message = "the table of feature sections ends early".into();
-            return add_finding(file, &rules::SECTION_OUTSIDE, cursor.offset(), "features", message);
-        };
-        if (section_bytes(&source, section).len() as u64) < section.size {
-            let message = format!("the section of HEADER_{} is outside the file", feature_values::name(bit));
-            add_finding(file, &rules::SECTION_OUTSIDE, section.offset, "features", message.into());
-        }
-        extend_sections(file, section.offset.saturating_add(section.size));
-        file.features.insert(Feature(bit), section);
-    }
-    extend_sections(file, cursor.offset());
 }
 
 /// Reads attributes, features and names of events from the start of a pipe-mode stream, up to the first record of the kernel.

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use perfuse_wire::{ErrorKind, ParseError};
 
 use super::attribute::{EventAttribute, EventRecordLayout};
+use super::damage::FoundDamage;
 use super::guests::{GuestProcess, Guests, is_guest};
 use super::header::Preamble;
 use super::off_cpu;
@@ -20,6 +21,8 @@ pub struct RecordFile {
     unpacked: OnceLock<Unpacked>,
     /// Processes of guests.
     pub(super) guests: Guests,
+    /// Bytes that are not records.
+    pub(super) damage: FoundDamage,
 }
 
 impl std::ops::Deref for RecordFile {
@@ -36,10 +39,16 @@ impl RecordFile {
     /// # Errors
     /// When the bytes are not a perf.data file, or end inside its header.
     pub fn open(source: Arc<Source>) -> Result<Self, ParseError> {
-        Ok(Self { preamble: Preamble::read(source)?, unpacked: OnceLock::new(), guests: Guests::default() })
+        Ok(Self {
+            preamble: Preamble::read(source)?,
+            unpacked: OnceLock::new(),
+            guests: Guests::default(),
+            damage: FoundDamage::default(),
+        })
     }
 
-    /// Reads the record at a position and moves the position past it. The records in a compressed record follow it.
+    /// Reads the record at a position and moves the position past it. The records in a compressed record follow it. Bytes that
+    /// are not a record are skipped.
     ///
     /// # Errors
     /// The reason where there is no whole record.
@@ -60,7 +69,14 @@ impl RecordFile {
             at.inner = 0;
         }
         at.offset = at.offset.max(self.records.start);
-        let mut record = self.record_at_offset(at.offset)?;
+        let mut record = match self.accepted(at.offset) {
+            Ok(record) => record,
+            Err(end @ (RecordsEnd::Complete | RecordsEnd::Message { .. })) => return Err(end),
+            Err(reason) => {
+                at.offset = self.after_damage(at.offset, reason)?;
+                self.record_at_offset(at.offset)?
+            }
+        };
         record.index = at.index;
         at.index = at.index.saturating_add(1);
         match self.unpacked_start(&record) {
@@ -83,8 +99,12 @@ impl RecordFile {
     /// # Errors
     /// The reason where there is no whole record.
     pub fn record_at_offset(&self, offset: u64) -> Result<RawEvent<'_>, RecordsEnd> {
-        let end = usize::try_from(self.records.end).unwrap_or(usize::MAX);
-        read_record(self.source.get(..end).unwrap_or_default(), offset, self.endian, self.pipe)
+        read_record(self.source.get(..self.end()).unwrap_or_default(), offset, self.endian, self.pipe)
+    }
+
+    /// Offset of the end of the records.
+    pub(super) fn end(&self) -> usize {
+        usize::try_from(self.records.end).unwrap_or(usize::MAX)
     }
 
     /// Prefetches the cache lines that are read of a sample with a copy of the stack: the end of the previous record, the fields
@@ -213,13 +233,26 @@ impl RecordFile {
         self.unpacked.get_or_init(|| {
             let mut offset = self.records.start;
             let mut pages = PassPages::default();
+            let mut has_damage = false;
             let records = std::iter::from_fn(|| {
-                let record = self.record_at_offset(offset).ok()?;
+                let record = match self.accepted(offset) {
+                    Ok(record) => record,
+                    Err(reason) => {
+                        has_damage = !matches!(reason, RecordsEnd::Complete | RecordsEnd::Message { .. });
+                        return None;
+                    }
+                };
                 pages.release_before(&self.source, record.offset);
                 offset = offset.saturating_add(record.size);
                 Some(record)
             });
-            Unpacked::new(records, self.source.unpack_limit, self.endian)
+            let mut unpacked = Unpacked::new(records, self.source.unpack_limit, self.endian);
+            // A part of the stream may be in the damaged bytes, without which later parts are others.
+            if has_damage {
+                let message = "compressed records after damaged bytes are not unpacked";
+                unpacked.error.get_or_insert((offset, message.to_owned()));
+            }
+            unpacked
         })
     }
 }

@@ -98,13 +98,27 @@ pub enum RecordsEnd {
         /// Offset of the message.
         offset: u64,
     },
-    /// The size of a record is less than that of its header.
+    /// The size of a record is less than that of its header, or not one that the kernel writes.
     BadSize {
         /// Offset of the record.
         offset: u64,
         /// Size in the header.
         size: u16,
     },
+    /// No record has such a type.
+    UnknownType {
+        /// Offset of the bytes.
+        offset: u64,
+        /// The number in the place of the type.
+        number: u32,
+    },
+}
+
+/// Reads the header of a record; `None` where the bytes end inside it.
+#[inline]
+pub fn read_header(bytes: &[u8], offset: u64, endian: Endian) -> Option<EventHeader> {
+    let rest = bytes.get(usize::try_from(offset).ok()?..)?;
+    EventHeader::read(&mut Cursor::new(rest, offset, endian)).ok()
 }
 
 /// What perf prints at the end of a recording starts with this.

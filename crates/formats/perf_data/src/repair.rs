@@ -10,8 +10,8 @@ use super::check;
 use super::consts::RecordType;
 use super::perf_data::PerfData;
 use super::rules::{
-    BAD_BODY, BAD_COMPRESSION, BAD_SIZE, LATE_RECORDS, SECTION_OUTSIDE, TRAILING, TRUNCATED, UNFINISHED,
-    UNKNOWN_EVENT,
+    BAD_BODY, BAD_COMPRESSION, BAD_FEATURE, BAD_SIZE, LATE_RECORDS, MOVED_SECTIONS, SECTION_OUTSIDE,
+    TRAILING, TRUNCATED, UNFINISHED, UNKNOWN_EVENT,
 };
 use super::writer::{InjectError, not_copied_because, write_readable};
 use perfuse_recording::{Change, Repaired};
@@ -54,7 +54,11 @@ fn change(found: &Diagnostic) -> Option<Change> {
     } else if [&TRUNCATED, &BAD_SIZE, &BAD_COMPRESSION, &BAD_BODY].contains(&rule) {
         "unreadable data was left out"
     } else if rule == &SECTION_OUTSIDE {
-        "the header has only what is in the file"
+        "left out of the header"
+    } else if rule == &BAD_FEATURE {
+        "the section was left out"
+    } else if rule == &MOVED_SECTIONS {
+        "the header states where they are"
     } else if rule == &TRAILING {
         "the bytes after the last section were left out"
     } else if rule == &UNKNOWN_EVENT && found.field == "entries" {

@@ -26,4 +26,6 @@ rules! {
     DEFERRED = "PD021", Warning, "perf_event.h: PERF_RECORD_CALLCHAIN_DEFERRED";
     TRAILING = "PD022", Warning, "perf.data-file-format: header";
     REUSED_PID = "PD023", Warning, "perf_event.h: PERF_RECORD_FORK";
+    BAD_FEATURE = "PD024", DataLoss, "perf.data-file-format: features";
+    MOVED_SECTIONS = "PD025", DataLoss, "perf.data-file-format: features";
 }

@@ -6,6 +6,7 @@ use perfuse_wire::{Diagnostics, ErrorKind};
 use rustc_hash::FxHashMap;
 
 use super::consts::RecordType;
+use super::damage::SkippedBytes;
 use super::deferred::{DeferredParts, cookie};
 use super::features::{BuildIdEntry, text};
 use super::guests::is_guest;
@@ -92,6 +93,8 @@ pub struct RecordSurvey {
     split: Vec<RecordLocation>,
     /// Departures in records.
     pub record_findings: Diagnostics,
+    /// Bytes that were skipped.
+    pub damage: Vec<SkippedBytes>,
     /// Reason why the pass ended.
     pub end: RecordsEnd,
 }
@@ -115,6 +118,7 @@ impl RecordSurvey {
             }
             pages.release_before(file, at);
         };
+        survey.damage = file.damage.list();
         survey.task_records.sort_by_key(|key| key.time);
         survey.deferred.finish();
         survey.num_late = rounds.num_late;

@@ -7,11 +7,12 @@ use std::io::{self, Seek, SeekFrom, Write};
 
 use linux_perf_data::Feature;
 use linux_perf_event_reader::constants as abi;
-use perfuse_wire::{Endian, ErrorKind, Put};
+use perfuse_wire::{Cursor, Endian, ErrorKind, Put};
 use rustc_hash::FxHashMap;
 
 use super::attribute::EventAttribute;
 use super::consts::{MAGIC_NUMBER, RecordType, misc};
+use super::feature_values;
 use super::features::section_bytes;
 use super::layout::{BuildIdEvent, EventHeader, FileHeader, Mmap, Mmap2Protection, Section};
 use super::order::TimeOrder;
@@ -308,7 +309,7 @@ impl<W: Write + Seek> Writer<'_, W> {
             .features
             .iter()
             .filter(|(feature, _)| is_copied_feature(*feature))
-            .map(|(feature, section)| (feature, section_bytes(&file.source, section)))
+            .filter_map(|(feature, section)| Some((feature, readable_section(file, feature, section)?)))
             .collect();
         if let Some(section) = self.tracing_data {
             sections.push((Feature::TRACING_DATA, section_bytes(&file.source, section)));
@@ -348,6 +349,14 @@ pub fn not_copied_because(kind: RecordType) -> Option<&'static str> {
         RecordType::COMPRESSED | RecordType::COMPRESSED2 => Some("unpacked: the records in them are written"),
         _ => None,
     }
+}
+
+/// The content of a feature section; `None` where it is not in the file or cannot be decoded: perf refuses files with such.
+fn readable_section(file: &PerfFile, feature: Feature, section: Section) -> Option<&[u8]> {
+    let bytes = section_bytes(&file.source, section);
+    let cursor = Cursor::new(bytes, section.offset, file.endian);
+    let is_whole = bytes.len() as u64 == section.size;
+    (is_whole && feature_values::verify(feature.0, cursor).is_ok()).then_some(bytes)
 }
 
 /// Whether a feature section is copied. The result is not compressed, build ids are written anew, and an index of AUX data
@@ -524,8 +533,9 @@ fn build_id_section(
     added: &[InjectedBuildId],
 ) -> Result<Vec<u8>, InjectError> {
     let mut section = Vec::new();
-    if let Some(table) = file.features.cursor(Feature::BUILD_ID, &file.source, file.endian) {
-        section.extend_from_slice(table.rest());
+    let table = file.features.iter().find(|(feature, _)| *feature == Feature::BUILD_ID);
+    if let Some(table) = table.and_then(|(feature, section)| readable_section(file, feature, section)) {
+        section.extend_from_slice(table);
     }
     let mut put = |flags: u16, path: &str, id: &[u8]| -> Result<(), InjectError> {
         let mut body = Vec::new();

@@ -164,7 +164,12 @@ impl<'a> Reader<'a> {
                 buffer(begin..end, BufferEnd::Stated)
             }
             Some(end) => {
-                let next = self.next_buffer_start(end);
+                let inside = self.next_buffer_start(begin);
+                if inside < end && self.leads_past(inside, end) {
+                    self.at = inside;
+                    return buffer(begin..inside, BufferEnd::TooLong(size));
+                }
+                let next = if inside < end { self.next_buffer_start(end) } else { inside };
                 if self.has_only_known_records(begin..next) {
                     self.at = next;
                     buffer(begin..next, BufferEnd::TooShort(size))
@@ -213,6 +218,14 @@ impl<'a> Reader<'a> {
             Ok((Record::BufferExtents(size), _)) => Some(size),
             _ => None,
         }
+    }
+
+    /// Whether a buffer that starts before `end` ends after it, where another starts or the file ends. Bytes of the buffer
+    /// before it are missing then.
+    fn leads_past(&self, start: usize, end: usize) -> bool {
+        let stated = self.extents_at(start).and_then(|size| usize::try_from(size).ok());
+        let next = stated.and_then(|size| start.saturating_add(METADATA_BYTES).checked_add(size));
+        next.is_some_and(|next| next > end && (next == self.data.len() || self.is_buffer_start(next)))
     }
 
     /// Whether the records of a range are all of known kinds and end at its end.

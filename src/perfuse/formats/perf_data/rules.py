@@ -20,9 +20,13 @@ RULES: dict[str, Explanation] = {
         action="Stop perf with Ctrl-C or SIGTERM. Names of events and of the command are not known for this file.",
     ),
     "PD003": Explanation(
-        title="a record is smaller than its own header",
-        meaning="The next record cannot be located, so nothing after this offset was read.",
-        action="The file was damaged or overwritten here; record again.",
+        title="bytes that are not a record",
+        meaning=(
+            "The size or the type of a record is not one, or the record ends past the others. Reading continued at the "
+            "next offset from which records follow each other; the message states how many bytes were skipped. perf "
+            "stops here."
+        ),
+        action="The file was damaged or overwritten here; record again. `perfuse repair` leaves the bytes out.",
     ),
     "PD004": Explanation(
         title="the kernel lost records",
@@ -85,7 +89,7 @@ RULES: dict[str, Explanation] = {
     "PD011": Explanation(
         title="a section is outside the file",
         meaning="Attributes, event ids or feature sections are cut off.",
-        action="Copy the file again, or record again. `perfuse repair` writes a header with what is there.",
+        action="Copy the file again, or record again. `perfuse repair` leaves such feature sections out.",
     ),
     "PD012": Explanation(
         title="packed records cannot be unpacked",
@@ -168,5 +172,21 @@ RULES: dict[str, Explanation] = {
             "Cut the file at the offset of the message, or use `perfuse repair`. A recording that was appended begins "
             "at that offset and can be read as a file of its own."
         ),
+    ),
+    "PD024": Explanation(
+        title="a feature section cannot be decoded",
+        meaning=(
+            "Its strings or lists end past it, or its version is unknown. perf refuses most files with such a section: "
+            "`incompatible file format`. The other sections were read."
+        ),
+        action="Copy the file again, or use `perfuse repair`, which leaves the section out.",
+    ),
+    "PD025": Explanation(
+        title="feature sections are not where the header states",
+        meaning=(
+            "Bytes are missing from the records before them, or were added. The table of the sections was found by its "
+            "content and read; the records end there. perf refuses such a file."
+        ),
+        action="Copy the file again, or use `perfuse repair`, which writes a header that is right.",
     ),
 }

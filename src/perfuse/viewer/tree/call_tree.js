@@ -1,6 +1,6 @@
 // The tab "Call tree": the tree of the selection as a table, from callers to callees or the other way round.
 
-import { countText, shareText, weightText } from "../flame/format.js";
+import { amountText, countText, shareText, weightText } from "../flame/format.js";
 import { Palette } from "../flame/palette.js";
 import { Callees, Callers } from "../flame/view.js";
 import { h, note, toggles } from "../widgets/dom.js";
@@ -13,7 +13,7 @@ const OPENED = 12;
 export function nodeColumns(profile, palette, whole) {
   const part = (key, label, title) => ({
     key, label, title, number: true, width: "9rem", share: (node) => node[key] / whole(), value: (node) => node[key],
-    text: (node) => (node[key] ? `${weightText(node[key], profile.unit)}  ${shareText(node[key], whole())}` : "–"),
+    text: (node) => (node[key] ? `${amountText(node[key], profile.unit)}  ${shareText(node[key], whole())}` : "–"),
   });
   const samples = { key: "samples", label: "Samples", number: true, width: "6rem", text: (node) => node.samples.toLocaleString("en-US"), value: (node) => node.samples };
   const name = {

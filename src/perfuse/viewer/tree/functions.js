@@ -1,6 +1,6 @@
 // The tab "Functions": a row for each function of the selection.
 
-import { placeTexts, shareText, visible, weightText } from "../flame/format.js";
+import { amountText, placeTexts, shareText, visible, weightText } from "../flame/format.js";
 import { Palette } from "../flame/palette.js";
 import { functionState } from "../flame/symbols.js";
 import { lengthText } from "../data/times.js";
@@ -72,7 +72,7 @@ export class FunctionsView {
   columns(ofCalls) {
     const part = (key, label, title) => ({
       key, label, title, number: true, sort: "server", width: "10rem", share: (row) => row[key] / this.whole, value: (row) => row[key],
-      text: (row) => (row[key] ? `${weightText(row[key], this.unit)}  ${shareText(row[key], this.whole)}` : "–"),
+      text: (row) => (row[key] ? `${amountText(row[key], this.unit)}  ${shareText(row[key], this.whole)}` : "–"),
     });
     const time = (key, label) => ({ key, label, number: true, sort: "server", width: "6.4rem", text: (row) => (row[key] === null || row[key] === undefined ? "" : lengthText(row[key])), value: (row) => row[key] });
     const count = (key, label) => ({ key, label, number: true, sort: "server", width: "6rem", text: (row) => Number(row[key] ?? 0).toLocaleString("en-US"), value: (row) => row[key] });

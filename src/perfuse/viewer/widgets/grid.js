@@ -4,7 +4,7 @@ import { h } from "./dom.js";
 
 const ROW = 24;
 const SPARE = 8;
-const NARROW = matchMedia("(max-width: 760px)");
+const NARROW = matchMedia("(max-width: 960px)");
 let made = 0;
 
 /**

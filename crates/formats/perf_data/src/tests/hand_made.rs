@@ -146,10 +146,16 @@ fn unfinished_and_truncated_files_are_reported() {
     assert!(codes(&perf).contains(&"PD001"));
 
     made.data_size = None;
-    made.record(77_777, 0, &[1, 2, 3]);
+    made.record(77_777, 0, &[1, 2, 3, 0, 0, 0, 0, 0]);
+    made.sample(1, 4, &[9]);
     made.records.extend([9, 0, 0, 0, 0, 0, 7, 0]);
     made.sample(1, 9, &[9]);
     let perf = open_bytes(made.bytes());
+    assert_eq!(
+        perf.summary().counts.iter().map(|(_, num)| num).sum::<u64>(),
+        6,
+        "those after the damage, too"
+    );
     let names: Vec<_> = perf.summary().counts.into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["PERF_RECORD_SAMPLE", "Unknown RecordTag 77777"]);
     let codes = codes(&perf);
