@@ -132,6 +132,22 @@ pub fn call_tree(
     tree.map(PyCallTree).map_err(value_error)
 }
 
+/// What each frame of a profile's tables is called, and whether its path can be one of its function.
+#[pyfunction]
+pub fn frame_names(py: Python<'_>, tables: &Bound<'_, PyAny>) -> PyResult<ArrowStream> {
+    let table = |name: &str| batches(&tables.get_item(name)?);
+    let tables = StackTables {
+        frames: table("frames")?,
+        functions: table("functions")?,
+        code_objects: table("code_objects")?,
+        modules: table("modules")?,
+        mappings: table("mappings")?,
+        ..StackTables::default()
+    };
+    let names = call(py, || stacks::frame_names(&tables))?;
+    names.map(ArrowStream::of).map_err(value_error)
+}
+
 /// The tables that stacks are made of, looked up by name.
 pub fn stack_tables(tables: &Bound<'_, PyAny>) -> PyResult<StackTables> {
     let table = |name: &str| batches(&tables.get_item(name)?);

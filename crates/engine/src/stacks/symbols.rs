@@ -225,7 +225,7 @@ struct FrameClass {
 
 /// Whether a line of a file may be one of a function itself. Compiled Java code has the lines of the methods that were inlined
 /// into it, but not their names; the name of a file of Java is that of its class.
-fn may_be_of(function: &str, path: &str) -> bool {
+pub(super) fn may_be_of(function: &str, path: &str) -> bool {
     let file = path.rsplit('/').next().unwrap_or(path);
     let Some(class_of_file) = file.strip_suffix(".java") else { return true };
     let method = function.split('(').next().unwrap_or(function);
