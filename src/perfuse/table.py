@@ -350,8 +350,8 @@ MADE_BY_CORE: Mapping[str, Callable[[Mapping[str, "Table"]], "ArrowStream"]] = {
 """In queries of perfuse itself, tables of rules that the core applies too, and what makes them of the common tables.
 
 `names_of_frames` has the name of each frame, as reports have it, and whether its path can be one of its function.
-`shown_processes` has processes with a pid of their own: one whose pid an earlier one has gets a free pid, and a name that
-ends with its own.
+`shown_processes` has processes with a pid of their own: one whose pid an earlier one has gets a free pid, and a name
+that ends with its own.
 """
 
 
@@ -359,7 +359,7 @@ def internal_tables(tables: Mapping[str, Table], words: Iterable[str]) -> dict[s
     """The tables for perfuse's own queries that words of a query name: those above, and parts of common tables."""
     found: dict[str, Table] = {}
     for word in words:
-        if word in MADE_BY_CORE and "frames" in tables:
+        if tables and word in MADE_BY_CORE:
             found[word] = Table(word, partial(MADE_BY_CORE[word], tables))
         is_of_stacks = word.endswith(STACK_SUFFIX)
         name = word.removesuffix(STACK_SUFFIX if is_of_stacks else TIME_SUFFIX)

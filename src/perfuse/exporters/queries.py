@@ -140,7 +140,7 @@ def type_names(events: Iterable[str]) -> dict[str, str]:
 TRACK_PROCESSES = """(
     SELECT process_id, start_ns, end_ns, s.pid, s.name FROM shown_processes s JOIN processes USING (process_id)
 )"""
-"""Processes with a pid of their own, for viewers that find threads by their ids: see `perfuse.table.internal_tables`."""
+"""Processes with a pid of their own, for viewers that find threads by their ids: see `perfuse.table.MADE_BY_CORE`."""
 
 _AS_SAMPLES = "SELECT sample_id, ts_ns, thread_id, stack_id, event::VARCHAR AS event, weight FROM samples"
 

@@ -2,7 +2,7 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, UInt64Type};
-use arrow_array::{Array, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayAccessor, RecordBatch, StringArray};
 use perfuse_tables as t;
 
 use super::{
