@@ -349,7 +349,8 @@ MADE_BY_CORE: Mapping[str, Callable[[Mapping[str, "Table"]], "ArrowStream"]] = {
 }
 """In queries of perfuse itself, tables of rules that the core applies too, and what makes them of the common tables.
 
-`names_of_frames` has the name of each frame, as reports have it, and whether its path can be one of its function.
+`names_of_frames` has the name of each frame, as reports have it, whether its path can be one of its function, and the
+origin of its code.
 `shown_processes` has processes with a pid of their own: one whose pid an earlier one has gets a free pid, and a name
 that ends with its own.
 """

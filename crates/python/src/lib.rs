@@ -115,7 +115,7 @@ mod _core {
     #[pymodule_export]
     use super::stack_transform::PyStackTransform;
     #[pymodule_export]
-    use super::stacks::{PyCallTree, call_tree, frame_names, sampled_events};
+    use super::stacks::{PyCallTree, call_tree, frame_names, sampled_events, tiers_of_origins};
     #[pymodule_export]
     use super::timeline::PyTimeline;
     #[pymodule_export]

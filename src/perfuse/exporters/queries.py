@@ -14,7 +14,7 @@ FRAMES = """
         f.frame_id, f.function_id, f.code_object_id, f.mapping_id,
         f.address, f.relative_address, f.path::VARCHAR AS path, f.line, f.column, f.inline_depth,
         f.kind::VARCHAR AS kind, f.unwound_by::VARCHAR AS unwound_by,
-        n.name::VARCHAR AS label, n.has_own_path,
+        n.name::VARCHAR AS label, n.has_own_path, n.code_origin::VARCHAR AS code_origin,
         fn.native_id, fn.linkage_name::VARCHAR AS linkage_name,
         fn.path::VARCHAR AS function_path, fn.line AS function_line, fn.column AS function_column,
         m.name::VARCHAR AS module, m.build_id::VARCHAR AS module_build_id,

@@ -26,8 +26,8 @@ _PERIOD_S = 0.05
 class _Capture:
     """The standard error output of the process, which is a file as long as any thread writes to a dataset.
 
-    A thread prints what is no panic soon after it is written. In place of the file, a pipe could be full while its
-    writer has the interpreter's lock, which the reader needs.
+    A thread prints what is not of a panic soon after it is written. In place of the file, a pipe could be full while
+    its writer has the interpreter's lock, which the reader needs.
     """
 
     def __init__(self) -> None:

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow_array::types::Int32Type;
+use arrow_array::builder::StringDictionaryBuilder;
+use arrow_array::types::{Int8Type, Int32Type};
 use arrow_array::{BooleanArray, DictionaryArray, Int32Array, RecordBatch, UInt32Array};
 use rustc_hash::FxHashMap;
 
@@ -11,10 +12,11 @@ use super::symbols::may_be_of;
 use super::{CallSymbols, NONE, StackError, StackTables};
 use crate::batch;
 
-/// One row per frame: `frame_id`, `name`, `has_own_path`.
+/// One row per frame: `frame_id`, `name`, `has_own_path`, `code_origin`.
 ///
 /// `name` is that of its symbol: of its function, else a label that unnamed addresses of one module share. `has_own_path` states
 /// whether there is a path that can be one of the function: it is not that of a function that was inlined without a name.
+/// `code_origin` is a [`CodeOrigin`](super::CodeOrigin): that of the code, also for functions that were inlined into it.
 ///
 /// # Errors
 /// When a table lacks a column.
@@ -25,10 +27,12 @@ pub fn frame_names(tables: &StackTables) -> Result<RecordBatch, StackError> {
     let mut known = FxHashMap::default();
     let mut names = Vec::with_capacity(paths.len());
     let mut own = Vec::with_capacity(paths.len());
+    let mut origins = StringDictionaryBuilder::<Int8Type>::new();
     for (&number, &path) in symbols.of_frame.iter().zip(&paths) {
         let Some(symbol) = symbols.symbols.get(number as usize) else { continue };
         let text = |id| symbols.texts.get(id).unwrap_or_default();
         names.push(symbol.name as i32);
+        origins.append_value(symbol.code_origin.name());
         own.push(*known.entry((number, path)).or_insert_with(|| {
             path != NONE && (symbol.function_id == NONE || may_be_of(text(symbol.name), text(path)))
         }));
@@ -38,5 +42,6 @@ pub fn frame_names(tables: &StackTables) -> Result<RecordBatch, StackError> {
         ("frame_id", Arc::new(UInt32Array::from(numbers(frames, "frames", "frame_id")?))),
         ("name", Arc::new(names)),
         ("has_own_path", Arc::new(BooleanArray::from(own))),
+        ("code_origin", Arc::new(origins.finish())),
     ]))
 }

@@ -24,6 +24,8 @@ pub struct CallSymbol {
     pub(super) is_declaration: bool,
     pub(super) unnamed_because: u32,
     pub(super) origin: CodeOrigin,
+    /// Origin of the code that it is in, also of a function that was inlined there.
+    pub(super) code_origin: CodeOrigin,
 }
 
 /// The symbols of a profile, and the symbol of each frame.
@@ -312,6 +314,7 @@ impl SymbolBuilder {
             is_declaration: false,
             unnamed_because: NONE,
             origin: CodeOrigin::of(kind, code_kind, text(frame.tier), frame.inlined, named),
+            code_origin: CodeOrigin::of(kind, code_kind, text(frame.tier), false, named),
         }
     }
 

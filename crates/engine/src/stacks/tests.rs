@@ -6,8 +6,8 @@ use arrow_array::{Array, ArrayAccessor, RecordBatch, StringArray};
 use perfuse_tables as t;
 
 use super::{
-    CallTree, CallTreeOptions, NONE, SampledEvent, StackError, StackStep, StackTables, StackTransform,
-    UnnamedFrames, WeightGrouping, call_tree, frame_names, sampled_events,
+    CallTree, CallTreeOptions, CodeOrigin, NONE, SampledEvent, StackError, StackStep, StackTables,
+    StackTransform, UnnamedFrames, WeightGrouping, call_tree, frame_names, sampled_events,
 };
 
 const MAIN: u32 = 0;
@@ -530,4 +530,25 @@ fn files_of_other_java_classes_are_of_inlined_methods() {
     assert!(!own("shop.Orders.total(int)", "/src/billing/Orders.java"));
     let of_lines = names_of_lines("Orders.total()", &[Some("Prices.java"), None, Some("Orders.java")]);
     assert_eq!(of_lines.iter().map(|&(_, own)| own).collect::<Vec<_>>(), [false, false, true]);
+}
+
+#[test]
+fn tiers_of_every_runtime_are_of_an_origin() {
+    let origin = |code_kind: &str, tier: &str| CodeOrigin::of("jit", code_kind, Some(tier), false, true);
+    for (name, expected) in [
+        ("OptimizedTier1", CodeOrigin::Optimised),
+        ("Tier0", CodeOrigin::Baseline),
+        ("FTL", CodeOrigin::Optimised),
+        ("LLInt", CodeOrigin::Interpreter),
+        ("Ion", CodeOrigin::Optimised),
+        ("maglev", CodeOrigin::MidTier),
+        ("of a runtime to come", CodeOrigin::Jit),
+    ] {
+        assert_eq!(origin("jit", name), expected, "{name}");
+    }
+    assert_eq!(origin("stub", "ignition handler"), CodeOrigin::Interpreter);
+    assert_eq!(origin("stub", "Thunk"), CodeOrigin::Stub);
+    let mut all: Vec<_> = CodeOrigin::ALL.iter().flat_map(|origin| origin.tiers_and_kinds()).collect();
+    all.sort_unstable();
+    assert!(all.windows(2).all(|two| two[0] != two[1]), "each is of one origin: {all:?}");
 }
