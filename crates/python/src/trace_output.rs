@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray, UInt32Array};
 use perfuse_engine::calls::Selection;
-use perfuse_writers::{Error, Trace, TraceSurvey, Tracks, chrome, perfetto, speedscope};
+use perfuse_writers::{Error, ShownProcess, Trace, TraceSurvey, Tracks, chrome, perfetto, speedscope};
 use pyo3::prelude::*;
 use rustc_hash::FxHashSet;
 
 use crate::arrow::{ArrowStream, batches};
 use crate::calls::selection;
-use crate::errors::{table_error, value_error};
+use crate::errors::value_error;
 use crate::inputs::{Inputs, ReadInputs};
 use crate::output::{Output, Progress, Target, WaitingPython};
 use crate::profile::PyProfile;
@@ -20,12 +19,7 @@ use crate::profile_output::{ClockOption, trace_clock};
 #[pyfunction]
 pub fn shown_processes(processes: &Bound<'_, PyAny>) -> PyResult<ArrowStream> {
     let shown = perfuse_writers::shown_processes(&batches(processes)?).map_err(value_error)?;
-    let keys = UInt32Array::from_iter_values(shown.iter().map(|process| process.process_id));
-    let pids = Int32Array::from_iter_values(shown.iter().map(|process| process.pid));
-    let names: StringArray = shown.iter().map(|process| process.name.as_deref()).collect();
-    let columns: [(&str, ArrayRef); 3] =
-        [("process_id", Arc::new(keys)), ("pid", Arc::new(pids)), ("name", Arc::new(names))];
-    RecordBatch::try_from_iter(columns).map(ArrowStream::of).map_err(table_error)
+    Ok(ArrowStream::of(ShownProcess::batch(&shown)))
 }
 
 /// The calls, slices, counters and instants of a profile, surveyed and ready to be written.

@@ -1,14 +1,16 @@
 //! The threads of a trace with the ids and names that viewers show.
 
 use std::slice;
+use std::sync::Arc;
 
 use arrow_array::types::{Int32Type, UInt32Type};
-use arrow_array::{Int32Array, RecordBatch};
+use arrow_array::{Int32Array, RecordBatch, StringArray, UInt32Array};
 use perfuse_tables::access::{nullable, numbers, text};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Error;
 
+use perfuse_engine::batch;
 use perfuse_engine::stacks::StackError;
 use perfuse_engine::stacks::columns::{self, Texts, column, text as words};
 
@@ -122,6 +124,20 @@ pub struct ShownProcess {
     pub pid: i32,
     /// Its name; that of a process with another pid than its own ends with its own.
     pub name: Option<String>,
+}
+
+impl ShownProcess {
+    /// One row per process: `process_id`, `pid`, `name`.
+    #[must_use]
+    pub fn batch(processes: &[Self]) -> RecordBatch {
+        let names: StringArray = processes.iter().map(|process| process.name.as_deref()).collect();
+        let keys = processes.iter().map(|process| process.process_id);
+        batch::of(vec![
+            ("process_id", Arc::new(UInt32Array::from_iter_values(keys))),
+            ("pid", Arc::new(Int32Array::from_iter_values(processes.iter().map(|process| process.pid)))),
+            ("name", Arc::new(names)),
+        ])
+    }
 }
 
 /// The processes of table `processes`. Viewers find threads by their ids: where an earlier process has the pid, a free one is
