@@ -1,7 +1,7 @@
 """Several recordings joined on one clock: tables, SQL, analyses, exports."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from math import isinf
 from os import PathLike
 from typing import IO, TYPE_CHECKING, Any, Self, cast
@@ -14,7 +14,8 @@ from perfuse.filters.selection import Selection, ThreadKey, near_threads
 from perfuse.filters.stacks import FILTERED_TABLES, DuringKind, FilteredStacks, StackFilter, Step
 from perfuse.join_findings import incomplete_stacks, unseen_dumps, unverified_programs
 from perfuse.joins import Join, Unwinding
-from perfuse.table import OF_DUMPS, ClosedObject, Columns, Scan, Table, Tables, names, with_bytes
+from perfuse.opened import OpenedRecordings, Target
+from perfuse.table import ClosedObject, Columns, Table, Tables, names
 from perfuse.value_class import replace
 
 if TYPE_CHECKING:
@@ -37,16 +38,13 @@ if TYPE_CHECKING:
     from perfuse.query import Connections, Database, DuckDBRelation, Parameters
     from perfuse.recording import Recording
 
-WITHOUT_EVENTS = frozenset({"samples", "code_dump", "unwind_tables"})
-"""Roles of recordings without calls and allocations."""
-
 ASKED_WITHIN = frozenset(
     {
         *("code_targets", "native_module", "saved_sources"),
         *("omits_code_of", "require_stack_copies", "saved_path", "stated_events"),
     }
 )
-"""What modules of perfuse ask of a profile, and a saved one answers otherwise: not part of the public interface."""
+"""What modules of perfuse ask of a profile: not part of the public interface."""
 
 
 class Profile:
@@ -62,8 +60,7 @@ class Profile:
 
     def __init__(
         self,
-        recordings: Sequence["Recording"],
-        fusion: _core.Profile,
+        opened: OpenedRecordings,
         *,
         joins: Sequence[Join],
         found: Sequence[Diagnostic],
@@ -72,10 +69,10 @@ class Profile:
         stack_filter: StackFilter | None = None,
         owned: Sequence["Recording"] = (),
     ) -> None:
-        self.recordings = tuple(recordings)
+        self.recordings = opened.recordings
         self.joins = tuple(joins)
         self.title = title
-        self._fusion = fusion
+        self._opened = opened
         self._found = tuple(found)
         self.selection = selection or Selection()
         self.stack_filter = stack_filter or StackFilter()
@@ -85,16 +82,15 @@ class Profile:
     @cached_property
     def tables(self) -> Tables:
         """All common tables. Relations made of them may outlive the profile."""
-        has_dumps = any(recording.role == "code_dump" for recording in self.recordings)
-        fewer = dict.fromkeys(OF_DUMPS, self._fusion.rows_of_stacks) if has_dumps else {}
-        return self._tables(self._fusion.table, partial(with_bytes, self._fusion), of_stacks=fewer)
-
-    def _tables(self, scan: Scan, whole: Callable[[str], "ArrowStream"], **parts: Any) -> Tables:
+        opened, parts = self._opened, self._opened.partial_tables(self.selection.time_ns)
         built_here = {"samples", "diagnostics"} if self.selection.condition is not None else {"diagnostics"}
         built_here |= set(FILTERED_TABLES) if self.stack_filter else set()
         if self.stack_filter and "functions" in parts["of_stacks"]:
             parts["of_stacks"]["functions"] = lambda _name: self._filtered_stacks.functions_of_stacks()
-        return Tables(self._build, names(), {one: scan for one in names() if one not in built_here}, whole, **parts)
+        scans = {name: opened.table for name in names() if name not in built_here}
+        tables = Tables(self._build, names(), scans, opened.table_with_bytes, **parts)
+        opened.refuse_missing(tables)
+        return tables
 
     def sql(
         self,
@@ -134,6 +130,8 @@ class Profile:
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """Findings of reading and joining the recordings; `Recording.check` reports all violations of a file."""
+        if (stated := self._opened.stated_diagnostics) is not None:
+            return stated
         checked = [d for recording in self.recordings for d in recording.findings()]
         naming = [
             replace(diagnostic(code, path, message, offset), count=count)
@@ -159,7 +157,7 @@ class Profile:
     @cached_property
     def unwinding(self) -> Unwinding | None:
         """How copies of stacks were unwound; None where there were none."""
-        return Unwinding(**facts) if (facts := self._fusion.unwinding()) else None
+        return self._opened.unwinding
 
     @cached_property
     def span_ns(self) -> tuple[int, int] | None:
@@ -168,9 +166,12 @@ class Profile:
         Of calls and runtime logs: in selected time, its start and end; in selected threads of a call trace, their
         first and last event.
         """
+        is_whole = self.selection == Selection() and not self.stack_filter
+        if is_whole and (stated := self._opened.stated_span_ns) is not None:
+            return stated
         if all(recording.summary.span is None for recording in self.recordings):
             return None
-        traced = None if self._has_no_events else self._events.trace_span()
+        traced = None if self._opened.has_no_events else self._events.trace_span()
         roles = {recording.role for recording in self.recordings}
         if traced and roles <= {"call_trace", "runtime_log"}:
             if (selected := self.selection.time_ns) is not None:
@@ -479,6 +480,7 @@ class Profile:
         """A writer of the JIT code as ELF files, and of a perf.data that maps them."""
         from perfuse.exporters.code_images import CodeImages
 
+        self._opened.require_all_code()
         return CodeImages(self)
 
     @property
@@ -568,33 +570,32 @@ class Profile:
     @property
     def saved_path(self) -> str | None:
         """The file that it was opened from, where it is a saved profile."""
-        return None
+        return self._opened.saved_path
 
     @property
     def stated_events(self) -> "list[EventSums] | None":
         """The events of all samples with their sums, where they are known without reading them."""
-        return None
+        return self._opened.stated_events
 
-    def omits_code_of(self, source_id: int) -> bool:  # noqa: ARG002 - only a saved profile may
+    def omits_code_of(self, source_id: int) -> bool:
         """Whether machine code that a recording has was not saved with it."""
-        return False
+        return self._opened.omits_code_of(source_id)
 
     def require_stack_copies(self) -> None:
         """Raises `UsageError` where copies of stacks that were recorded were not saved."""
+        self._opened.require_stack_copies()
 
     def native_module(self, path: str, build_id: str | None) -> "NativeCode":
-        """Code of a program or library that was mapped."""
-        return _core.NativeModule(self._fusion, path, build_id)
+        """Code of a program or library that was mapped; of a saved profile, as it was when it was saved."""
+        return self._opened.native_module(path, build_id)
 
     def saved_sources(self) -> Mapping[str, tuple[str, str]]:
         """Source texts that were saved, with the file that each is from, by path; only a saved profile has some."""
-        return {}
+        return self._opened.sources
 
-    def code_targets(
-        self, process_id: int, at_ns: int, addresses: Sequence[int]
-    ) -> list[tuple[int | None, str | None, int, str | None] | None]:
+    def code_targets(self, process_id: int, at_ns: int, addresses: Sequence[int]) -> list[Target]:
         """What addresses of a process referred to at a time."""
-        return _core.code_targets(self._code, process_id, at_ns, addresses)
+        return self._opened.code_targets(process_id, at_ns, addresses)
 
     def _with_step(self, step: Step, pattern: str | None = None) -> "Profile":
         found = self.filtered(self.stack_filter.with_step(step, pattern))
@@ -614,9 +615,7 @@ class Profile:
                 [(d.path, d.code, d.message, d.offset, d.record_index, d.field, d.count) for d in self.diagnostics],
                 [r.path for r in self.recordings],
             )
-        if (stream := self._fusion.table(name)) is None:
-            raise KeyError(name)
-        return stream
+        return self._opened.table(name)
 
     @cached_property
     def _filtered_stacks(self) -> FilteredStacks:
@@ -654,62 +653,65 @@ class Profile:
         return self if is_whole else self._selected(Selection()).filtered(StackFilter())
 
     def _selected(self, selection: Selection) -> Self:
-        selected = type(self)(self.recordings, self._fusion, **{**self._options, "selection": selection})
+        """The same recordings, which the selection does not own."""
+        selected = type(self)(
+            self._opened,
+            joins=self.joins,
+            found=self._found,
+            title=self.title,
+            selection=selection,
+            stack_filter=self.stack_filter,
+        )
         selected._connections = self._connections
         return selected
 
     @property
-    def _options(self) -> dict[str, Any]:
-        """Keyword arguments that make the same profile of the same recordings, without owning them."""
-        names = ("joins", "title", "selection", "stack_filter")
-        return {"found": self._found} | {name: getattr(self, name) for name in names}
-
-    @property
     def _is_closed(self) -> bool:
-        return isinstance(self._fusion, ClosedObject)
+        return isinstance(self._opened, ClosedObject)
 
     @property
     def _has_only_samples(self) -> bool:
         """Whether no rows of `samples` are made of calls or allocations."""
-        return not (self.has_traces or self.has("allocations"))
+        return self._opened.has_no_events or not (self.has_traces or self.has("allocations"))
 
     @property
-    def _has_no_events(self) -> bool:
-        """Whether its recordings are none of calls or of a runtime."""
-        return all(one.role in WITHOUT_EVENTS for one in self.recordings)
+    def _fusion(self) -> _core.Profile:
+        """All recordings, joined."""
+        return self._opened.fusion
 
     @property
-    def _events(self) -> _core.Profile:
-        """What has the calls and events of the selected time; others may be missing."""
-        return self._fusion
-
-    def _rows_by(self, *, time: str | None = "ts_ns", **_which: Any) -> _core.Profile:  # noqa: ARG002 - saved profiles
-        """What has the rows that are selected by a column of times; all rows where it is None."""
-        return self._events
+    def _code(self) -> _core.Profile:
+        """What has the tables of code and the machine code of its recordings."""
+        return self._opened.code
 
     @property
     def _heaps(self) -> _core.Profile:
         """What has the heap snapshots, with all allocations and moves of objects."""
-        return self._fusion
+        return self._opened.heaps
 
-    def _slices_at(self, _start_ns: int, _end_ns: int) -> "ArrowStream | None":
+    @property
+    def _events(self) -> _core.Profile:
+        """What has the calls and events of the selected time; others may be missing."""
+        return self._opened.events(self.selection.time_ns)
+
+    def _rows_by(self, *, time: str | None = "ts_ns", **_which: Any) -> _core.Profile:
+        """What has the rows that are selected by a column of times; all rows where it is None."""
+        return self._opened.events(None if time is None else self.selection.time_ns)
+
+    @property
+    def _timeline_tables(self) -> _core.Profile:
+        """What has the tables that the page's timeline is made of."""
+        return self._opened.timeline(self.selection.time_ns)
+
+    def _slices_at(self, start_ns: int, end_ns: int) -> "ArrowStream | None":
         """Table `slices` with at least those at a time; None where all are read as soon."""
-        return None
+        is_of_time = self.selection.time_ns is not None and not self.stack_filter
+        return self._opened.slices_at(start_ns, end_ns) if is_of_time else None
 
     def _origins_of(self, addresses: Sequence[int], times_ns: Sequence[int]) -> "ArrowStream":
         """Allocations of the objects at addresses at times: of the events of the selected time, else of all."""
         known = _core.object_origins(self._rows_by(), addresses, times_ns)
         return _core.object_origins(self._fusion, addresses, times_ns) if known is None else known  # type: ignore[return-value]
-
-    @property
-    def _timeline_tables(self) -> _core.Profile:
-        """What has the tables that the page's timeline is made of."""
-        return self._fusion
-
-    @property
-    def _code(self) -> _core.Profile:
-        """What has the tables of code and the machine code of its recordings."""
-        return self._fusion
 
     def close(self) -> None:
         """Releases files, mappings and memory. What was taken from the profile stays valid: tables, results, reports.
@@ -724,7 +726,7 @@ class Profile:
         self.__dict__.pop("_database", None)
         self._connections = {}
         self.tables = cast(Tables, closed)
-        self._fusion = cast("_core.Profile", closed)
+        self._opened = cast(OpenedRecordings, closed)
         for recording in self._owned:
             recording.close()
 

@@ -24,7 +24,7 @@ from perfuse.errors import QueryError, UsageError, core_error, nearest_hint
 from perfuse.memory import limit_memory, memory_bytes, resident_bytes
 from perfuse.output.temporary import process_directory
 from perfuse.query_ranges import needed_ranges, with_ranges
-from perfuse.table import ON_REQUEST, parts_of_tables, sql_text
+from perfuse.table import ON_REQUEST, internal_tables, sql_text
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -122,7 +122,7 @@ class Database:
         for name in words & set(self._tables) - session.registered:
             session.connection.register(name, self._tables[name].scanned(names))
             session.registered.add(name)
-        for name, part in parts_of_tables(self._tables, words - session.registered).items():
+        for name, part in internal_tables(self._tables, words - session.registered - set(frames or ())).items():
             session.connection.register(name, part.scanned(names))
             session.registered.add(name)
         with query_errors(lambda message: self._hint(message, query)):
@@ -156,7 +156,7 @@ class Database:
                 connection.register(name, self._tables[needed.table].near(needed.near))
             for name in words & set(self._tables) - {needed.table for needed in ranges}:
                 connection.register(name, self._tables[name].scanned(words))
-            for name, part in parts_of_tables(self._tables, words).items():
+            for name, part in internal_tables(self._tables, words).items():
                 connection.register(name, part.scanned(words))
             self._running.connection = connection
             return connection.sql(with_ranges(query, ranges, names.__getitem__), params=parameters)

@@ -343,10 +343,25 @@ TIME_SUFFIX = "_of_time"
 """The same of a table with at least the rows of the selected time: see `Table.of_time`."""
 
 
-def parts_of_tables(tables: Mapping[str, Table], words: Iterable[str]) -> dict[str, Table]:
-    """Tables with only some rows that words of a query name, by these names."""
-    found = {}
+MADE_BY_CORE: Mapping[str, Callable[[Mapping[str, "Table"]], "ArrowStream"]] = {
+    "names_of_frames": lambda tables: _core.frame_names(TablesOfStacks(tables)),
+    "shown_processes": lambda tables: _core.shown_processes(tables["processes"]),
+}
+"""In queries of perfuse itself, tables of rules that the core applies too, and what makes them of the common tables.
+
+`names_of_frames` has the name of each frame, as reports have it, whether its path can be one of its function, and the
+origin of its code.
+`shown_processes` has processes with a pid of their own: one whose pid an earlier one has gets a free pid, and a name
+that ends with its own.
+"""
+
+
+def internal_tables(tables: Mapping[str, Table], words: Iterable[str]) -> dict[str, Table]:
+    """The tables for perfuse's own queries that words of a query name: those above, and parts of common tables."""
+    found: dict[str, Table] = {}
     for word in words:
+        if tables and word in MADE_BY_CORE:
+            found[word] = Table(word, partial(MADE_BY_CORE[word], tables))
         is_of_stacks = word.endswith(STACK_SUFFIX)
         name = word.removesuffix(STACK_SUFFIX if is_of_stacks else TIME_SUFFIX)
         if name != word and name in tables:

@@ -114,7 +114,7 @@ def test_calls_beside_samples(opened: Opened, tmp_path: Path) -> None:
     kind = KINDS["perf_xray"]
     recorded, path = opened.of(kind.paths, 5, **kind.fuse_options)
     with pf.fuse(path) as saved:
-        assert border_events.BORDER_EVENTS in saved.contents.members
+        assert border_events.BORDER_EVENTS in saved._opened.members
         ranges = _times(recorded, 5, 5)
         assert differences(_asked(), (recorded, saved), ranges, tmp_path / "out") == []
         for times in (ranges[4], ranges[-1]):

@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import duckdb
+from arro3.core import Table
 
 from perfuse import _core
 from perfuse.filters.selection import Selection
 from perfuse.filters.stacks import StackFilter
-from perfuse.table import STACK_SUFFIX
+from perfuse.table import MADE_BY_CORE, STACK_SUFFIX
 
 DUCKDB_TYPES = {
     "UInt8": "UTINYINT",
@@ -69,6 +70,9 @@ class FakeProfile:
         self._connection.execute(statement)
 
     def sql(self, query: str) -> duckdb.DuckDBPyRelation:
+        for name, made_of in MADE_BY_CORE.items():
+            if name in query:
+                self._connection.register(name, Table.from_arrow(made_of(self.tables)))
         return self._connection.sql(query)
 
     def has(self, table: str) -> bool:

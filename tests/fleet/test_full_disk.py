@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,14 @@ def test_panics_are_notes_and_other_texts_are_printed(capfd: pytest.CaptureFixtu
     assert capfd.readouterr().err == "warning: slow\n"
     os.write(2, b"later\n")
     assert capfd.readouterr().err == "later\n"
+
+
+def test_other_texts_are_printed_at_once(capfd: pytest.CaptureFixture[str]) -> None:
+    with panics_as_notes():
+        for text in ("half of ", f"a line\n{PANIC}", "thread ", "pools are small\n"):
+            os.write(2, text.encode())
+        printed, until = "", time.monotonic() + 60
+        while not printed.endswith("small\n") and time.monotonic() < until:
+            time.sleep(0.01)
+            printed += capfd.readouterr().err
+    assert printed == "half of a line\nthread pools are small\n"

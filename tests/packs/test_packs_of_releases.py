@@ -11,7 +11,7 @@ import pytest
 
 import perfuse
 from packs.writing import EXAMPLES, HERE, report_of, rows_of
-from perfuse.archive.opening import SavedProfile
+from perfuse.archive.saved_contents import SavedContents
 
 FILES = sorted(HERE.glob("*/*.perfuse"))
 
@@ -27,8 +27,9 @@ def test_answers_are_those_of_the_release(path: Path) -> None:
     # Keys may be added to a report and its parts; what a release stated stays.
     assert _of_keys(report_of(path), expected["report"]) == expected["report"]
     with perfuse.fuse(path) as profile:
-        assert isinstance(profile, SavedProfile)
-        assert profile.manifest.tool == path.parent.name
+        saved = profile._opened
+        assert isinstance(saved, SavedContents)
+        assert saved.manifest.tool == path.parent.name
         for name, rows in expected["tables"].items():
             assert rows_of(profile, name, rows["columns"]) == rows, name
 

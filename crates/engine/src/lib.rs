@@ -13,7 +13,7 @@
 pub mod address_spaces;
 pub mod align;
 pub mod allocated;
-mod batch;
+pub mod batch;
 pub mod calls;
 pub mod code_map;
 pub mod code_mappings;

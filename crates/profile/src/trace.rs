@@ -1,6 +1,7 @@
 //! Tables of call traces for the writers of timelines.
 
 use std::collections::BTreeMap;
+use std::slice;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -9,8 +10,8 @@ use perfuse_engine::calls::{CallsWithin, LostEntries};
 use perfuse_formats::{Placement, TableRequest};
 use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use perfuse_tables::{Choices, ExceptionEvent, instants};
-use perfuse_writers::{Batches, Error, Tables, Tracks, shown_pids};
-use rustc_hash::FxHashSet;
+use perfuse_writers::{Batches, Error, Tables, Tracks, shown_processes};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::prefetch::Prefetch;
 use crate::profile::Profile;
@@ -94,7 +95,7 @@ impl Profile {
     }
 
     /// Pid that viewers show for each recording that has counters, by its `source_id`: of the first process of the recording alone.
-    fn counter_pids(&self) -> Result<BTreeMap<u32, i32>, ColumnError> {
+    fn counter_pids(&self) -> Result<BTreeMap<u32, i32>, Error> {
         let mut processes = Vec::new();
         for placed in &self.placed {
             if !placed.recording.fills("counters") {
@@ -111,7 +112,8 @@ impl Profile {
         let mut identities = self.identities();
         let keys: Vec<_> =
             processes.into_iter().map(|(source, process)| (source, identities.process(process))).collect();
-        let shown = shown_pids(&identities.processes())?;
+        let shown = shown_processes(slice::from_ref(&identities.processes()))?;
+        let shown: FxHashMap<_, _> = shown.iter().map(|process| (process.process_id, process.pid)).collect();
         Ok(keys.into_iter().filter_map(|(source, key)| Some((source, *shown.get(&key)?))).collect())
     }
 
@@ -119,7 +121,7 @@ impl Profile {
     ///
     /// # Errors
     /// When tables `processes` and `threads` are not as declared.
-    pub fn tracks(&self) -> Result<Tracks, ColumnError> {
+    pub fn tracks(&self) -> Result<Tracks, Error> {
         let (processes, threads) = {
             let identities = self.identities();
             (identities.processes(), identities.threads())

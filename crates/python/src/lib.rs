@@ -115,11 +115,11 @@ mod _core {
     #[pymodule_export]
     use super::stack_transform::PyStackTransform;
     #[pymodule_export]
-    use super::stacks::{PyCallTree, call_tree, sampled_events};
+    use super::stacks::{PyCallTree, call_tree, frame_names, sampled_events, tiers_of_origins};
     #[pymodule_export]
     use super::timeline::PyTimeline;
     #[pymodule_export]
-    use super::trace_output::CallTrace;
+    use super::trace_output::{CallTrace, shown_processes};
     #[pymodule_export]
     use super::xray_logs::{XRayLogWriter, convert_xray, write_xray};
     #[pymodule_export]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use perfuse_engine::stacks::{
-    self, CallTreeOptions, LineCount, SampledEvent, StackTables, WeightGrouping, WeightOrder,
+    self, CallTreeOptions, CodeOrigin, LineCount, SampledEvent, StackTables, WeightGrouping, WeightOrder,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -130,6 +130,28 @@ pub fn call_tree(
     };
     let tree = call(py, || stacks::call_tree(&tables, &options))?;
     tree.map(PyCallTree).map_err(value_error)
+}
+
+/// Origins of code, each with its tiers and kinds as tables call them, in lower case.
+#[pyfunction]
+pub fn tiers_of_origins() -> Vec<(&'static str, Vec<&'static str>)> {
+    CodeOrigin::ALL.iter().map(|origin| (origin.name(), origin.tiers_and_kinds().collect())).collect()
+}
+
+/// What each frame of a profile's tables is called, and whether its path can be one of its function.
+#[pyfunction]
+pub fn frame_names(py: Python<'_>, tables: &Bound<'_, PyAny>) -> PyResult<ArrowStream> {
+    let table = |name: &str| batches(&tables.get_item(name)?);
+    let tables = StackTables {
+        frames: table("frames")?,
+        functions: table("functions")?,
+        code_objects: table("code_objects")?,
+        modules: table("modules")?,
+        mappings: table("mappings")?,
+        ..StackTables::default()
+    };
+    let names = call(py, || stacks::frame_names(&tables))?;
+    names.map(ArrowStream::of).map_err(value_error)
 }
 
 /// The tables that stacks are made of, looked up by name.

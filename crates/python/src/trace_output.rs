@@ -3,15 +3,24 @@
 use std::sync::Arc;
 
 use perfuse_engine::calls::Selection;
-use perfuse_writers::{Error, Trace, TraceSurvey, Tracks, chrome, perfetto, speedscope};
+use perfuse_writers::{Error, ShownProcess, Trace, TraceSurvey, Tracks, chrome, perfetto, speedscope};
 use pyo3::prelude::*;
 use rustc_hash::FxHashSet;
 
+use crate::arrow::{ArrowStream, batches};
 use crate::calls::selection;
+use crate::errors::value_error;
 use crate::inputs::{Inputs, ReadInputs};
 use crate::output::{Output, Progress, Target, WaitingPython};
 use crate::profile::PyProfile;
 use crate::profile_output::{ClockOption, trace_clock};
+
+/// The processes of table `processes` with the pids and names that viewers show: a row per process, in its order.
+#[pyfunction]
+pub fn shown_processes(processes: &Bound<'_, PyAny>) -> PyResult<ArrowStream> {
+    let shown = perfuse_writers::shown_processes(&batches(processes)?).map_err(value_error)?;
+    Ok(ArrowStream::of(ShownProcess::batch(&shown)))
+}
 
 /// The calls, slices, counters and instants of a profile, surveyed and ready to be written.
 #[pyclass(frozen, module = "perfuse._core")]

@@ -38,7 +38,7 @@ use perfuse_engine::stacks::StackError;
 pub use spans::Span;
 pub use spool::Spool;
 pub use survey::TraceSurvey;
-pub use tracks::{Thread, Tracks, shown_pids};
+pub use tracks::{ShownProcess, Thread, Tracks, shown_processes};
 
 /// A table as a stream of batches, produced on demand.
 pub type Batches = Box<dyn Iterator<Item = RecordBatch> + Send>;

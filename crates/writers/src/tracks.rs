@@ -1,10 +1,16 @@
 //! The threads of a trace with the ids and names that viewers show.
 
+use std::slice;
+use std::sync::Arc;
+
 use arrow_array::types::{Int32Type, UInt32Type};
-use arrow_array::{Int32Array, RecordBatch};
-use perfuse_tables::access::{ColumnError, nullable, numbers, text};
+use arrow_array::{Int32Array, RecordBatch, StringArray, UInt32Array};
+use perfuse_tables::access::{nullable, numbers, text};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::Error;
+
+use perfuse_engine::batch;
 use perfuse_engine::stacks::StackError;
 use perfuse_engine::stacks::columns::{self, Texts, column, text as words};
 
@@ -31,27 +37,19 @@ impl Tracks {
     /// The threads of tables `processes` and `threads`.
     ///
     /// # Errors
-    /// [`ColumnError`]
-    pub fn of(processes: &RecordBatch, threads: &RecordBatch) -> Result<Self, ColumnError> {
-        let pids = numbers::<Int32Type>(processes, "pid")?.values();
-        let shown_pids = distinct(pids);
-        let process_names = text(processes, "name")?;
-        let process_rows: FxHashMap<u32, usize> =
-            numbers::<UInt32Type>(processes, "process_id")?.values().iter().copied().zip(0..).collect();
+    /// Where a column is not as declared.
+    pub fn of(processes: &RecordBatch, threads: &RecordBatch) -> Result<Self, Error> {
+        let shown = shown_processes(slice::from_ref(processes))?;
+        let process_rows: FxHashMap<u32, &ShownProcess> =
+            shown.iter().map(|process| (process.process_id, process)).collect();
         let ids = numbers::<UInt32Type>(threads, "thread_id")?.values();
         let process_ids = numbers::<UInt32Type>(threads, "process_id")?.values();
         let tids = numbers::<Int32Type>(threads, "tid")?;
         let names = text(threads, "name")?;
         let thread = |row: usize| {
             let process = process_rows.get(&process_ids[row]).copied();
-            let process_name = process.and_then(|row| process_names.get(row)).map(str::to_owned);
-            let (pid, shown) = process.map_or((0, 0), |row| (pids[row], shown_pids[row]));
-            let process_name = if pid == shown {
-                process_name
-            } else {
-                Some(format!("{} {pid}", process_name.as_deref().unwrap_or("process")))
-            };
-            let pid = shown;
+            let pid = process.map_or(0, |process| process.pid);
+            let process_name = process.and_then(|process| process.name.clone());
             // A thread without an id of the operating system gets its key.
             let tid = nullable(tids, row).unwrap_or(ids[row].cast_signed());
             Thread { pid, tid, name: names.get(row).map(str::to_owned), process_name }
@@ -117,26 +115,64 @@ impl Tracks {
     }
 }
 
-/// The pid that each process of table `processes` is shown with, by its key.
-///
-/// # Errors
-/// [`ColumnError`]
-pub fn shown_pids(processes: &RecordBatch) -> Result<FxHashMap<u32, i32>, ColumnError> {
-    let ids = numbers::<UInt32Type>(processes, "process_id")?.values();
-    let pids = numbers::<Int32Type>(processes, "pid")?.values();
-    Ok(ids.iter().copied().zip(distinct(pids)).collect())
+/// A process as viewers show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownProcess {
+    /// Its key.
+    pub process_id: u32,
+    /// A pid that no other one is shown with.
+    pub pid: i32,
+    /// Its name; that of a process with another pid than its own ends with its own.
+    pub name: Option<String>,
 }
 
-/// The pids of processes, with free ones in place of those that an earlier process has: viewers find threads by their ids.
+impl ShownProcess {
+    /// One row per process: `process_id`, `pid`, `name`.
+    #[must_use]
+    pub fn batch(processes: &[Self]) -> RecordBatch {
+        let names: StringArray = processes.iter().map(|process| process.name.as_deref()).collect();
+        let keys = processes.iter().map(|process| process.process_id);
+        batch::of(vec![
+            ("process_id", Arc::new(UInt32Array::from_iter_values(keys))),
+            ("pid", Arc::new(Int32Array::from_iter_values(processes.iter().map(|process| process.pid)))),
+            ("name", Arc::new(names)),
+        ])
+    }
+}
+
+/// The processes of table `processes`. Viewers find threads by their ids: where an earlier process has the pid, a free one is
+/// in its place.
+///
+/// # Errors
+/// [`StackError`]
+pub fn shown_processes(processes: &[RecordBatch]) -> Result<Vec<ShownProcess>, StackError> {
+    let mut texts = Texts::default();
+    let ids = columns::numbers(processes, "processes", "process_id")?;
+    let names = words(processes, "processes", "name", &mut texts)?;
+    let mut pids = Vec::with_capacity(ids.len());
+    for batch in processes {
+        pids.extend_from_slice(column::<Int32Array>(batch, "processes", "pid")?.values());
+    }
+    let rows = ids.into_iter().zip(names).zip(&pids).zip(distinct(&pids));
+    Ok(rows
+        .map(|(((process_id, name), &own), pid)| {
+            let name = texts.get(name);
+            let name = if pid == own {
+                name.map(str::to_owned)
+            } else {
+                Some(format!("{} {own}", name.unwrap_or("process")))
+            };
+            ShownProcess { process_id, pid, name }
+        })
+        .collect())
+}
+
+/// The pids of processes, with free ones in place of those that an earlier process has.
 fn distinct(pids: &[i32]) -> Vec<i32> {
-    let mut free = pids.iter().copied().max().unwrap_or(0);
+    let all: FxHashSet<i32> = pids.iter().copied().collect();
+    let above = pids.iter().copied().max().unwrap_or(0);
+    // Below the least positive one are few, if any: of a file with the greatest of all pids.
+    let mut free = (above.saturating_add(1)..=i32::MAX).chain(1..above).filter(|pid| !all.contains(pid));
     let mut known = FxHashSet::default();
-    let mut shown = |&pid: &i32| {
-        if known.insert(pid) {
-            return pid;
-        }
-        free = free.saturating_add(1);
-        free
-    };
-    pids.iter().map(&mut shown).collect()
+    pids.iter().map(|&pid| if known.insert(pid) { pid } else { free.next().unwrap_or(pid) }).collect()
 }

@@ -515,10 +515,9 @@ _SAMPLES = f"""
         SELECT slice_id AS call_id, thread_id, start_ns, start_ns + duration_ns AS end_ns
         FROM nearby WHERE slice_id IN (SELECT unnest($calls))
     )
-    SELECT c.call_id, coalesce(f.name::VARCHAR, '[unknown] ' || fr.kind::VARCHAR, '[no stack]') AS name, count(*) AS n
+    SELECT c.call_id, coalesce(f.name::VARCHAR, '[no stack]') AS name, count(*) AS n
     FROM chosen c
     JOIN samples s ON s.thread_id = c.thread_id AND s.ts_ns >= c.start_ns AND s.ts_ns < c.end_ns
-    LEFT JOIN stacks st ON st.stack_id = s.stack_id LEFT JOIN frames fr USING (frame_id)
-    LEFT JOIN functions f USING (function_id)
+    LEFT JOIN stacks st ON st.stack_id = s.stack_id LEFT JOIN names_of_frames f USING (frame_id)
     WHERE s.event::VARCHAR NOT IN {SUM_EVENTS} GROUP BY 1, 2 ORDER BY 1, 3 DESC, 2
 """

@@ -14,12 +14,16 @@ from perfuse.recording import Recording
 class WholeProfile(Protocol):
     """A profile that can be saved."""
 
-    _fusion: _core.Profile
     selection: Selection
     stack_filter: Any
     title: str
     recordings: tuple[Recording, ...]
     joins: tuple[Join, ...]
+
+    @property
+    def _fusion(self) -> _core.Profile:
+        """All recordings, joined."""
+        ...
 
     @property
     def saved_path(self) -> str | None:

@@ -62,8 +62,12 @@ class Images:
 class CodeProfile(Protocol):
     """A profile with JIT code; `perfuse.Profile` is one."""
 
-    _fusion: _core.Profile
     selection: Selection
+
+    @property
+    def _fusion(self) -> _core.Profile:
+        """All recordings, joined."""
+        ...
 
     @property
     def recordings(self) -> Sequence[Any]:

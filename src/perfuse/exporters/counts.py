@@ -36,12 +36,12 @@ class SnapshotSize(NamedTuple):
     size_bytes: int
 
 
-_PIDS = f"""
-    pids AS (
-        SELECT source_id, min(pid) AS pid
-        FROM instants JOIN threads USING (thread_id) JOIN {TRACK_PROCESSES} USING (process_id) GROUP BY 1
-    )
+PIDS = f"""
+    SELECT source_id, min(pid) AS pid
+    FROM instants JOIN threads USING (thread_id) JOIN {TRACK_PROCESSES} USING (process_id) GROUP BY 1
 """
+"""The process of each recording whose events state one."""
+_PIDS = f"pids AS ({PIDS})"
 _PID = "coalesce(pid, (SELECT min(pid) FROM processes), 0)"
 """The process of a recording's rows that belong to no thread."""
 _NUM_POINTS = 1000

@@ -9,36 +9,12 @@ from perfuse.exporters.source import EventSource, Source
 from perfuse.exporters.span import selected
 from perfuse.table import SUM_EVENTS, sql_text
 
-KERNEL_PART = r"""
-    CASE
-        WHEN regexp_matches(mp.path::VARCHAR, '^\[(kernel|guest)') THEN 'kernel'
-        WHEN regexp_matches(mp.path::VARCHAR, '^\[[^/]*\]$') THEN mp.path::VARCHAR
-        WHEN regexp_matches(mp.path::VARCHAR, '[^/]\.ko(\.(xz|zst|gz))?$')
-            THEN '[' || replace(regexp_extract(mp.path::VARCHAR, '([^/]+)\.ko(\.(xz|zst|gz))?$', 1), '-', '_') || ']'
-        ELSE 'kernel'
-    END
-"""
-"""Name of the kernel module that mapping `mp` is of, as perf shows it; `kernel` for the rest of the kernel."""
-
-LABEL = f"""
-    coalesce(
-        nullif(fn.name::VARCHAR, ''),
-        CASE f.kind::VARCHAR
-            WHEN 'kernel' THEN '[unknown] ' || {KERNEL_PART}
-            WHEN 'hypervisor' THEN '[unknown] hypervisor'
-            WHEN 'jit' THEN '[unknown] jit'
-            ELSE coalesce('[unknown] ' || regexp_extract(mp.path::VARCHAR, '[^/]*$'), '[unknown]')
-        END
-    )
-"""
-"""Name of frame `f` with function `fn` and mapping `mp`: unnamed addresses of one module share a label."""
-
-FRAMES = f"""
+FRAMES = """
     SELECT
         f.frame_id, f.function_id, f.code_object_id, f.mapping_id,
         f.address, f.relative_address, f.path::VARCHAR AS path, f.line, f.column, f.inline_depth,
         f.kind::VARCHAR AS kind, f.unwound_by::VARCHAR AS unwound_by,
-        {LABEL} AS label,
+        n.name::VARCHAR AS label, n.has_own_path, n.code_origin::VARCHAR AS code_origin,
         fn.native_id, fn.linkage_name::VARCHAR AS linkage_name,
         fn.path::VARCHAR AS function_path, fn.line AS function_line, fn.column AS function_column,
         m.name::VARCHAR AS module, m.build_id::VARCHAR AS module_build_id,
@@ -46,6 +22,7 @@ FRAMES = f"""
         c.process_id AS code_process_id, c.kind::VARCHAR AS code_kind, c.tier::VARCHAR AS tier, c.size_bytes,
         s.producer::VARCHAR AS producer
     FROM frames f
+    JOIN names_of_frames n USING (frame_id)
     LEFT JOIN functions_of_stacks fn USING (function_id)
     LEFT JOIN modules m USING (module_id)
     LEFT JOIN mappings mp ON mp.mapping_id = f.mapping_id
@@ -67,13 +44,6 @@ _NUM_UNDECLARED = """
     SELECT count(*) FROM frames f JOIN functions_of_stacks fn USING (function_id)
     WHERE fn.path IS NULL AND f.path IS NOT NULL AND f.code_object_id IS NOT NULL
 """
-
-
-_OWN_PATH = r"""
-    CASE WHEN numbered.path NOT LIKE '%.java' OR regexp_extract(numbered.path, '([^/]*)\.java$', 1)
-        = regexp_extract(label, '(?:^|\.)([^.$(]+)(?:\$[^.(]*)?\.[^.(]+\(', 1) THEN numbered.path END
-"""
-"""The file of a sampled line, unless it is one of another Java class: of a method that was inlined."""
 
 
 def with_function_files(
@@ -99,7 +69,7 @@ def with_function_files(
         with_files AS (
             SELECT numbered.*, coalesce(
                 function_path, first_files.path, CASE WHEN {function} IS NULL THEN numbered.path END,
-                first_value({_OWN_PATH}) OVER (PARTITION BY {function} ORDER BY {_OWN_PATH} IS NULL, frame_id)
+                arg_min(numbered.path, frame_id) FILTER (has_own_path) OVER (PARTITION BY {function})
             ) AS func_path
             FROM numbered LEFT JOIN first_files USING (function_id)
         )
@@ -168,19 +138,9 @@ def type_names(events: Iterable[str]) -> dict[str, str]:
 
 
 TRACK_PROCESSES = """(
-    SELECT process_id, start_ns, end_ns,
-        if(is_taken, max(pid) OVER () + sum(is_taken::INTEGER) OVER (ORDER BY process_id), pid)::INTEGER AS pid,
-        if(is_taken, coalesce(name, 'process') || ' ' || pid, name) AS name
-    FROM (
-        SELECT process_id, pid, name::VARCHAR AS name, start_ns, end_ns,
-            row_number() OVER (PARTITION BY pid ORDER BY process_id) > 1 AS is_taken
-        FROM processes
-    )
+    SELECT process_id, start_ns, end_ns, s.pid, s.name FROM shown_processes s JOIN processes USING (process_id)
 )"""
-"""Processes with a pid of their own, for viewers that find threads by their ids; as `Tracks` in the core has them.
-
-A process whose pid an earlier one has gets a free one, and a name that ends with its pid.
-"""
+"""Processes with a pid of their own, for viewers that find threads by their ids: see `perfuse.table.MADE_BY_CORE`."""
 
 _AS_SAMPLES = "SELECT sample_id, ts_ns, thread_id, stack_id, event::VARCHAR AS event, weight FROM samples"
 

@@ -25,6 +25,7 @@ from perfuse.fusing.matching import (
 from perfuse.fusing.note import note_beside
 from perfuse.input.unpacking import allowed_bytes, unpacking_at_most
 from perfuse.memory import limit_memory
+from perfuse.opened import OpenedRecordings
 from perfuse.profile import Join, Profile, Progress
 from perfuse.recording import Input, Recording
 
@@ -141,8 +142,7 @@ def fuse(
     titles = [facts.command_line for facts in samplings]
     joined_recordings = [*(facts.recording for facts in samplings), *(one.dump for one, _ in matches), *others]
     return Profile(
-        joined_recordings,
-        fusion,
+        OpenedRecordings(joined_recordings, fusion),
         joins=[_join(one, clock) for one, _, clock in joined] if samplings else [],
         found=diagnostics,
         title=" + ".join(dict.fromkeys(filter(None, titles))) or ", ".join(one.path for one in recordings),

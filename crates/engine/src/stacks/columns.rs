@@ -33,6 +33,11 @@ impl Texts {
     pub fn get(&self, id: u32) -> Option<&str> {
         self.values.get(id as usize).map(|text| &**text)
     }
+
+    /// All texts, in the order of their numbers.
+    pub fn array(&self) -> StringArray {
+        StringArray::from_iter_values(&self.values)
+    }
 }
 
 /// A column of one batch.

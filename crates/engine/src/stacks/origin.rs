@@ -69,28 +69,94 @@ impl CodeOrigin {
         match kind {
             "kernel" | "hypervisor" => Self::Kernel,
             _ if inlined => Self::Inlined,
-            "jit" if matches!(code_kind, "stub" | "helper") => Self::Stub,
-            "jit" => tier.map_or(Self::Jit, Self::of_tier),
+            "jit" => match tier.map_or(Self::Jit, Self::of_tier) {
+                Self::Jit if matches!(code_kind, "stub" | "helper") => Self::Stub,
+                origin => origin,
+            },
             "type" => Self::Type,
             "native" | "traced" if named => Self::Native,
             _ => Self::Unknown,
         }
     }
 
-    /// Tiers as their runtimes call them: V8, SpiderMonkey, JavaScriptCore, .NET, HotSpot, wasm, CPython, BEAM.
     fn of_tier(tier: &str) -> Self {
-        match tier.to_ascii_lowercase().as_str() {
-            "ignition" | "interpreter" | "interpreted" | "llint" | "blinterp" | "blinterpinterpreter" => {
-                Self::Interpreter
-            }
-            "sparkplug" | "baseline" | "liftoff" | "bbq" | "wasmbbq" | "tier0" | "quickjitted"
-            | "minoptjitted" | "c1" | "instrumented" => Self::Baseline,
-            "maglev" | "dfg" | "prejit" | "readytorun" => Self::MidTier,
-            "turbofan" | "turboshaft" | "ion" | "ftl" | "omg" | "wasmomg" | "wasm" | "c2" | "tier1"
-            | "tier1osr" | "optimizedtier1" | "optimizedtier1osr" | "optimized" => Self::Optimised,
-            "builtin" | "stub" | "ignition handler" | "regexp" | "trampoline" | "ionic" | "baselineic"
-            | "ic" | "blinterpop" | "vmwrapper" => Self::Stub,
-            _ => Self::Jit,
-        }
+        let tier = tier.to_ascii_lowercase();
+        TIERS.iter().find(|(_, tiers)| tiers.contains(&&*tier)).map_or(Self::Jit, |&(origin, _)| origin)
+    }
+
+    /// What tables call code of it, in lower case: its tiers, and kinds of frames and of code.
+    pub fn tiers_and_kinds(self) -> impl Iterator<Item = &'static str> {
+        let of_it = move |&&(origin, _): &&(Self, &[&'static str])| origin == self;
+        TIERS.iter().chain(&KINDS).filter(of_it).flat_map(|(_, names)| names.iter().copied())
     }
 }
+
+/// Tiers as their runtimes call them: V8, SpiderMonkey, JavaScriptCore, .NET, HotSpot, wasm, CPython, BEAM. All others are
+/// [`CodeOrigin::Jit`].
+const TIERS: [(CodeOrigin, &[&str]); 5] = [
+    // Handlers of single instructions are the interpreter, too.
+    (
+        CodeOrigin::Interpreter,
+        &[
+            "ignition",
+            "ignition handler",
+            "interpreter",
+            "interpreted",
+            "llint",
+            "llintthunk",
+            "blinterp",
+            "blinterpinterpreter",
+            "blinterpop",
+            "baselineinterpreter",
+        ],
+    ),
+    (
+        CodeOrigin::Baseline,
+        &[
+            "sparkplug",
+            "baseline",
+            "liftoff",
+            "bbq",
+            "wasmbbq",
+            "tier0",
+            "quickjitted",
+            "minoptjitted",
+            "c1",
+            "instrumented",
+        ],
+    ),
+    (CodeOrigin::MidTier, &["maglev", "dfg", "prejit", "readytorun"]),
+    (
+        CodeOrigin::Optimised,
+        &[
+            "turbofan",
+            "turboshaft",
+            "ion",
+            "ftl",
+            "omg",
+            "wasmomg",
+            "wasm",
+            "c2",
+            "tier1",
+            "tier1osr",
+            "optimizedtier1",
+            "optimizedtier1osr",
+            "optimized",
+        ],
+    ),
+    (
+        CodeOrigin::Stub,
+        &["builtin", "stub", "regexp", "trampoline", "ionic", "baselineic", "ic", "vmwrapper"],
+    ),
+];
+
+/// Kinds of code without a tier.
+const KINDS: [(CodeOrigin, &[&str]); 7] = [
+    (CodeOrigin::Stub, &["helper"]),
+    (CodeOrigin::Jit, &["jit"]),
+    (CodeOrigin::Inlined, &["inlined"]),
+    (CodeOrigin::Native, &["native", "traced"]),
+    (CodeOrigin::Kernel, &["kernel", "hypervisor"]),
+    (CodeOrigin::Type, &["type"]),
+    (CodeOrigin::Unknown, &["unknown"]),
+];

@@ -24,6 +24,8 @@ pub struct CallSymbol {
     pub(super) is_declaration: bool,
     pub(super) unnamed_because: u32,
     pub(super) origin: CodeOrigin,
+    /// Origin of the code that it is in, also of a function that was inlined there.
+    pub(super) code_origin: CodeOrigin,
 }
 
 /// The symbols of a profile, and the symbol of each frame.
@@ -225,7 +227,7 @@ struct FrameClass {
 
 /// Whether a line of a file may be one of a function itself. Compiled Java code has the lines of the methods that were inlined
 /// into it, but not their names; the name of a file of Java is that of its class.
-fn may_be_of(function: &str, path: &str) -> bool {
+pub(super) fn may_be_of(function: &str, path: &str) -> bool {
     let file = path.rsplit('/').next().unwrap_or(path);
     let Some(class_of_file) = file.strip_suffix(".java") else { return true };
     let method = function.split('(').next().unwrap_or(function);
@@ -312,6 +314,7 @@ impl SymbolBuilder {
             is_declaration: false,
             unnamed_because: NONE,
             origin: CodeOrigin::of(kind, code_kind, text(frame.tier), frame.inlined, named),
+            code_origin: CodeOrigin::of(kind, code_kind, text(frame.tier), false, named),
         }
     }
 

@@ -1,13 +1,13 @@
 //! A profile small enough to know by heart.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
-use arrow_array::{Array, RecordBatch};
+use arrow_array::types::{Int32Type, UInt64Type};
+use arrow_array::{Array, ArrayAccessor, RecordBatch, StringArray};
 use perfuse_tables as t;
 
 use super::{
-    CallTree, CallTreeOptions, NONE, SampledEvent, StackError, StackStep, StackTables, StackTransform,
-    UnnamedFrames, WeightGrouping, call_tree, sampled_events,
+    CallTree, CallTreeOptions, CodeOrigin, NONE, SampledEvent, StackError, StackStep, StackTables,
+    StackTransform, UnnamedFrames, WeightGrouping, call_tree, frame_names, sampled_events,
 };
 
 const MAIN: u32 = 0;
@@ -476,4 +476,79 @@ fn calls_of_functions_that_are_taken_out_are_nobodys() {
     assert_eq!(sums(StackStep::Hide, "sys_read"), [1111, 111]);
     assert_eq!(sums(StackStep::Leaf, "fib"), [1111, 11]);
     assert_eq!(sums(StackStep::Only, "fib"), [1110, 1110]);
+}
+
+/// A function of JIT code without a declaration, a frame of it per line, and what [`frame_names`] returns of each.
+fn names_of_lines(function: &str, paths: &[Option<&str>]) -> Vec<(String, bool)> {
+    let mut functions = t::functions::Builder::new();
+    functions.push(0, None, function, function, None, None, None, None);
+    let mut frames = t::frames::Builder::new();
+    for (number, &path) in paths.iter().enumerate() {
+        frames.push(
+            number as u32,
+            Some(0),
+            None,
+            None,
+            Some(64),
+            None,
+            path,
+            path.map(|_| 5),
+            None,
+            0,
+            "jit",
+            "sampled",
+            None,
+        );
+    }
+    let tables =
+        StackTables { functions: vec![functions.finish()], frames: vec![frames.finish()], ..small() };
+    rows_of(&frame_names(&tables).unwrap())
+}
+
+fn rows_of(names: &RecordBatch) -> Vec<(String, bool)> {
+    let of_frames = names["name"].as_dictionary::<Int32Type>().downcast_dict::<StringArray>().unwrap();
+    let own = names["has_own_path"].as_boolean();
+    (0..names.num_rows()).map(|row| (of_frames.value(row).to_owned(), own.value(row))).collect()
+}
+
+#[test]
+fn frames_have_the_names_of_their_symbols() {
+    let names: Vec<_> = rows_of(&frame_names(&small()).unwrap()).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["main", "fib", "fib", "sys_read", "[unknown] app", "add"]);
+}
+
+#[test]
+fn files_of_other_java_classes_are_of_inlined_methods() {
+    let own =
+        |function: &str, path: &str| names_of_lines(function, &[Some(path)]) == [(function.to_owned(), true)];
+    assert!(own("shop.Orders.total(int)", "Orders.java"));
+    assert!(own("shop.Orders$Line.price()", "/src/shop/Orders.java"));
+    assert!(own("Orders.total(int)", "/src/Orders.java"));
+    assert!(own("total", "/src/Prices.java"));
+    assert!(own("~total app.js", "app.js"));
+    assert!(!own("shop.Orders.total(int)", "Prices.java"));
+    assert!(!own("shop.Orders.total(int)", "/src/billing/Orders.java"));
+    let of_lines = names_of_lines("Orders.total()", &[Some("Prices.java"), None, Some("Orders.java")]);
+    assert_eq!(of_lines.iter().map(|&(_, own)| own).collect::<Vec<_>>(), [false, false, true]);
+}
+
+#[test]
+fn tiers_of_every_runtime_are_of_an_origin() {
+    let origin = |code_kind: &str, tier: &str| CodeOrigin::of("jit", code_kind, Some(tier), false, true);
+    for (name, expected) in [
+        ("OptimizedTier1", CodeOrigin::Optimised),
+        ("Tier0", CodeOrigin::Baseline),
+        ("FTL", CodeOrigin::Optimised),
+        ("LLInt", CodeOrigin::Interpreter),
+        ("Ion", CodeOrigin::Optimised),
+        ("maglev", CodeOrigin::MidTier),
+        ("of a runtime to come", CodeOrigin::Jit),
+    ] {
+        assert_eq!(origin("jit", name), expected, "{name}");
+    }
+    assert_eq!(origin("stub", "ignition handler"), CodeOrigin::Interpreter);
+    assert_eq!(origin("stub", "Thunk"), CodeOrigin::Stub);
+    let mut all: Vec<_> = CodeOrigin::ALL.iter().flat_map(|origin| origin.tiers_and_kinds()).collect();
+    all.sort_unstable();
+    assert!(all.windows(2).all(|two| two[0] != two[1]), "each is of one origin: {all:?}");
 }

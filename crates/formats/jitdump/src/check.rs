@@ -9,9 +9,9 @@ use rustc_hash::FxHashMap;
 use super::consts::{JITDUMP_FLAGS_ARCH_TIMESTAMP, RecordTag};
 use super::dump::JitDump;
 use super::functions::NO_INDEX;
-use super::index::{DumpIndex, LoadedCode, Pairing};
+use super::index::{DumpIndex, LoadedCode, LostBytes, Pairing};
 use super::inline;
-use super::layout::{FileHeader, Move};
+use super::layout::{FileHeader, Move, RecordPrefix};
 use super::lines::{self, LineFindings};
 use super::producer::Producer;
 use super::reader::{RawRecord, Reader, ReaderStep};
@@ -26,6 +26,18 @@ const MAX_TID: u64 = 1 << 22;
 
 /// Difference of clocks that is accepted, in nanoseconds.
 const MINUTE_NS: u64 = 60_000_000_000;
+
+impl LostBytes {
+    /// The rule that they violate: the file ends inside a record only where that claims more bytes than there are.
+    pub(crate) fn rule(&self) -> &'static Rule {
+        match self.prefix {
+            Some(prefix) if u64::from(prefix.total_size) < RecordPrefix::SIZE => &RECORD_SIZE,
+            Some(prefix) if self.at_end && u64::from(prefix.total_size) > self.len => &TRUNCATED,
+            None if self.at_end => &TRUNCATED,
+            _ => &LOST,
+        }
+    }
+}
 
 /// Reports every departure from the specification.
 pub fn check(dump: &JitDump, sink: &mut Diagnostics) {

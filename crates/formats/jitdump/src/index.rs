@@ -1,6 +1,6 @@
 //! The index of a dump: each piece of code with its address and time, and the debug records that describe it.
 
-use perfuse_wire::{Endian, Rule};
+use perfuse_wire::Endian;
 
 use super::consts::RecordTag;
 use super::functions::{Function, FunctionTable, InternedName};
@@ -9,7 +9,6 @@ use super::lines::DescribedCode;
 use super::producer::Producer;
 use super::reader::{RawRecord, Reader, ReaderStep};
 use super::records::DebugInfoRecord;
-use super::rules::{LOST, RECORD_SIZE, TRUNCATED};
 
 /// A piece of code: the facts of its JIT_CODE_LOAD that look-ups need.
 #[derive(Clone, Copy, Debug)]
@@ -116,18 +115,6 @@ pub struct LostBytes {
     pub at_end: bool,
     /// Index of the next record.
     pub index: u64,
-}
-
-impl LostBytes {
-    /// The rule that they violate: the file ends inside a record only where that claims more bytes than there are.
-    pub(crate) fn rule(&self) -> &'static Rule {
-        match self.prefix {
-            Some(prefix) if u64::from(prefix.total_size) < RecordPrefix::SIZE => &RECORD_SIZE,
-            Some(prefix) if self.at_end && u64::from(prefix.total_size) > self.len => &TRUNCATED,
-            None if self.at_end => &TRUNCATED,
-            _ => &LOST,
-        }
-    }
 }
 
 /// The index of a dump.

@@ -5,6 +5,7 @@ mod heap_dumps;
 mod lanes;
 mod laws;
 mod others;
+mod tracks;
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};

@@ -4,9 +4,8 @@ import json
 from itertools import groupby
 from typing import Any
 
-from perfuse.exporters.counts import heap_counts
+from perfuse.exporters.counts import PIDS, heap_counts
 from perfuse.exporters.firefox.markers import HEAP_SIZE
-from perfuse.exporters.queries import TRACK_PROCESSES
 from perfuse.exporters.source import EventSource
 from perfuse.exporters.span import selected
 
@@ -38,12 +37,7 @@ def counters_json(profile: EventSource, start_ns: int, tracks: list[tuple[str, b
             GROUP BY source_id ORDER BY source_id
         """)
     rows = [row for query in queries for row in profile.sql(query).fetchall()]
-    pids = dict(
-        profile.sql(f"""
-            SELECT source_id, min(pid)::VARCHAR
-            FROM instants JOIN threads USING (thread_id) JOIN {TRACK_PROCESSES} USING (process_id) GROUP BY 1
-        """).fetchall()
-    )
+    pids = dict(profile.sql(f"SELECT source_id, pid::VARCHAR FROM ({PIDS})").fetchall())
     counters = [_counter(pids.get(source), row, start_ns, tracks) for source, *row in rows]
     by_counter = sorted(heap_counts(profile), key=lambda one: (one.pid, one.name, one.ts_ns))
     for (pid, name), counts in groupby(by_counter, key=lambda one: (one.pid, one.name)):

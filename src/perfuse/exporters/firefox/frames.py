@@ -9,36 +9,30 @@ from perfuse.exporters.queries import FRAMES, TRACK_PROCESSES, with_function_fil
 from perfuse.exporters.source import Source
 from perfuse.table import sql_text
 
-_INTERPRETER = """
-    ignition|ignition handler|interpreter|llint|llintthunk|baselineinterpreter|blinterpinterpreter|blinterpop
-"""
-_BASELINE = "sparkplug|liftoff|baseline|bbq|wasmbbq|quickjitted|minoptjitted|tier0|instrumented"
-_MID_TIER = "maglev|dfg|c1"
-_OPTIMIZING = """
-    turbofan|ftl|omg|wasmomg|ion|c2|optimized|optimizedtier1|optimizedtier1osr|tier1|tier1osr
-"""
-
-CATEGORIES: dict[str, tuple[str, str]] = {
+CATEGORIES = {
     # The front end uses the first grey category as its default.
-    "Other": ("grey", ""),
-    "Native": ("yellow", ""),
-    "Kernel": ("orange", ""),
-    "Hypervisor": ("lightred", ""),
-    "Interpreter": ("red", _INTERPRETER),
-    "Baseline JIT": ("blue", _BASELINE),
-    "Mid-tier JIT": ("lightblue", _MID_TIER),
-    "Optimizing JIT": ("green", _OPTIMIZING),
-    "JIT": ("purple", ""),
-    "JIT stub": ("brown", ""),
-    "Ahead of time": ("magenta", "prejit|readytorun"),
+    "Other": "grey",
+    "Native": "yellow",
+    "Kernel": "orange",
+    "Hypervisor": "lightred",
+    "Interpreter": "red",
+    "Baseline JIT": "blue",
+    "Mid-tier JIT": "lightblue",
+    "Optimizing JIT": "green",
+    "JIT": "purple",
+    "JIT stub": "brown",
+    "Ahead of time": "magenta",
 }
-"""Category name: its colour, and its tiers in lower case. Code of any other tier is `JIT`."""
+"""The colour of each category, by its name."""
 
-_TIERS = " ".join(
-    f"WHEN lower(tier) IN ({', '.join(map(sql_text, tiers.strip().split('|')))}) THEN {sql_text(name)}"
-    for name, (_, tiers) in CATEGORIES.items()
-    if tiers
-)
+_OF_ORIGINS = {
+    "interpreter": "Interpreter",
+    "baseline": "Baseline JIT",
+    "mid_tier": "Mid-tier JIT",
+    "optimised": "Optimizing JIT",
+    "stub": "JIT stub",
+}
+"""Categories of the origins of JIT code, as flame graphs have them; code of another origin is `JIT`."""
 
 CATEGORY = f"""
     CASE
@@ -46,9 +40,8 @@ CATEGORY = f"""
         WHEN kind = 'hypervisor' THEN 'Hypervisor'
         WHEN kind = 'native' THEN 'Native'
         WHEN kind <> 'jit' THEN 'Other'
-        {_TIERS}
-        WHEN code_kind IN ('stub', 'helper') THEN 'JIT stub'
-        WHEN code_kind = 'aot' THEN 'Ahead of time'
+        WHEN code_kind = 'aot' OR lower(tier) IN ('prejit', 'readytorun') THEN 'Ahead of time'
+        {" ".join(f"WHEN code_origin = '{origin}' THEN '{name}'" for origin, name in _OF_ORIGINS.items())}
         ELSE 'JIT'
     END
 """
@@ -71,7 +64,7 @@ def categories_json(profile: Source, frames: str) -> str:
     query = f"SELECT DISTINCT category, subcategory, tier FROM {frames} WHERE tier IS NOT NULL ORDER BY ALL"
     for category, _, tier in profile.sql(query).fetchall():
         tiers[category].append(tier)
-    rows = [(name, color, tiers[name]) for name, (color, _) in CATEGORIES.items()]
+    rows = [(name, color, tiers[name]) for name, color in CATEGORIES.items()]
     return json.dumps([{"name": name, "color": color, "subcategories": tiers} for name, color, tiers in rows])
 
 

@@ -17,7 +17,10 @@ _MAX_NS = 2**63 - 1
 class TracedProfile(Protocol):
     """A profile whose calls can be written as a log; `perfuse.Profile` is one."""
 
-    _fusion: _core.Profile
+    @property
+    def _fusion(self) -> _core.Profile:
+        """All recordings, joined."""
+        ...
 
     @property
     def recordings(self) -> Sequence[Recording]:

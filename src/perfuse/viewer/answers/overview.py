@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from perfuse import _core
 from perfuse.value_class import as_dict
 from perfuse.viewer.answers.parameters import Parameters
 
@@ -20,6 +21,7 @@ def _overview(session: "Session") -> dict[str, Any]:
     from perfuse.reports.registry import choose_kind
 
     profile = session.profile
+    tiers = dict(_core.tiers_of_origins())
     events = session.events()
     zero, last = session.times() if session.has_times() else (None, None)
     sizes = [recording.size_bytes for recording in profile.recordings]
@@ -40,7 +42,7 @@ def _overview(session: "Session") -> dict[str, Any]:
         "processes": _processes(session, threads),
         "threads": threads,
         "tiers": _tiers(session),
-        "origins": [as_dict(origin) for origin in ORIGINS],
+        "origins": [{**as_dict(origin), "tiers": tiers[origin.name]} for origin in ORIGINS],
         "shades": SHADES,
         "diagnostics": severity_counts(profile.diagnostics),
         "snapshots": _snapshots(session),
