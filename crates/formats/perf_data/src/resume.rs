@@ -25,7 +25,11 @@ impl RecordFile {
         let record = self.record_at_offset(offset)?;
         let kind = record.record_type;
         match kind.known_name() {
-            Some(_) if kind.is_user() || kind.is_simpleperf() || record.size.is_multiple_of(RECORD_ALIGNMENT) => Ok(record),
+            Some(_)
+                if kind.is_user() || kind.is_simpleperf() || record.size.is_multiple_of(RECORD_ALIGNMENT) =>
+            {
+                Ok(record)
+            }
             Some(_) => Err(RecordsEnd::BadSize { offset, size: u16::try_from(record.size).unwrap_or(0) }),
             None => self.accept_unknown(record),
         }
@@ -38,8 +42,7 @@ impl RecordFile {
         let number = record.record_type.0;
         let has_record_after = || self.has_record_type(record.offset.saturating_add(record.size));
         let is_type = record.record_type.is_simpleperf()
-            || record.size.is_multiple_of(RECORD_ALIGNMENT)
-                && (number < LEAST_LARGE || has_record_after());
+            || record.size.is_multiple_of(RECORD_ALIGNMENT) && (number < LEAST_LARGE || has_record_after());
         if is_type { Ok(record) } else { Err(RecordsEnd::UnknownType { offset: record.offset, number }) }
     }
 
