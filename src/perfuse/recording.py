@@ -406,7 +406,8 @@ def _open(source: Input) -> Recording:
             return Recording(_core.Recording.open(path, limit), path, status)
     if isinstance(source, io.IOBase) or hasattr(source, "read"):
         return _from_stream(str(getattr(source, "name", "<file>")), source, limit)
-    raise TypeError(f"cannot open a {type(source).__name__}")
+    several = "; give several recordings as arguments of their own: fuse(*recordings)"
+    raise TypeError(f"cannot open a {type(source).__name__}{several if isinstance(source, Iterable) else ''}")
 
 
 def _from_stream(path: str, stream: IO[bytes], limit: int | None) -> Recording:

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 import perfuse as pf
+from perf_crafting import PerfFile
 
 SAMPLE = 9
 FINISHED_ROUND = 68
 FEATURES_OFFSET = 72
 """Of the set of feature sections in the header."""
+CPUDESC, BPF_PROG_INFO = 8, 25
+"""Bits of feature sections."""
 BUFFER_EXTENTS = 7 << 1 | 1
 """First byte of that metadata record of XRay."""
 
@@ -92,6 +95,21 @@ def test_feature_sections_that_cannot_be_decoded_are_left_out(jitdump_corpus: Pa
     assert {one.code for one in result.lost} == {one.code for one in result.changes} == {"PD024"}
     assert num_of_perf(out) == sum(kind == SAMPLE for *_, kind in perf_records(bytes(data)))
     assert not [one for one in pf.check(out) if one.is_loss]
+
+
+@pytest.mark.truth(recording="perf_data", path=["repair", "check"], source="perf script")
+def test_an_empty_feature_section_is_no_damage(jitdump_corpus: Path, tmp_path: Path) -> None:
+    """perf 3.14 writes such a one for the processor's name, perf 6 for BPF programs; perf 6 then refuses the file."""
+    whole = PerfFile.read(jitdump_corpus / "produced" / "cpython313.perf.data")
+    whole.features |= {CPUDESC: b"", BPF_PROG_INFO: b""}
+    source, out = whole.write(tmp_path / "in"), tmp_path / "out"
+    (found,) = {(one.code, one.severity) for one in pf.check(source) if one.code == "PD026"}
+    assert found == ("PD026", "info")
+    assert not [one for one in pf.check(source) if one.is_loss]
+    result = pf.repair(source, out)
+    assert result.lost == []
+    assert [one.code for one in result.changes] == ["PD026", "PD026"]
+    assert num_of_perf(out) == num_of_perf(jitdump_corpus / "produced" / "cpython313.perf.data")
 
 
 def header_text(path: Path) -> list[str]:

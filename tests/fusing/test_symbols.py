@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import perfuse as pf
+from perfuse.analysis.source_files import SourceFiles
 
 SOURCE = """\
 #include <time.h>
@@ -103,5 +104,7 @@ def test_a_directory_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
     assert f"--symbols {tmp_path}" in str(caught.value.hint)
     with pytest.raises(pf.UsageError, match="a list of directories"):
         pf.fuse(profile, symbol_dirs=str(tmp_path))
+    with pytest.raises(pf.UsageError, match="source files were to be searched"):
+        SourceFiles(pf.fuse(profile), [tmp_path / "none"])
     with pytest.raises(pf.UsageError, match="there is no directory"):
         pf.fleet.open(tmp_path / "fleet").add([profile], symbol_dirs=[str(tmp_path / "none")])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+import perfuse as pf
 from libraries_of_one_name import AFTER, BEFORE, recorded
 from truth.command import command_line, run
 
@@ -36,6 +38,26 @@ def test_reports_state_which_of_them(tmp_path: Path) -> None:
     assert wanted.returncode == 2
     assert "init (a/core.so)" in wanted.stderr
     assert "init (b/core.so)" in wanted.stderr
+
+
+def test_viewers_that_recognise_functions_by_name_and_file_are_given_the_library(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "1", tmp_path / "v1", BEFORE)
+    profile = pf.fuse(path)
+    profile.export(tmp_path / "x.speedscope.json", to="speedscope")
+    document = json.loads((tmp_path / "x.speedscope.json").read_bytes())
+    frames = document["shared"]["frames"]
+    (shown,) = document["profiles"]
+    weights: Counter[str] = Counter()
+    for stack, weight in zip(shown["samples"], shown["weights"], strict=True):
+        assert frames[stack[-1]]["name"] == "init"
+        weights[Path(frames[stack[-1]]["file"]).parent.name] += weight
+    assert weights == BEFORE
+    profile.export(tmp_path / "x.cpuprofile", to="cpuprofile")
+    document = json.loads((tmp_path / "x.cpuprofile").read_bytes())
+    hits = {
+        Path(node["callFrame"]["url"]).parent.name: node["hitCount"] for node in document["nodes"] if node["hitCount"]
+    }
+    assert hits == BEFORE
 
 
 def test_what_an_earlier_step_excludes_is_not_called_unknown(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from perfuse.analysis.profiles import SourceProfile
+from perfuse.input.directories import require_directories
 from perfuse.table import Columns
 
 MAX_SOURCE_BYTES = 64 << 20
@@ -34,6 +35,11 @@ class SourceFile:
         return self.lines[number - 1] if number and 0 < number <= len(self.lines) else None
 
 
+def require_source_dirs(source_dirs: Sequence[str | os.PathLike[str]]) -> None:
+    """Raises `UsageError` for a directory with source files that does not exist, or is a file."""
+    require_directories(source_dirs, "source files", option="--source-dir", parameter="source_dirs")
+
+
 class SourceFiles:
     """Finds source files: texts that the recordings contain, then `dirs`, the path itself, debuginfod's cache, and the
     directories of the recordings.
@@ -45,6 +51,9 @@ class SourceFiles:
         recordings: Paths of the recordings.
         follow: Whether paths in the recording are opened as they are and beside the recordings (`all`), only in `dirs`
             and by build id (`named`), or only in `dirs` (`none`). Links in `dirs` lead out of these only with `all`.
+
+    Raises:
+        UsageError: One of `dirs` is not a directory.
     """
 
     def __init__(
@@ -55,6 +64,7 @@ class SourceFiles:
         recordings: Sequence[str | os.PathLike[str]] = (),
         follow: Literal["all", "named", "none"] = "all",
     ) -> None:
+        require_source_dirs(dirs)
         self._dirs = [Path(one) for one in dirs]
         self._follows_paths = follow == "all"
         self._beside = list(dict.fromkeys(Path(one).parent for one in recordings)) if self._follows_paths else []

@@ -145,7 +145,10 @@ def _session(
     files: Sequence[str], base_files: Sequence[str], source_dirs: Sequence[str], how: ProfileOptions
 ) -> Session:
     """The session of the files, and of those that they can be compared with; it opens them when it is started."""
+    from perfuse.analysis.source_files import require_source_dirs
     from perfuse.viewer.session import Session
+
+    require_source_dirs(source_dirs)
 
     def open_profile(progress: Any) -> Profile:
         profile = fused_profile(files, replace(how, stack_filter=NO_FILTER), progress)

@@ -114,7 +114,7 @@ class Nodes:
     _ROOT = 1
 
     def __init__(self, profile: Source) -> None:
-        functions = "label, func_path, function_line, function_column, line"
+        functions = "label, func_place, function_line, function_column, line"
         rows = profile.sql(f"SELECT frame_id, {functions} FROM ({with_function_files(profile, FRAMES)})").fetchall()
         frames = {frame: (function, line) for frame, *function, line in rows}
         self._names: list[tuple[int, tuple[Any, ...]]] = [(0, ()), (0, ("(root)",))]

@@ -49,7 +49,8 @@ _NUM_UNDECLARED = """
 def with_function_files(
     profile: Source, frames: str, function: str = "function_id", *, reads_lines: bool = False
 ) -> str:
-    """SQL for rows such as those of `FRAMES` with `func_path`, the one file of each function.
+    """SQL for rows such as those of `FRAMES` with `func_path`, the one source file of each function, and `func_place`:
+    that file, or the program or library that has the function.
 
     Lines of code in another file, which are those of functions that were inlined without a name, are null.
 
@@ -73,7 +74,8 @@ def with_function_files(
             ) AS func_path
             FROM numbered LEFT JOIN first_files USING (function_id)
         )
-        SELECT * REPLACE (
+        SELECT coalesce(func_path, CASE WHEN kind IN ('native', 'kernel', 'traced') THEN coalesce(mapping, module) END)
+            AS func_place, * REPLACE (
             CASE WHEN function_path IS NOT NULL OR path = func_path THEN line END AS line,
             CASE WHEN function_path IS NOT NULL OR path = func_path THEN "column" END AS "column"
         )

@@ -105,7 +105,7 @@ def _write_samples(profile: Source, out: IO[bytes], members: dict[str, Any], wei
 def _stacks(profile: Source) -> tuple[list[dict[str, Any]], dict[int, str]]:
     """The file's frames, which are functions to it, and each stack as JSON, root first."""
     index: dict[tuple[str, str | None, int | None, int | None], int] = {}
-    functions = "label, func_path, function_line, function_column"
+    functions = "label, func_place, function_line, function_column"
     frames_of_files = with_function_files(profile, FRAMES)
     rows = profile.sql(f"SELECT frame_id, {functions} FROM ({frames_of_files}) ORDER BY frame_id").fetchall()
     of_frame = {frame: index.setdefault(tuple(function), len(index)) for frame, *function in rows}

@@ -1,11 +1,11 @@
 """Which files of this machine are opened because of what a recording states: `--follow`, and `--map`."""
 
-import os
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Literal, get_args
 
-from perfuse.errors import UsageError, nearest_hint, require_known
+from perfuse.errors import UsageError, require_known
+from perfuse.input.directories import require_directories
 
 Follow = Literal["all", "named", "none"]
 """`all`: files at the paths that a recording states. `named`: those in directories that the caller names, and by build
@@ -31,20 +31,4 @@ def require_follow(follow: str, symbol_dirs: Sequence[str | PathLike[str]]) -> N
 
 def require_symbol_dirs(symbol_dirs: Sequence[str | PathLike[str]]) -> None:
     """Raises `UsageError` for a directory with binaries that does not exist, or is a file."""
-    if isinstance(symbol_dirs, str):
-        raise UsageError(f"symbol_dirs is a list of directories, not the text {symbol_dirs!r}")
-    for one in symbol_dirs:
-        directory = os.fspath(one)
-        if os.path.isdir(directory):
-            continue
-        parent = os.path.dirname(directory) or "."
-        if os.path.exists(directory):
-            raise UsageError(
-                f"{directory} is not a directory: binaries and debug files are searched in directories",
-                hint=f"give the one that it is in: --symbols {parent} (symbol_dirs=)",
-            )
-        near = [entry.name for entry in os.scandir(parent) if entry.is_dir()] if os.path.isdir(parent) else []
-        raise UsageError(
-            f"there is no directory {directory}, in which binaries and debug files were to be searched",
-            hint=nearest_hint(os.path.basename(directory), near, f"{parent} has no directory of a similar name"),
-        )
+    require_directories(symbol_dirs, "binaries and debug files", option="--symbols", parameter="symbol_dirs")

@@ -150,10 +150,8 @@ def where_texts(functions: Sequence[Named], place: Callable[[Named], str]) -> li
     texts = {name: distinct_texts(of, _place_text) for name, of in of_name.items()}
 
     def text(one: Named, at: str) -> str:
-        modules = of_name[one.name][at]
-        return " ".join(
-            [*([distinct_texts(modules)[one.module or ""]] if len(modules) > 1 else []), texts[one.name][at]]
-        )
+        modules, short = of_name[one.name][at], texts[one.name][at]
+        return f"{distinct_texts(modules)[one.module or '']} {short}" if len(modules) > 1 else short
 
     return [text(one, at) for one, at in zip(functions, places, strict=True)]
 

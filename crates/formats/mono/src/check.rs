@@ -109,8 +109,10 @@ fn check_end(log: &LogData, sink: &mut Diagnostics) {
         }
         let has_last_shot = args.contains("heapshot-on-shutdown");
         let shot = if has_last_shot { ", and the heap shot on shutdown" } else { "" };
+        let is_damaged = !survey.buffers.damage.is_empty();
+        let or_damaged = if is_damaged { " or which are in damaged bytes" } else { "" };
         format!(
-            "{} of {} threads have no end{names}: their last events are missing, which the profiler had not written yet{shot}",
+            "{} of {} threads have no end{names}: their last events are missing, which the profiler had not written yet{or_damaged}{shot}",
             open.len(),
             started().count(),
         )

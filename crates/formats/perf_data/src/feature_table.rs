@@ -44,8 +44,12 @@ impl Preamble {
             } else if let Err(error) =
                 feature_values::verify(bit, Cursor::new(content, section.offset, file.endian))
             {
-                let message = format!("HEADER_{}: {error}", feature_values::name(bit));
-                add_finding(file, &rules::BAD_FEATURE, section.offset, "features", message.into());
+                let name = feature_values::name(bit);
+                let (rule, message) = match section.size {
+                    0 => (&rules::EMPTY_FEATURE, format!("HEADER_{name} has no content")),
+                    _ => (&rules::BAD_FEATURE, format!("HEADER_{name}: {error}")),
+                };
+                add_finding(file, rule, section.offset, "features", message.into());
             }
             extend_sections(file, section.offset.saturating_add(section.size));
             file.features.insert(Feature(bit), section);

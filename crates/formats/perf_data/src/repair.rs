@@ -10,8 +10,8 @@ use super::check;
 use super::consts::RecordType;
 use super::perf_data::PerfData;
 use super::rules::{
-    BAD_BODY, BAD_COMPRESSION, BAD_FEATURE, BAD_SIZE, LATE_RECORDS, MOVED_SECTIONS, SECTION_OUTSIDE,
-    TRAILING, TRUNCATED, UNFINISHED, UNKNOWN_EVENT,
+    BAD_BODY, BAD_COMPRESSION, BAD_FEATURE, BAD_SIZE, EMPTY_FEATURE, LATE_RECORDS, MOVED_SECTIONS,
+    SECTION_OUTSIDE, TRAILING, TRUNCATED, UNFINISHED, UNKNOWN_EVENT,
 };
 use super::writer::{InjectError, not_copied_because, write_readable};
 use perfuse_recording::{Change, Repaired};
@@ -55,7 +55,7 @@ fn change(found: &Diagnostic) -> Option<Change> {
         "unreadable data was left out"
     } else if rule == &SECTION_OUTSIDE {
         "left out of the header"
-    } else if rule == &BAD_FEATURE {
+    } else if rule == &BAD_FEATURE || rule == &EMPTY_FEATURE {
         "the section was left out"
     } else if rule == &MOVED_SECTIONS {
         "the header states where they are"

@@ -28,4 +28,5 @@ rules! {
     REUSED_PID = "PD023", Warning, "perf_event.h: PERF_RECORD_FORK";
     BAD_FEATURE = "PD024", DataLoss, "perf.data-file-format: features";
     MOVED_SECTIONS = "PD025", DataLoss, "perf.data-file-format: features";
+    EMPTY_FEATURE = "PD026", Info, "perf.data-file-format: features";
 }

@@ -189,4 +189,12 @@ RULES: dict[str, Explanation] = {
         ),
         action="Copy the file again, or use `perfuse repair`, which writes a header that is right.",
     ),
+    "PD026": Explanation(
+        title="a feature section is empty",
+        meaning=(
+            "perf had nothing to write into it, and announced it nevertheless. Nothing is missing from the recording, "
+            "but some versions of perf refuse such a file: `incompatible file format`."
+        ),
+        action="Use `perfuse repair`, which leaves the section out, where perf refuses the file.",
+    ),
 }
