@@ -47,16 +47,10 @@ int main(int argc, char **argv) {
     while (scanf("%31s %31s", time, address) == 2) {
         uint64_t at = strcmp(time, "latest") ? strtoull(time, NULL, 10) : PERFUSE_LATEST;
         uint64_t where = strtoull(address, NULL, 16);
-        perfuse_status status = perfuse_dump_find(dump, at, where, answer);
-        if (status == PERFUSE_NOT_FOUND) {
-            // The code may be newer than what was read of the dump.
-            uint64_t num_records;
-            if (perfuse_dump_poll(dump, &num_records) != PERFUSE_OK)
-                return fail(argv[1]);
-            if (num_records > 0)
-                status = perfuse_dump_find(dump, at, where, answer);
-        }
-        if (status == PERFUSE_OK)
+        // The code may be newer than what was read of the dump, or may have replaced what was there.
+        if (perfuse_dump_poll(dump, NULL) != PERFUSE_OK)
+            return fail(argv[1]);
+        if (perfuse_dump_find(dump, at, where, answer) == PERFUSE_OK)
             print(address, answer);
         else
             printf("%s\t?\n", address);

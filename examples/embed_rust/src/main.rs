@@ -16,10 +16,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let (time, address) = line.trim().split_once(' ').ok_or("a line is TIME ADDRESS")?;
         let at = if time == "latest" { LATEST } else { time.parse()? };
         let wanted = u64::from_str_radix(address.trim_start_matches("0x"), 16)?;
-        // The code may be newer than what was read of the dump.
-        if dump.find_code(at, wanted).is_none() {
-            dump.poll()?;
-        }
+        // The code may be newer than what was read of the dump, or may have replaced what was there.
+        dump.poll()?;
         match dump.find(at, wanted) {
             Some(found) => print(&mut out, address, &found)?,
             None => writeln!(out, "{address}\t?")?,
