@@ -16,9 +16,10 @@ from perfuse.reports.call_tables import (
     endings_text,
     function_lines,
     path_text,
+    source_place,
     stack_blocks,
     stack_lines,
-    where_text,
+    where_texts,
 )
 from perfuse.reports.calls import StackList
 from perfuse.reports.grid import Column, Ranked, fitted
@@ -111,7 +112,7 @@ def test_endings() -> None:
     assert endings_text(LATENCY) == (
         "4 unwound, 1 open at the end, 1 begun before, 2 without a start, 3 tail calls, 12 recursive"
     )
-    assert [where_text(one.function) for one in ROWS] == ["main.cc:3", "libscavenger.so.4"]
+    assert where_texts([one.function for one in ROWS], source_place) == ["main.cc:3", "libscavenger.so.4"]
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def write(profile: TraceSource, out: IO[bytes], *, event: str | None = None, tid
     elif len(threads) > 1:
         others = f"{len(threads) - 1:,} other thread{'s' if len(threads) > 2 else ''}"
         warnings.warn(
-            f"only thread {_title(chosen)} is written, not {others}: a directory gets a file each, tid= another thread",
+            f"only thread {_title(chosen).removeprefix('thread ')} is written, not {others}: a directory gets a file each, tid= another thread",
             ExportWarning,
             stacklevel=4,
         )
