@@ -111,6 +111,7 @@ def test_it_ends_when_no_page_is_open(recordings: Path) -> None:
 @pytest.mark.parametrize("example", command_named("view").examples)
 def test_examples_run(recordings: Path, example: str) -> None:
     _, _, *words = shlex.split(example.replace("2..5.5", "0..1"))
+    (recordings / "src").mkdir(exist_ok=True)
     with viewing(recordings, *words) as view:
         assert view.wait_until("ready", "failed")["error"] is None
         view.process.send_signal(signal.SIGTERM)

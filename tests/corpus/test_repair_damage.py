@@ -108,7 +108,7 @@ def test_an_empty_feature_section_is_no_damage(jitdump_corpus: Path, tmp_path: P
     assert not [one for one in pf.check(source) if one.is_loss]
     result = pf.repair(source, out)
     assert result.lost == []
-    assert [one.code for one in result.changes] == ["PD026", "PD026"]
+    assert {one.code for one in result.changes} == {"PD026"}
     assert num_of_perf(out) == num_of_perf(jitdump_corpus / "produced" / "cpython313.perf.data")
 
 

@@ -47,7 +47,7 @@ def test_small_profile(small: FakeProfile) -> None:
         {"name": "main", "file": "app.c", "line": 3},
         {"name": "run", "file": "app.js", "line": 7, "col": 1},
         {"name": "add", "file": "lib.js", "line": 2, "col": 5},
-        {"name": "[unknown] app"},
+        {"name": "[unknown] app", "file": "/opt/app"},
         {"name": "sys_read"},
         {"name": "Entry"},
     ]

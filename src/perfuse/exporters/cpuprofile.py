@@ -51,8 +51,9 @@ def write(profile: TraceSource, out: IO[bytes], *, event: str | None = None, tid
         chosen = match[0]
     elif len(threads) > 1:
         others = f"{len(threads) - 1:,} other thread{'s' if len(threads) > 2 else ''}"
+        shown = _title(chosen).removeprefix("thread ")
         warnings.warn(
-            f"only thread {_title(chosen).removeprefix('thread ')} is written, not {others}: a directory gets a file each, tid= another thread",
+            f"only thread {shown} is written, not {others}: a directory gets a file each, tid= another thread",
             ExportWarning,
             stacklevel=4,
         )

@@ -84,7 +84,10 @@ pub fn name(bit: u32) -> Cow<'static, str> {
 #[must_use]
 pub fn describe(bit: u32, cursor: Cursor<'_>) -> String {
     let num_bytes = cursor.remaining();
-    decode(bit, cursor).unwrap_or_else(|error| format!("{num_bytes} bytes that cannot be decoded: {error}"))
+    decode(bit, cursor).unwrap_or_else(|error| match num_bytes {
+        0 => "no content".to_owned(),
+        _ => format!("{num_bytes} bytes that cannot be decoded: {error}"),
+    })
 }
 
 /// Whether a section can be decoded.
