@@ -48,7 +48,7 @@ def test_small_profile(small: FakeProfile) -> None:
         {"name": "run", "file": "app.js", "line": 7, "col": 1},
         {"name": "add", "file": "lib.js", "line": 2, "col": 5},
         {"name": "[unknown] app", "file": "/opt/app"},
-        {"name": "sys_read"},
+        {"name": "sys_read", "file": "[kernel]"},
         {"name": "Entry"},
     ]
     main, worker = profile["profiles"]

@@ -74,7 +74,10 @@ def with_function_files(
             ) AS func_path
             FROM numbered LEFT JOIN first_files USING (function_id)
         )
-        SELECT coalesce(func_path, CASE WHEN kind IN ('native', 'kernel', 'traced') THEN coalesce(mapping, module) END)
+        SELECT coalesce(func_path, CASE
+                WHEN coalesce(mapping, module) LIKE '[kernel.%' THEN '[kernel]'
+                WHEN kind IN ('native', 'kernel', 'traced') THEN coalesce(mapping, module)
+            END)
             AS func_place, * REPLACE (
             CASE WHEN function_path IS NOT NULL OR path = func_path THEN line END AS line,
             CASE WHEN function_path IS NOT NULL OR path = func_path THEN "column" END AS "column"
