@@ -101,7 +101,7 @@ def test_a_closed_input_may_be_overwritten(log: Path) -> None:
 
 
 LOOP = """
-import gc, os, re, sys
+import gc, os, re, statistics, sys
 import perfuse as pf
 
 def used():
@@ -110,28 +110,33 @@ def used():
 
 def facts():
     gc.collect()
-    return len(os.listdir("/proc/self/fd")), open("/proc/self/maps").read().count(sys.argv[1]), used()
+    return len(os.listdir("/proc/self/fd")), open("/proc/self/maps").read().count(sys.argv[1])
 
+memory = []
 for turn in range(100):
     with pf.fuse(sys.argv[1]) as profile:
         assert profile.sql("SELECT count(*) FROM slices").fetchall() == [(200_000,)]
         assert profile.tables["functions"].num_rows == 1
     if turn == 40:
         first = facts()
-last = facts()
-print(*first, *last)
+    memory.append(used())
+halves = memory[20:60], memory[60:]
+print(*first, *facts(), *(int(statistics.median(half)) for half in halves))
 """
 
 
 @on_linux
 def test_a_hundred_profiles_leave_nothing(log: Path) -> None:
-    """Neither descriptors nor mappings nor memory grow; 1 MB of each turn would be 59 MB."""
+    """Neither descriptors nor mappings nor memory grow; 1 MB of each turn would be 40 MB.
+
+    Allocators return memory when they like: that of one turn is up to twice that of another.
+    """
     done = subprocess.run([sys.executable, "-c", LOOP, str(log)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    descriptors, mappings, memory, *last = map(int, done.stdout.split())
-    assert last[0] <= descriptors
-    assert (mappings, last[1]) == (0, 0)
-    assert last[2] - memory < 40e6, f"{memory / 1e6:.0f} MB, then {last[2] / 1e6:.0f} MB"
+    before, mappings, after, mappings_after, memory, memory_after = map(int, done.stdout.split())
+    assert after <= before
+    assert (mappings, mappings_after) == (0, 0)
+    assert memory_after - memory < 25e6, f"{memory / 1e6:.0f} MB, then {memory_after / 1e6:.0f} MB"
 
 
 def test_free_threaded_python_is_refused_with_a_reason() -> None:
