@@ -10,8 +10,8 @@ use super::record::{RawEvent, RecordsEnd, read_header};
 const NUM_IN_SEQUENCE: usize = 4;
 /// Records at the end of a file that is cut inside the next one which show it.
 const NUM_BEFORE_CUT: usize = 2;
-/// Numbers from this on are types only where a record follows.
-const LEAST_LARGE: u32 = 1 << 15;
+/// Numbers from this on are no types: those of simpleperf, which are the largest, have 16 bits.
+const LEAST_IMPOSSIBLE: u32 = 1 << 16;
 /// Alignment of records of the kernel: perf stops at one of another size. `COMPRESSED` and records of simpleperf have any size.
 const RECORD_ALIGNMENT: u64 = 8;
 
@@ -31,19 +31,8 @@ impl RecordFile {
                 Ok(record)
             }
             Some(_) => Err(RecordsEnd::BadSize { offset, size: u16::try_from(record.size).unwrap_or(0) }),
-            None => self.accept_unknown(record),
+            None => accept_unknown(record),
         }
-    }
-
-    /// Accepts a record of an unknown type: one of a newer kernel or perf, or of simpleperf. A large number is a type only if a
-    /// record follows.
-    #[cold]
-    fn accept_unknown<'a>(&self, record: RawEvent<'a>) -> Result<RawEvent<'a>, RecordsEnd> {
-        let number = record.record_type.0;
-        let has_record_after = || self.has_record_type(record.offset.saturating_add(record.size));
-        let is_type = record.record_type.is_simpleperf()
-            || record.size.is_multiple_of(RECORD_ALIGNMENT) && (number < LEAST_LARGE || has_record_after());
-        if is_type { Ok(record) } else { Err(RecordsEnd::UnknownType { offset: record.offset, number }) }
     }
 
     /// Whether the header of a record of a known type is at an offset, or the end.
@@ -100,4 +89,13 @@ impl RecordFile {
             && (kind != RecordType::SAMPLE || has_event(&self.attributes))
             && self.body_error(record).is_none()
     }
+}
+
+/// Accepts a record of an unknown type: one of a newer kernel, perf or simpleperf. What follows it does not count, since that may
+/// be left out by a repair.
+#[cold]
+fn accept_unknown(record: RawEvent<'_>) -> Result<RawEvent<'_>, RecordsEnd> {
+    let number = record.record_type.0;
+    let is_type = number < LEAST_IMPOSSIBLE && record.size.is_multiple_of(RECORD_ALIGNMENT);
+    if is_type { Ok(record) } else { Err(RecordsEnd::UnknownType { offset: record.offset, number }) }
 }

@@ -146,7 +146,7 @@ fn unfinished_and_truncated_files_are_reported() {
     assert!(codes(&perf).contains(&"PD001"));
 
     made.data_size = None;
-    made.record(77_777, 0, &[1, 2, 3, 0, 0, 0, 0, 0]);
+    made.record(7_777, 0, &[1, 2, 3, 0, 0, 0, 0, 0]);
     made.sample(1, 4, &[9]);
     made.records.extend([9, 0, 0, 0, 0, 0, 7, 0]);
     made.sample(1, 9, &[9]);
@@ -157,7 +157,7 @@ fn unfinished_and_truncated_files_are_reported() {
         "those after the damage, too"
     );
     let names: Vec<_> = perf.summary().counts.into_iter().map(|(name, _)| name).collect();
-    assert_eq!(names, ["PERF_RECORD_SAMPLE", "Unknown RecordTag 77777"]);
+    assert_eq!(names, ["PERF_RECORD_SAMPLE", "Unknown RecordTag 7777"]);
     let codes = codes(&perf);
     assert!(codes.contains(&"PD003") && codes.contains(&"PD006"), "{codes:?}");
 }
