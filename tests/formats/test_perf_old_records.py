@@ -1,4 +1,4 @@
-"""Records of old kernels and perfs: their layouts are not those of today, and they are no deviations."""
+"""Records of old kernels and perfs: they have layouts of their own, and are not reported as deviations."""
 
 import struct
 from pathlib import Path

@@ -21,9 +21,8 @@ from perfuse.table import SUM_EVENTS
 from perfuse.value_class import as_dict
 from perfuse.viewer import bundle
 
-_SYMBOL_COLUMNS = (
-    *("group_id", "function_id", "name", "short_name", "module", "tier", "origin", "path", "line", "unnamed_because"),
-)
+_NUMBERS = ("group_id", "function_id", "line")
+_SYMBOL_COLUMNS = (*_NUMBERS, "name", "short_name", "module", "tier", "origin", "path", "unnamed_because")
 
 
 CONTENTS = STACKS_OF_ONE_EVENT
@@ -89,7 +88,7 @@ def description(flame: FlameTree, symbols: Table) -> dict[str, Any]:
         values: list[Any] = list(symbols[name].to_pylist())
         if name == "module":
             values = [module_name(value) if value else None for value in values]
-        if name in ("group_id", "function_id", "line", "name"):
+        if name in (*_NUMBERS, "name"):
             columns[name] = values
         elif name == "short_name":
             # Most names are equal to their short form.

@@ -19,7 +19,7 @@ FOLLOW: tuple[Follow, ...] = get_args(Follow)
 
 
 def require_follow(follow: str, symbol_dirs: Sequence[str | PathLike[str]]) -> None:
-    """Raises `UsageError` for an unknown policy, one that excludes directories that were given, and what is not one."""
+    """Raises `UsageError` for an unknown policy, one that excludes the directories, and for what is not a directory."""
     require_known(follow, FOLLOW, "policy")
     require_symbol_dirs(symbol_dirs)
     if follow == "none" and symbol_dirs:

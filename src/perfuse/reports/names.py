@@ -107,7 +107,7 @@ class SourceFunction(NamedFunction, Protocol):
         ...
 
 
-class CodeFunction(SourceFunction, Protocol):
+class FunctionWithKind(SourceFunction, Protocol):
     """A function with the kind of its code."""
 
     @property
@@ -123,7 +123,7 @@ def source_place(function: SourceFunction) -> str:
     return function.module or ""
 
 
-def code_place(function: CodeFunction) -> str:
+def code_place(function: FunctionWithKind) -> str:
     """The source of JIT code, and the module of other code, or its kind."""
     if function.kind == "jit" and function.path:
         return source_place(function)

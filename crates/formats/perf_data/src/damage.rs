@@ -9,7 +9,7 @@ use super::record::RecordsEnd;
 pub struct SkippedBytes {
     /// Offset of the first byte.
     pub offset: u64,
-    /// Why there is no record.
+    /// Why they are not a record.
     pub reason: RecordsEnd,
     /// Offset of the next record; `None` where no further one is found.
     pub next: Option<u64>,

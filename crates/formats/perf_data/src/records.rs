@@ -108,7 +108,7 @@ impl<'a> MappingRecord<'a> {
 }
 
 /// Whether the rest of MMAP2 begins with a protection and flags. Linux 3.12 to 3.15, and 3.10 of RHEL 7.0, wrote the name there, whose
-/// letters are no protection.
+/// letters cannot be a protection.
 pub fn has_protection(rest: &[u8], endian: Endian) -> bool {
     let prot = Cursor::new(rest, 0, endian).u32("prot").unwrap_or(0);
     !matches!(rest.first(), Some(b'/' | b'[')) || prot & !PROT_BITS == 0

@@ -10,7 +10,7 @@ use super::record::{RawEvent, RecordsEnd, read_header};
 const NUM_IN_SEQUENCE: usize = 4;
 /// Records at the end of a file that is cut inside the next one which show it.
 const NUM_BEFORE_CUT: usize = 2;
-/// Numbers from this on are no types: those of simpleperf, which are the largest, have 16 bits.
+/// The types of records are below: those of simpleperf, which are the largest, have 16 bits.
 const LEAST_IMPOSSIBLE: u32 = 1 << 16;
 /// Alignment of records of the kernel: perf stops at one of another size. `COMPRESSED` and records of simpleperf have any size.
 const RECORD_ALIGNMENT: u64 = 8;
