@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -76,7 +77,10 @@ def report_of(directory: Path) -> tuple[dict[str, int], dict[str, int]]:
     """Samples by innermost function, and those without a name by reason."""
     samples = json.loads(report(directory, "--json", "--limit", "0"))["samples"]
     by_function = {one["name"]: one["samples"] for one in samples["top_self"]}
-    return by_function, {one["reason"]: one["leaf_samples"] for one in samples["unnamed"]}
+    unnamed: Counter[str] = Counter()
+    for one in samples["unnamed"]:  # a row for each reason and file
+        unnamed[one["reason"]] += one["leaf_samples"]
+    return by_function, unnamed
 
 
 def test_samples_without_a_name_are_counted(recorded: Path) -> None:
