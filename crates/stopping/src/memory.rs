@@ -138,12 +138,12 @@ impl MemoryWatch {
     /// At the start of the call.
     #[must_use]
     pub fn new() -> Self {
-        let start = Usage::of_process();
-        let before = match AT_START.load(Ordering::Relaxed) {
-            0 => start.memory,
-            of_command => of_command,
-        };
-        Self { before, start, limit: limit(), address_limit: address_limit() }
+        let of_command = Some(AT_START.load(Ordering::Relaxed)).filter(|&bytes| bytes > 0);
+        let address_limit = address_limit();
+        // The system's file is read only where its numbers are compared: a small report makes hundreds of calls.
+        let is_compared = of_command.is_none() || address_limit.is_some();
+        let start = if is_compared { Usage::of_process() } else { Usage::default() };
+        Self { before: of_command.unwrap_or(start.memory), start, limit: limit(), address_limit }
     }
 
     /// Whether the process uses more than its limit, and the call is a cause.
