@@ -386,6 +386,17 @@ def _identities(stated: list[dict[str, Any]], files: Sequence[str]) -> list[str]
     return found
 
 
+def identities_of(one: FleetInput, store_options: Mapping[str, str]) -> list[str]:
+    """The identities that a dataset may know an input by.
+
+    Raises:
+        UsageError: It is not a regular file.
+        OSError: It cannot be read.
+    """
+    with local_files(one.files, store_options) as files:
+        return _identities([_stated(shown, path) for shown, path in zip(one.files, files, strict=True)], files)
+
+
 def _with_followed(stated: list[dict[str, Any]], files: Sequence[str], profile: Profile) -> list[str]:
     """The identity of a recording with the dumps that were found beside it; none without any."""
     given = {Path(path).resolve() for path in files}

@@ -292,7 +292,11 @@ def step_lines(
         Ranked(
             Column("change", right=True), [f"{one.change:+.0%}" if one.change is not None else "new" for one in shown]
         ),
-        Ranked(Column("95% interval"), [f"{one.low:+.0%} to {one.high:+.0%}" for one in shown], 1),
+        Ranked(
+            Column("95% interval"),
+            ["-" if one.low is None or one.high is None else f"{one.low:+.0%} to {one.high:+.0%}" for one in shown],
+            1,
+        ),
         Ranked(Column("most in"), [one.example[:ID_DIGITS] for one in shown], 2),
     ]
     yield from fitted(columns, style)
