@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from fleet.generated import Written, write_collapsed, write_fleet
+from perf_crafting import IP, PERIOD, TID, TIME, Attribute, PerfFile, comm, mmap2, sample
 from perfuse.cli import run
 from perfuse.cli.app import command_named
 
@@ -144,6 +145,27 @@ def test_a_new_function_has_no_relative_change(tmp_path: Path, perfuse: Call) ->
     _, out, _ = perfuse("fleet", "diff", str(tmp_path / "d"), "--since", "0")
     (line,) = (line.split() for line in out.splitlines() if line.split()[:1] == ["new"])
     assert line[1:2] + line[-3:-1] == ["2", "new", "-"]
+
+
+def test_functions_of_one_name_are_named_with_their_files(tmp_path: Path, perfuse: Call) -> None:
+    """Of two libraries with a function `helper` each, the first's takes three quarters."""
+    attribute = Attribute.of((1, 0), IP | TID | TIME | PERIOD)
+    records = [comm(attribute, 7, 7, "app")]
+    for number, (library, num) in enumerate((("liba.so", 3), ("libb.so", 1)), 1):
+        source, image, address = tmp_path / "x.c", tmp_path / library, 0x40_0000 * number
+        source.write_text(f"int helper(int n) {{ return n * {number + 3}; }}", encoding="ascii")
+        subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", str(image), str(source)], check=True)
+        symbols = subprocess.run(["nm", str(image)], check=True, capture_output=True, text=True).stdout
+        (offset,) = (int(line.split()[0], 16) for line in symbols.splitlines() if line.endswith(" T helper"))
+        records.append(mmap2(attribute, 7, str(image), address, 0x4000))
+        records += [sample(attribute, ip=address + offset, pid=7, tid=7, time=1000 + n) for n in range(num)]
+    recording = PerfFile([attribute], records).write(tmp_path / "perf.data")
+    assert perfuse("fleet", "add", str(tmp_path / "d"), str(recording), "--label", "build=1")[0] == 0
+    _, out, _ = perfuse("fleet", "report", str(tmp_path / "d"), "--function", "helper", "--by", "build")
+    lines = out.splitlines()
+    for library, share in (("liba.so", "75.0%"), ("libb.so", "25.0%")):
+        at = next(number for number, line in enumerate(lines) if line.startswith(f"helper ({library})"))
+        assert lines[at + 2].split()[2] == share
 
 
 @pytest.mark.parametrize(
