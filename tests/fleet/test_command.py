@@ -133,6 +133,15 @@ def test_a_new_log_is_named_by_its_program(xray_corpus: Path, tmp_path: Path, pe
     assert all(one["name"].startswith("function ") for one in json.loads(out)["grown"])
 
 
+def test_a_recording_from_a_pipe_is_checked(prepared: Path, written: Written) -> None:
+    """As of a process substitution: `fleet check profiles <(zcat new.folded.gz)`."""
+    words = ["fleet", "check", "profiles", "/dev/stdin", "--json"]
+    content = written.paths[5].read_bytes()
+    command = [sys.executable, "-m", "perfuse", *words]
+    done = subprocess.run(command, check=True, cwd=prepared, input=content, stdout=subprocess.PIPE)
+    assert json.loads(done.stdout)["new"] == 1
+
+
 def test_a_new_function_has_no_relative_change(tmp_path: Path, perfuse: Call) -> None:
     for number in range(12):
         stacks = {"main;first": 500 + 5 * number, "main;second": 400, "main;new" if number > 5 else "main;old": 100}

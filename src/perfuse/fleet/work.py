@@ -387,14 +387,10 @@ def _identities(stated: list[dict[str, Any]], files: Sequence[str]) -> list[str]
 
 
 def identities_of(one: FleetInput, store_options: Mapping[str, str]) -> list[str]:
-    """The identities that a dataset may know an input by.
-
-    Raises:
-        UsageError: It is not a regular file.
-        OSError: It cannot be read.
-    """
-    with local_files(one.files, store_options) as files:
+    """The identities that a dataset may know an input by; none of a pipe, or of what cannot be read."""
+    with contextlib.suppress(UsageError, OSError), local_files(one.files, store_options) as files:
         return _identities([_stated(shown, path) for shown, path in zip(one.files, files, strict=True)], files)
+    return []
 
 
 def _with_followed(stated: list[dict[str, Any]], files: Sequence[str], profile: Profile) -> list[str]:
