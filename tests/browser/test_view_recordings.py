@@ -7,6 +7,8 @@ import shutil
 from playwright.sync_api import expect
 from viewer import POSTCARDS, ROOT, SERVER, TIMEOUT_MS, Viewed, reported, served
 
+from perf_crafting import IP, PERIOD, TID, TIME, Attribute, PerfFile, comm, sample
+
 SLOWER = ROOT / "examples" / "slower"
 BEFORE, AFTER = SLOWER / "before" / "run1.folded", SLOWER / "after" / "run1.folded"
 
@@ -218,3 +220,22 @@ def test_lengths_of_the_calls_of_one_function(view):
     field.press("Enter")
     page.locator("#view-heat [role=alert]").wait_for()
     expect(section.locator(".bar output")).to_have_text(f"calls of {function}")
+
+
+def test_processes_that_no_sample_is_of_are_not_counted_as_those_that_ran(open_page, tmp_path):
+    """A recording of the whole machine names every process: three here, of which two ran, in three threads."""
+    attribute = Attribute.of((1, 0), IP | TID | TIME | PERIOD)
+    threads = [(10, 10), (10, 11), (20, 20), (30, 30)]
+    ran = [(10, 10), (10, 11), (20, 20), (10, 11)]
+    named = [comm(attribute, pid, tid, f"app{pid}") for pid, tid in threads]
+    samples = [sample(attribute, ip=0x10, pid=pid, tid=tid, time=1000 + n) for n, (pid, tid) in enumerate(ran)]
+    recording = PerfFile([attribute], [*named, *samples]).write(tmp_path / "perf.data")
+    report = reported((recording,))
+    assert (len(report["processes"]), len(report["threads"])) == (2, 3)
+    with served((recording,)) as address:
+        page = open_page(address, reduced_motion="reduce")
+        Viewed(page, address).settled("overview")
+        text = " ".join(page.get_by_role("region", name="Recording").inner_text().split())
+        assert "processes 2 with samples, 3 in all" in text
+        assert "threads 3 with samples, 4 in all" in text
+        page.close()

@@ -11,6 +11,7 @@ from fake_profile import FakeProfile
 from small_profile import MS
 
 import perfuse
+from perf_crafting import IP, PERIOD, TID, TIME, Attribute, PerfFile, comm, mmap2, sample
 from perfuse.errors import ExportError, UsageError
 from perfuse.exporters import export
 
@@ -69,3 +70,21 @@ def test_refusals(small: FakeProfile, traces: Path) -> None:
         export(small, io.BytesIO(), to="perf-script", names="short")
     with pytest.raises(ExportError, match="perf script text has samples"):
         export(perfuse.fuse(traces / "fdr" / "small-v5.xray"), io.BytesIO(), to="perf-script")
+
+
+def test_code_that_a_perf_map_names_is_in_the_map_of_its_process(tmp_path: Path) -> None:
+    """A map has code of a process without code objects: perf prints the path of the map itself."""
+    attribute = Attribute.of((1, 0), IP | TID | TIME | PERIOD)
+    records = []
+    for pid in (41, 42):
+        records += [comm(attribute, pid, pid, "php"), mmap2(attribute, pid, "//anon", 0x7000, 0x1000, prot=7)]
+        (tmp_path / f"perf-{pid}.map").write_text(f"7000 100 of_{pid}\n", encoding="ascii")
+    records += [sample(attribute, ip=0x7010, pid=pid, tid=pid, time=1000 + pid) for pid in (41, 42)]
+    recording = PerfFile([attribute], records).write(tmp_path / "perf.data")
+    out = io.BytesIO()
+    export(perfuse.fuse(recording), out, to="perf-script")
+    lines = out.getvalue().decode().split("\n")
+    assert [line.split()[1:] for line in lines if line.startswith("\t")] == [
+        ["of_41", "(/tmp/perf-41.map)"],
+        ["of_42", "(/tmp/perf-42.map)"],
+    ]

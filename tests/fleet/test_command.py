@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from fleet.generated import Written, write_collapsed, write_fleet
+from perf_crafting import IP, PERIOD, TID, TIME, Attribute, PerfFile, comm, mmap2, sample
 from perfuse.cli import run
 from perfuse.cli.app import command_named
 
@@ -97,6 +98,83 @@ def test_check_fails_only_beyond_the_noise(prepared: Path, perfuse: Call, writte
     code, out, _ = perfuse("fleet", "check", "profiles", "new.folded", "--against", where, "-o", "good.html")
     assert code == 0
     assert "no growth beyond the noise" in out
+
+
+def test_what_was_added_before_it_is_checked_is_not_compared_with_itself(
+    prepared: Path, perfuse: Call, written: Written
+) -> None:
+    """Eight new recordings with twice as much of a function are the last eight of the dataset, too."""
+    new = []
+    for number, path in enumerate(written.paths[:8]):
+        stacks = {stack: n * (2 if stack.endswith("blend") else 1) for stack, n in written.stacks[str(path)].items()}
+        new.append(str(write_collapsed(prepared / "tonight" / f"{number}.folded", stacks, day=30)))
+    assert perfuse("fleet", "add", "profiles", *new)[0] == 0
+    for against, num_base in (("last 8", 8), ("last 20", 20)):
+        code, out, err = perfuse("fleet", "check", "profiles", *new, "--against", against, "--json")
+        found = json.loads(out)
+        assert (code, found["recordings"], found["new"]) == (1, num_base, 8), err
+        assert "blend" in {one["name"] for one in found["grown"]}
+        assert "8 new recordings in the dataset already" in err
+    code, _, err = perfuse("fleet", "check", "profiles", *new, "--against", "since 2026-11-20")
+    assert code == 2
+    assert "no recording of profiles" in err
+
+
+def test_a_new_log_is_named_by_its_program(xray_corpus: Path, tmp_path: Path, perfuse: Call) -> None:
+    """Logs of one program: without its map the new one's functions would be numbers, and all of them new."""
+    logs = [str(next(xray_corpus.glob(f"{name}-v*.xray"))) for name in ("fdr/threads4-rotate", "basic/basic-threads")]
+    new, program = str(xray_corpus / "fdr" / "threads4-v5.xray"), str(xray_corpus / "bin" / "threads22")
+    assert perfuse("fleet", "add", str(tmp_path / "d"), *logs, "--map", program)[0] == 0
+    words = ("fleet", "check", str(tmp_path / "d"), new, "--json", "-o", str(tmp_path / "check.html"))
+    code, out, err = perfuse(*words, "--map", program)
+    assert (code, json.loads(out)["grown"]) == (0, []), err
+    code, out, _ = perfuse(*words)
+    assert code == 1
+    assert all(one["name"].startswith("function ") for one in json.loads(out)["grown"])
+
+
+def test_a_recording_from_a_pipe_is_checked(prepared: Path, written: Written) -> None:
+    """As of a process substitution: `fleet check profiles <(zcat new.folded.gz)`."""
+    words = ["fleet", "check", "profiles", "/dev/stdin", "--json"]
+    content = written.paths[5].read_bytes()
+    command = [sys.executable, "-m", "perfuse", *words]
+    done = subprocess.run(command, check=True, cwd=prepared, input=content, stdout=subprocess.PIPE)
+    assert json.loads(done.stdout)["new"] == 1
+
+
+def test_a_new_function_has_no_relative_change(tmp_path: Path, perfuse: Call) -> None:
+    for number in range(12):
+        stacks = {"main;first": 500 + 5 * number, "main;second": 400, "main;new" if number > 5 else "main;old": 100}
+        write_collapsed(tmp_path / "runs" / f"{number // 3}" / f"{number}.folded", stacks, day=number)
+    labels = ("--labels-from", r"runs/(?P<build>\d)/")
+    assert perfuse("fleet", "add", str(tmp_path / "d"), str(tmp_path / "runs"), *labels)[0] == 0
+    _, out, _ = perfuse("fleet", "diff", str(tmp_path / "d"), "--since", "0", "--json")
+    (step,) = (one for one in json.loads(out)["steps"] if one["name"] == "new")
+    assert [step[name] for name in ("first", "before", "change", "low", "high")] == ["2", 0, None, None, None]
+    _, out, _ = perfuse("fleet", "diff", str(tmp_path / "d"), "--since", "0")
+    (line,) = (line.split() for line in out.splitlines() if line.split()[:1] == ["new"])
+    assert line[1:2] + line[-3:-1] == ["2", "new", "-"]
+
+
+def test_functions_of_one_name_are_named_with_their_files(tmp_path: Path, perfuse: Call) -> None:
+    """Of two libraries with a function `helper` each, the first's takes three quarters."""
+    attribute = Attribute.of((1, 0), IP | TID | TIME | PERIOD)
+    records = [comm(attribute, 7, 7, "app")]
+    for number, (library, num) in enumerate((("liba.so", 3), ("libb.so", 1)), 1):
+        source, image, address = tmp_path / "x.c", tmp_path / library, 0x40_0000 * number
+        source.write_text(f"int helper(int n) {{ return n * {number + 3}; }}", encoding="ascii")
+        subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", str(image), str(source)], check=True)
+        symbols = subprocess.run(["nm", str(image)], check=True, capture_output=True, text=True).stdout
+        (offset,) = (int(line.split()[0], 16) for line in symbols.splitlines() if line.endswith(" T helper"))
+        records.append(mmap2(attribute, 7, str(image), address, 0x4000))
+        records += [sample(attribute, ip=address + offset, pid=7, tid=7, time=1000 + n) for n in range(num)]
+    recording = PerfFile([attribute], records).write(tmp_path / "perf.data")
+    assert perfuse("fleet", "add", str(tmp_path / "d"), str(recording), "--label", "build=1")[0] == 0
+    _, out, _ = perfuse("fleet", "report", str(tmp_path / "d"), "--function", "helper", "--by", "build")
+    lines = out.splitlines()
+    for library, share in (("liba.so", "75.0%"), ("libb.so", "25.0%")):
+        at = next(number for number, line in enumerate(lines) if line.startswith(f"helper ({library})"))
+        assert lines[at + 2].split()[2] == share
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,8 @@ def test_the_first_bad_build_is_named(fleet: Fleet) -> None:
     found = steps_since(fleet, ALL, "40")
     assert [(one.name, one.first, one.last_good) for one in found.steps] == [("compare", "43", "42")]
     (step,) = found.steps
+    assert step.low is not None
+    assert step.high is not None
     assert step.low < 0.5 < step.high
     assert [value for value, _ in found.values] == ["40", "41", "42", "43", "44", "45"]
 

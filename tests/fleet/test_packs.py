@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
+import struct
 from pathlib import Path
 
 import deltalake
@@ -13,6 +14,7 @@ from arro3.core import Table as ArrowTable
 
 import perfuse
 from fleet.generated import Written, write_fleet
+from perf_crafting import IP, PERIOD, TID, TIME, Attribute, PerfFile, comm, mmap2, sample
 from perfuse.cli import run
 from perfuse.fleet import DatasetError, Fleet, packs, work
 from perfuse.fleet.maintenance import clean
@@ -122,3 +124,34 @@ def test_a_dataset_of_an_older_version_gets_the_column(written: Written, tmp_pat
     assert fleet.rows("SELECT count(*), count(pack) FROM recordings") == [(1, 0)]
     assert fleet.add(written.paths, keep_packs=True).num_added == 1
     assert fleet.rows("SELECT count(*), count(pack) FROM recordings") == [(2, 1)]
+
+
+def test_a_saved_profile_is_the_recording_that_was_saved(written: Written, tmp_path: Path) -> None:
+    """The number of samples is that of the files: a recording and its saved profile count once."""
+    num_samples = sum(int(line.rsplit(" ", 1)[1]) for line in written.paths[0].read_text().splitlines())
+    saved = tmp_path / "one.perfuse"
+    with perfuse.fuse(written.paths[0]) as profile:
+        profile.save(saved)
+    for number, order in enumerate(([written.paths[0], saved], [saved, written.paths[0]])):
+        fleet = Fleet(tmp_path / f"dataset{number}")
+        assert [fleet.add([path], labels={"host": path.name}).num_added for path in order] == [1, 0]
+        assert fleet.rows("SELECT sum(weight) FROM event_totals") == [(num_samples,)]
+        assert fleet.add(order).num_added == 0
+
+
+def test_a_dump_that_was_found_beside_a_recording_is_part_of_it(tmp_path: Path) -> None:
+    """perf.data alone, with its dump, and the saved profile of both are one recording."""
+    attribute = Attribute.of((1, 0), IP | TID | TIME | PERIOD)
+    dump, recording, saved = tmp_path / "jit-7.dump", tmp_path / "perf.data", tmp_path / "both.perfuse"
+    dump.write_bytes(struct.pack("<4sIIIIIQQ", b"DTiJ", 1, 40, 62, 0, 7, 500, 0))
+    mapped = [comm(attribute, 7, 7, "app"), mmap2(attribute, 7, str(dump), 0x1000, 0x1000)]
+    samples = [sample(attribute, ip=0x7010, pid=7, tid=7, time=1000 + number) for number in range(5)]
+    PerfFile([attribute], [*mapped, *samples]).write(recording)
+    with perfuse.fuse(recording) as profile:
+        assert [one.format for one in profile.recordings] == ["perf_data", "jitdump"]
+        profile.save(saved)
+    both = f"{recording}+{dump}"
+    for number, order in enumerate(([recording, saved], [saved, recording], [both, recording, saved], [saved, both])):
+        fleet = Fleet(tmp_path / f"dataset{number}")
+        assert [fleet.add([path]).num_added for path in order] == [1, *[0] * (len(order) - 1)]
+        assert fleet.rows("SELECT sum(num_samples) FROM event_totals") == [(5,)]

@@ -163,3 +163,25 @@ def test_the_page_describes_every_column() -> None:
         for column in table.columns:
             shared = table.name != "recordings" and column.name in ("recording_id", "attempt_id")
             assert shared or f"| `{column.name}` |" in part, f"{table.name}.{column.name}"
+
+
+def test_answers_do_not_depend_on_the_order_of_recordings(tmp_path: Path) -> None:
+    """Half of each recording is `f`: of recordings with the largest share, that with the least identity is named."""
+    paths = [
+        write_collapsed(tmp_path / f"{n}.folded", {"main;f": 9 * n, "main;g": 9 * n - n % 7, "main;h": n % 7})
+        for n in range(1, 25)
+    ]
+    answers = []
+    for name, order in (("one", paths), ("other", paths[::-1])):
+        fleet = Fleet(tmp_path / name)
+        for start in range(0, len(order), 5):
+            fleet.add(order[start : start + 5], labels={"host": "a"})
+        least = min(key for (key,) in fleet.rows("SELECT recording_id FROM recordings"))
+        event = select_event(fleet, ALL, None)
+        functions, _ = top_functions(fleet, ALL, event, limit=None)
+        (own,) = (one for one in functions if one.name == "f")
+        assert own.example == least
+        shares = share_by(fleet, ALL, event, [one.function_hash for one in functions], "host", unit="host")
+        assert [(one.mean, one.example) for one in shares[own.function_hash]] == [(0.5, least)]
+        answers.append((functions, shares))
+    assert answers[0] == answers[1]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from perfuse.analysis.diff import Difference
     from perfuse.analysis.function_graph import FunctionGraph
     from perfuse.fleet.adding import AddResult
+    from perfuse.fleet.inputs import FleetInput
     from perfuse.fleet.questions import FleetEvent
 
 TEXT_LIMIT = 10
@@ -237,16 +238,24 @@ def diff(console: Console, dataset: str, sides: Sequence[str], **options: Any) -
 def check(console: Console, dataset: str, inputs: Sequence[str], **options: Any) -> int:
     """Compares new recordings with those of the dataset; exit 1 if a function grew beyond the noise."""
     from perfuse.fleet import comparing
+    from perfuse.fleet.inputs import inputs_of
     from perfuse.fleet.questions import select_event
+    from perfuse.fleet.work import identities_of
 
     if not inputs:
         raise click.UsageError("check needs a new recording: perfuse fleet check DATASET perf.data")
     fleet, which = _fleet(dataset, options), parse_recordings(options["against"])
+    given = inputs_of(inputs)
+    # A recording that was added before it is checked would be compared with itself.
+    own = fleet.known_among([key for one in given for key in identities_of(one, fleet.store.options)])
+    which = which.without(own)
+    if own:
+        console.note(f"{counted(len(own), 'new recording')} in the dataset already, compared with the others only")
     event = select_event(fleet, which, options["event"])
     base = _graphs(console, fleet, which, event, nodes=True)
     if len(base) < 2:
         raise click.UsageError(f"{which.text!r} is one recording: the noise between recordings is not known")
-    new = _new_graphs(inputs, event)
+    new = _new_graphs(given, event, options)
     found = comparing.difference(base, new, normalize=options["normalize"])
     beyond = comparing.beyond_noise(found)
     path = options["output"] or "check.html"
@@ -435,14 +444,19 @@ def _graphs(
     return graphs
 
 
-def _new_graphs(inputs: Sequence[str], event: FleetEvent) -> list[FunctionGraph]:
+def _new_graphs(inputs: Sequence[FleetInput], event: FleetEvent, options: Mapping[str, Any]) -> list[FunctionGraph]:
     import perfuse
     from perfuse.analysis.function_graph import function_graph
-    from perfuse.fleet.inputs import inputs_of
+    from perfuse.cli.opening import object_files
 
     graphs = []
-    for one in inputs_of(inputs):
-        with perfuse.fuse(*one.files) as profile:
+    reading: dict[str, Any] = {
+        "symbol_dirs": options["symbol_dirs"],
+        "maps": object_files(options["maps"]),
+        "debug_info": not options["no_debug_info"],
+    }
+    for one in inputs:
+        with perfuse.fuse(*one.files, **reading) as profile:
             graph = function_graph(profile, event.name, nodes=True)
             # Functions of a dataset are known by name, module and path.
             functions = {

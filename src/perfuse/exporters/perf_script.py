@@ -20,7 +20,7 @@ _FRAME_TEXTS = f"""
         if(kind = 'native' AND address >= start_address, address - start_address + file_offset, coalesce(address, 0)),
         coalesce(linkage_name, label), label, kind, coalesce(mapping, module), inline_depth, function_id IS NULL, pid
     FROM ({FRAMES}) LEFT JOIN mappings USING (mapping_id)
-    LEFT JOIN processes p ON p.process_id = code_process_id
+    LEFT JOIN processes p ON p.process_id = coalesce(code_process_id, mappings.process_id)
 """
 """What a frame's line contains; as perf does, the address of native code is its offset in the file."""
 _SAMPLES_AT_ONCE = 100_000

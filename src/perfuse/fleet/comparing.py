@@ -242,7 +242,7 @@ class Step:
         before: Mean share of recordings before.
         after: Mean share from then on.
         change: Relative change; None where it was not there before.
-        low: Lower end of the 95 % interval of the relative change.
+        low: Lower end of the 95 % interval of the relative change; None where it was not there before.
         high: Upper end of it.
         p: Probability of a step as clear in any function at any build if nothing changed.
         example: The recording with the largest share since.
@@ -256,8 +256,8 @@ class Step:
     before: float
     after: float
     change: float | None
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     p: float
     example: str
 
@@ -477,7 +477,7 @@ class _GroupSteps:
     def described(self, one: _FoundStep, identities: Mapping[bytes, FunctionIdentity], within: str | None) -> Step:
         """A step with its names and builds."""
         before, after = self._means(one)
-        low, high = one.estimate.bounds()
+        low, high = one.estimate.bounds() if before else (None, None)
         row, known = self._functions[one.function].shares, identities[one.function]
         return Step(
             known.name,

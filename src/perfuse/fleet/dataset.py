@@ -177,6 +177,11 @@ class Fleet:
             )
         return int(number)
 
+    def known_among(self, identities: Sequence[str]) -> list[str]:
+        """Those of some identities that recordings of the dataset have."""
+        query = "SELECT recording_id FROM recordings WHERE list_contains(?, recording_id) ORDER BY 1"
+        return [key for (key,) in self.head.rows(query, [list(identities)])]
+
     def require_labels(self, *labels: str) -> None:
         """Checks that each is a label of some recording, or a column of `recordings`.
 

@@ -15,6 +15,7 @@ from perfuse.errors import UnreadableInput
 from perfuse.output.temporary import temporary_directory
 
 if TYPE_CHECKING:
+    from perfuse.archive.manifest import Input
     from perfuse.fleet.store import Store
     from perfuse.profile import Profile
 
@@ -67,6 +68,18 @@ def _write(profile: Profile, target: Path) -> None:
 
     with Path(profile.saved_path).open("rb") as file, output_file(target) as out:
         shutil.copyfileobj(file, out)
+
+
+def saved_files(path: str) -> tuple[Input, ...]:
+    """The files whose profile was saved in a file; none where it is not a saved profile."""
+    from perfuse import recording
+    from perfuse.archive.opening import manifest_of
+    from perfuse.errors import PerfuseError
+
+    with suppress(PerfuseError), recording.open(path) as file:
+        if file.role == "saved_profile":
+            return manifest_of(file).inputs
+    return ()
 
 
 def pack_path(store: Store, name: str, directory: Path) -> Path:

@@ -167,14 +167,15 @@ def top_functions(
             FROM function_totals WHERE event = ? {condition} GROUP BY function_hash),
         best AS (SELECT *, count(*) OVER () AS num_functions FROM sums ORDER BY {order} DESC, function_hash{cut}),
         largest AS (
-            SELECT function_hash, arg_max(recording_id, {order} / greatest(weight, 1)) AS example,
+            SELECT function_hash,
+                first(recording_id ORDER BY {order} / greatest(weight, 1) DESC, recording_id) AS example,
                 max({order} / greatest(weight, 1)) AS share
             FROM (SELECT t.function_hash, t.recording_id, t.{order}, e.weight FROM function_totals AS t
                 JOIN event_totals AS e USING (recording_id, event)
                 WHERE t.event = ? AND t.function_hash IN (SELECT function_hash FROM best)) GROUP BY function_hash)
         SELECT lower(hex(function_hash)), name, module, path, self, total, num_recordings, example, share, num_functions
         FROM best JOIN largest USING (function_hash) JOIN functions USING (function_hash)
-        ORDER BY {order} DESC, name""",
+        ORDER BY {order} DESC, name, function_hash""",
         [event.name, *parameters, event.name],
     )
     return [FunctionShare(*row[:9]) for row in rows], rows[0][9] if rows else 0
@@ -204,6 +205,7 @@ def share_by(
     Raises:
         UsageError: No recording has the label.
     """
+    # Sums of fractions depend on their order, and that of rows is of threads and files.
     fleet.require_labels(label)
     column, names = label_sql(label)
     per = "recording_id" if unit == "recording" else "host"
@@ -218,11 +220,13 @@ def share_by(
                 ON t.recording_id = r.recording_id AND t.event = e.event AND t.function_hash = w.function_hash
             WHERE e.event = ?),
         units AS (
-            SELECT function_hash, value, unit, avg(share) AS share, arg_max(recording_id, share) AS example
+            SELECT function_hash, value, unit, avg(share ORDER BY share) AS share,
+                first(recording_id ORDER BY share DESC, recording_id) AS example
             FROM shares GROUP BY ALL)
-        SELECT lower(hex(function_hash)), value, count(*), avg(share), coalesce(var_samp(share), 0),
+        SELECT lower(hex(function_hash)), value, count(*), avg(share ORDER BY share),
+            coalesce(var_samp(share ORDER BY share), 0),
             quantile_disc(share, 0.5), quantile_disc(share, 0.9), quantile_disc(share, 0.99), max(share),
-            arg_max(example, share)
+            first(example ORDER BY share DESC, example)
         FROM units GROUP BY function_hash, value ORDER BY {natural_order("value")} NULLS LAST, value""",
         [*names, *which.parameters, functions, event.name],
     )
@@ -279,11 +283,11 @@ def call_percentiles(fleet: Fleet, which: Recordings, function: str | None, labe
     rows = fleet.only(which).rows(
         f"""SELECT f.name, r.value, count(*), c.unit, sum(c.calls)::BIGINT, sum(c.sum)::BIGINT AS time,
             quantile_disc(c.median, 0.5), quantile_disc(c.p99, 0.5), max(c.p99), max(c.max),
-            coalesce(arg_max(c.recording_id, c.max), min(c.recording_id))
+            first(c.recording_id ORDER BY c.max DESC NULLS LAST, c.recording_id)
         FROM call_stats AS c JOIN (SELECT *, {column} AS value FROM ({which.query})) AS r USING (recording_id)
         JOIN functions AS f USING (function_hash) WHERE true {condition}
         GROUP BY c.function_hash, f.name, r.value, c.unit ORDER BY time DESC NULLS LAST, f.name,
-            {natural_order("r.value")} NULLS LAST, r.value""",
+            {natural_order("r.value")} NULLS LAST, r.value, c.function_hash""",
         [*names, *which.parameters, *parameters],
     )
     if not rows:
@@ -325,7 +329,7 @@ def heap_growth(fleet: Fleet, which: Recordings, limit: int | None = 10) -> list
             SELECT type, recording_id, day, size_bytes, false AS is_all FROM h
             UNION ALL SELECT '(all)', recording_id, day, sum(size_bytes), true FROM h GROUP BY recording_id, day)
         SELECT is_all, type, day, (sum(size_bytes) / any_value(num))::BIGINT, any_value(num),
-            arg_max(recording_id, size_bytes), max(size_bytes)
+            first(recording_id ORDER BY size_bytes DESC, recording_id), max(size_bytes)
         FROM sizes JOIN n USING (day) GROUP BY is_all, type, day ORDER BY is_all DESC, type, day""",
         list(which.parameters),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -47,6 +47,11 @@ class Recordings:
         where = f" WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
         cut = "" if self.last is None else f" ORDER BY start_ns DESC, recording_id LIMIT {self.last}"
         return f"SELECT * FROM recordings{where}{cut}"
+
+    def without(self, recordings: Sequence[str]) -> Recordings:
+        """The selection without some recordings, by their identities; `last` counts the others."""
+        names = ", ".join("?" for _ in recordings)
+        return _with(self, f"recording_id NOT IN ({names})", *recordings) if recordings else self
 
     def also(self, other: Recordings) -> Recordings:
         """Recordings that both select."""

@@ -22,11 +22,12 @@ from perfuse.errors import UsageError, check_text
 from perfuse.fleet.identities import attempt_id, file_sha256, recording_id
 from perfuse.fleet.inputs import FleetInput, is_url
 from perfuse.fleet.layout import DICTIONARIES, OF_RECORDINGS, TABLES
-from perfuse.fleet.packs import NotKept, keep_pack
+from perfuse.fleet.packs import NotKept, keep_pack, saved_files
 from perfuse.fleet.store import Store
 
 if TYPE_CHECKING:
     from perfuse.fusing.following import Maps
+    from perfuse.profile import Profile
 
 _RECORDING_COLUMNS = TABLES["recordings"].names
 _CLOCKS_DIFFER_NS = 3_600_000_000_000
@@ -150,6 +151,15 @@ class Known:
         version, state, _ = self.recordings.get(key, ("", "", 0))
         return version == __version__ and not (retry_failed and state == "failed")
 
+    def kept(
+        self, one: FleetInput, keys: Sequence[str], labels: Mapping[str, str], *, retry_failed: bool
+    ) -> Outcome | None:
+        """The outcome of an input that is in the dataset already, under one of the identities."""
+        for key in keys:
+            if self.has(key, retry_failed=retry_failed):
+                return Outcome(one, key, True, None, contradicts(labels, self.labels[key]))
+        return None
+
 
 def contradicts(labels: Mapping[str, str], known: str) -> bool:
     """Whether labels are not among those of a recording, which are a JSON object."""
@@ -239,13 +249,16 @@ def _process(options: WorkOptions, store: Store, known: Known, one: FleetInput, 
                 check_text(name)
             files = stack.enter_context(local_files(one.files, options.store_options))
             stated = [_stated(shown, path) for shown, path in zip(one.files, files, strict=True)]
-            key = recording_id(fact["sha256"] for fact in stated)
-            if known.has(key, retry_failed=options.retry_failed):
-                return Outcome(one, key, True, None, contradicts(labels, known.labels[key]))
+            keys = _identities(stated, files)
+            key = keys[0]
+            if kept := known.kept(one, keys, labels, retry_failed=options.retry_failed):
+                return kept
             facts |= _facts_of_files(stated, files)
             profile = stack.enter_context(
                 perfuse.fuse(*files, symbol_dirs=options.symbol_dirs, maps=options.maps, debug_info=options.debug_info)
             )
+            if kept := known.kept(one, _with_followed(stated, files, profile), labels, retry_failed=False):
+                return kept
             from perfuse.fleet.extracting import extract
 
             found = extract(profile)
@@ -302,7 +315,7 @@ def failed_row(one: FleetInput, code: str, message: str, options: WorkOptions) -
         with local_files(one.files, options.store_options) as files:
             stated = [_stated(shown, path) for shown, path in zip(one.files, files, strict=True)]
             facts = _facts_of_files(stated, files)
-            key = recording_id(fact["sha256"] for fact in stated)
+            key = _identities(stated, files)[0]
     except Exception:
         facts, key = {}, recording_id([f"unreadable:{one.text}"])
     facts |= _failure(RuntimeError(message), facts) | {
@@ -354,6 +367,39 @@ def _stated(shown: str, path: str) -> dict[str, Any]:
     inside = sorted(one for one in Path(path).rglob("*") if one.is_file())
     digest = recording_id(f"{one.relative_to(path)}:{file_sha256(one)}" for one in inside)
     return {"path": shown, "sha256": digest, "size_bytes": sum(one.stat().st_size for one in inside)}
+
+
+def _identities(stated: list[dict[str, Any]], files: Sequence[str]) -> list[str]:
+    """The identities that a recording may have in a dataset, its own first.
+
+    A saved profile is the recording that was saved: that of all its files, or of those without dumps, which
+    are found beside them. Its own file was its identity in earlier datasets.
+    """
+    from perfuse.declared_formats import formats
+
+    found = [recording_id(fact["sha256"] for fact in stated)]
+    inputs = saved_files(files[0]) if len(files) == 1 and Path(files[0]).is_file() else ()
+    if inputs:
+        dumps = {one.name for one in formats() if one.role == "code_dump"}
+        without = [one.sha256 for one in inputs if one.format not in dumps]
+        found[:0] = [recording_id(one.sha256 for one in inputs), *([recording_id(without)] if without else [])]
+    return found
+
+
+def identities_of(one: FleetInput, store_options: Mapping[str, str]) -> list[str]:
+    """The identities that a dataset may know an input by; none of a pipe, or of what cannot be read."""
+    with contextlib.suppress(UsageError, OSError), local_files(one.files, store_options) as files:
+        return _identities([_stated(shown, path) for shown, path in zip(one.files, files, strict=True)], files)
+    return []
+
+
+def _with_followed(stated: list[dict[str, Any]], files: Sequence[str], profile: Profile) -> list[str]:
+    """The identity of a recording with the dumps that were found beside it; none without any."""
+    given = {Path(path).resolve() for path in files}
+    followed = {Path(one.path).resolve() for one in profile.recordings} - given
+    if profile.saved_path is not None or not followed or any(path.is_dir() for path in given):
+        return []
+    return [recording_id([*(fact["sha256"] for fact in stated), *map(file_sha256, followed)])]
 
 
 def _facts_of_files(stated: list[dict[str, Any]], files: Sequence[str]) -> dict[str, Any]:

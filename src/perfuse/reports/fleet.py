@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from perfuse.reports.diff import COUNTED_NOUNS
 from perfuse.reports.grid import Cell, Column, Ranked, fields, fitted, grid, section
 from perfuse.reports.measured_text import number_text
-from perfuse.reports.names import function_text, where_texts
+from perfuse.reports.names import Named, function_text, where_texts
 from perfuse.reports.text import Role, Style, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text
 from perfuse.value_class import as_dict
@@ -107,12 +107,22 @@ def top_lines(
     yield from _more(num_functions - len(rows), style)
 
 
+def _distinct_names(rows: Sequence[Named], place: Callable[[Named], str | None]) -> list[str]:
+    """Names of functions, with their places where another function has the same name."""
+    names = [function_text(one.name) for one in rows]
+    places = where_texts(rows, lambda one: place(one) or "-")
+    of_name: dict[str, set[str]] = {}
+    for name, at in zip(names, places, strict=True):
+        of_name.setdefault(name, set()).add(at)
+    return [f"{name} ({at})" if len(of_name[name]) > 1 else name for name, at in zip(names, places, strict=True)]
+
+
 def share_lines(
     rows: Sequence[FunctionShare], shares: dict[str, list[GroupShare]], label: str, unit: str, style: Style
 ) -> Iterator[str]:
     """The share of functions by the values of a label."""
-    for one in rows:
-        yield from section(function_text(one.name), style, f"share of a {unit} by {label}")
+    for one, name in zip(rows, _distinct_names(rows, lambda row: row.path or row.module), strict=True):
+        yield from section(name, style, f"share of a {unit} by {label}")
         groups = shares[one.function_hash]
         columns = [
             Ranked(Column(label, shrinks=12), [group.value or "-" for group in groups], comfort=20),
@@ -217,7 +227,7 @@ def check_lines(
     columns = [
         Ranked(
             Column("function", role=Role.NAME, shrinks=24),
-            [function_text(one.change.named.name) for one in shown],
+            _distinct_names([one.change.named for one in shown], lambda row: row.path or row.module),
             comfort=36,
         ),
         Ranked(Column("change", right=True), ["new" if one.ratio is None else f"{one.ratio:+.0%}" for one in figures]),
@@ -284,7 +294,9 @@ def step_lines(
         return
     shown = steps[: limit or None]
     columns = [
-        Ranked(Column("function", role=Role.NAME, shrinks=24), [function_text(one.name) for one in shown], comfort=36),
+        Ranked(
+            Column("function", role=Role.NAME, shrinks=24), _distinct_names(shown, lambda one: one.module), comfort=36
+        ),
         *([Ranked(Column(within), [one.within or "" for one in shown])] if within else []),
         Ranked(Column(f"first {label}"), [one.first for one in shown]),
         Ranked(Column("before", right=True), [percent_text(one.before, 1) for one in shown]),
@@ -292,7 +304,11 @@ def step_lines(
         Ranked(
             Column("change", right=True), [f"{one.change:+.0%}" if one.change is not None else "new" for one in shown]
         ),
-        Ranked(Column("95% interval"), [f"{one.low:+.0%} to {one.high:+.0%}" for one in shown], 1),
+        Ranked(
+            Column("95% interval"),
+            ["-" if one.low is None or one.high is None else f"{one.low:+.0%} to {one.high:+.0%}" for one in shown],
+            1,
+        ),
         Ranked(Column("most in"), [one.example[:ID_DIGITS] for one in shown], 2),
     ]
     yield from fitted(columns, style)

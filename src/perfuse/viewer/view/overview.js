@@ -38,11 +38,13 @@ export class OverviewView {
     this.grids = [];
   }
 
-  recording({ files, span_ns: span, events, processes, threads, clock, tiers }) {
+  recording({ files, has, span_ns: span, events, processes, threads, clock, tiers }) {
+    const sampled = has.samples ? threads.filter(({ samples }) => samples) : [];
+    const counts = [["processes", processes, new Set(sampled.map(({ process }) => process)).size], ["threads", threads, sampled.length]];
     const size = files.reduce((sum, { size_bytes }) => sum + (size_bytes ?? 0), 0);
     const list = facts([
       ["files", files.map(({ path }) => visible(path.slice(path.lastIndexOf("/") + 1))).join(", ")], ["size", weightText(size, "bytes")], ["recorded by", [...new Set(files.map(({ producer }) => producer).filter(Boolean))].map(visible).join(", ")],
-      ["time", span ? lengthText(span) : "not recorded"], ["clock", clock], ["processes", processes.length || ""], ["threads", threads.length || ""],
+      ["time", span ? lengthText(span) : "not recorded"], ["clock", clock], ...counts.map(([name, all, num]) => [name, num && num < all.length ? `${num} with samples, ${all.length} in all` : all.length || ""]),
       ...events.map(({ name, unit, samples, weight, is_sum: isSum }) => [name, isSum ? weightText(weight, unit) : `${samples.toLocaleString("en-US")} samples, ${weightText(weight, unit)}`]),
     ]);
     const bar = this.shares("Tiers", tiers ?? []);
