@@ -469,6 +469,13 @@ class Profile:
             raise UsageError(f"no heap snapshot {snapshot}", hint=f"there are {known}")
         return Heap(self, selected[0], _core.HeapSnapshot(self._heaps, selected[0].snapshot_id))
 
+    def process_pids(self) -> dict[int, int]:
+        """The pid, as viewers show it, of the process of each recording with counters or a heap, by `source_id`.
+
+        Rows of counters, heap snapshots, GC handles and moves of objects belong to no thread.
+        """
+        return self._fusion.pids_of_recordings()
+
     def heap_sizes(self) -> dict[int, tuple[int, int]]:
         """Number of objects and their size in bytes of each heap snapshot, by its key; without empty snapshots."""
         from perfuse.analysis.heap_sums import snapshot_sizes
