@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 ASKED_WITHIN = frozenset(
     {
         *("code_targets", "native_module", "saved_sources"),
-        *("omits_code_of", "require_stack_copies", "saved_path", "stated_events"),
+        *("omits_code_of", "process_pids", "require_stack_copies", "saved_path", "stated_events"),
     }
 )
 """What modules of perfuse ask of a profile: not part of the public interface."""

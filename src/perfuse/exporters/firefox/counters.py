@@ -34,9 +34,9 @@ def counters_json(profile: EventSource, start_ns: int, tracks: list[tuple[str, b
     if profile.has("instants"):
         rows += profile.sql(f"""
             SELECT pid, NULL, '{_HEAP_TITLE}', 'bytes', list(ts_ns ORDER BY ts_ns, record_offset),
-                list(name::VARCHAR::DOUBLE ORDER BY ts_ns, record_offset)
-            FROM instants JOIN threads USING (thread_id) JOIN {TRACK_PROCESSES} USING (process_id)
-            WHERE kind::VARCHAR = '{HEAP_SIZE}' AND try_cast(name::VARCHAR AS DOUBLE) IS NOT NULL
+                list(i.name::VARCHAR::DOUBLE ORDER BY ts_ns, record_offset)
+            FROM instants i JOIN threads USING (thread_id) JOIN {TRACK_PROCESSES} USING (process_id)
+            WHERE kind::VARCHAR = '{HEAP_SIZE}' AND try_cast(i.name::VARCHAR AS DOUBLE) IS NOT NULL
                 AND {selected(profile, "ts_ns")}
             GROUP BY pid ORDER BY pid
         """).fetchall()
