@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 ASKED_WITHIN = frozenset(
     {
         *("code_targets", "native_module", "saved_sources"),
-        *("omits_code_of", "require_stack_copies", "saved_path", "stated_events"),
+        *("omits_code_of", "process_pids", "require_stack_copies", "saved_path", "stated_events"),
     }
 )
 """What modules of perfuse ask of a profile: not part of the public interface."""
@@ -468,6 +468,13 @@ class Profile:
             known = ", ".join(str(row.snapshot_id) for row in rows)
             raise UsageError(f"no heap snapshot {snapshot}", hint=f"there are {known}")
         return Heap(self, selected[0], _core.HeapSnapshot(self._heaps, selected[0].snapshot_id))
+
+    def process_pids(self) -> dict[int, int]:
+        """The pid, as viewers show it, of the process of each recording with counters or a heap, by `source_id`.
+
+        Rows of counters, heap snapshots, GC handles and moves of objects belong to no thread.
+        """
+        return self._fusion.pids_of_recordings()
 
     def heap_sizes(self) -> dict[int, tuple[int, int]]:
         """Number of objects and their size in bytes of each heap snapshot, by its key; without empty snapshots."""

@@ -16,6 +16,7 @@ from perf_crafting import (
     CALLCHAIN,
     CONTEXT_KERNEL,
     CONTEXT_USER,
+    ID,
     IP,
     MMAP,
     PERIOD,
@@ -201,7 +202,7 @@ ffffffbffc000010 t of_a_module\t[net]
 """ + b"".join(b"%016x d variable_%d\n" % (0xFFFFFFC001000000 + 8 * number, number) for number in range(4000))
 """More than the 64 KiB that the size of other records can state."""
 
-KERNEL_SYMBOL, SPLIT, SPLIT_END = 32769, 32772, 32773
+KERNEL_SYMBOL, DSO, SYMBOL, SPLIT, SPLIT_END = 32769, 32770, 32771, 32772, 32773
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +212,46 @@ class WideRecord(Record):
     def encoded(self) -> bytes:
         size = 8 + len(self.body)
         return struct.pack("<IHH", self.type, size >> 16, size & 0xFFFF) + self.body
+
+
+def dso_record(kind: int, number: int, min_vaddr: int, path: str) -> WideRecord:
+    return WideRecord(DSO, 0, struct.pack("<QQQ", kind, number, min_vaddr) + text(path))
+
+
+def symbol_record(start: int, size: int, of: int, name: str) -> WideRecord:
+    return WideRecord(SYMBOL, 0, struct.pack("<QQQ", start, size, of) + text(name))
+
+
+def test_files_and_functions_in_records(tmp_path: Path) -> None:
+    """Versions of 2016 write them as they meet them; addresses are relative to the start of the mapping."""
+    records = [
+        dso_record(ELF, 5, 0x400, LIBRARY),
+        symbol_record(0x440, 0x10, 5, "_ZN3app3runEi"),
+        dso_record(KERNEL, 6, 0, "[kernel.kallsyms]"),
+        symbol_record(0xFFFFFFC000081000, 0x40, 6, "el0_svc"),
+        symbol_record(0x460, 0x10, 5, "late"),
+        dso_record(KERNEL_MODULE, 7, 0, MODULE),
+        symbol_record(0x50, 0x10, 7, "net_poll"),
+        symbol_record(0x50, 0x10, 99, "of no file"),
+    ]
+    maps = [
+        kernel_mapping(0xFFFFFFBFFC000000, 0x1000, MODULE),
+        kernel_mapping(0xFFFFFFC000080000, 0x100000, "[kernel.kallsyms]"),
+        mapping(0x70000000, 0x1000, 0x3000, LIBRARY),
+    ]
+    chains = [
+        [CONTEXT_USER, 0x70000044],
+        [CONTEXT_KERNEL, 0xFFFFFFC000081010, CONTEXT_USER, 0x70000065],
+        [CONTEXT_KERNEL, 0xFFFFFFBFFC000054],
+        [CONTEXT_USER, 0x70000050],
+    ]
+    stacks = named(tmp_path, {}, [*records, *maps], chains)
+    assert stacks == [["app::run(int)"], ["el0_svc", "late"], ["net_poll"], ["?"]]
+    with pf.open(tmp_path / "perf.data") as recording:
+        listed = [record.fields for record in recording.records() if record.name == "SIMPLE_PERF_RECORD_SYMBOL"]
+        assert listed[0]["name"] == "_ZN3app3runEi"
+        assert (listed[0]["addr"], listed[0]["len"], listed[0]["dso_id"]) == (0x440, 0x10, 5)
+        assert [one.code for one in recording.check() if one.severity != "info"] == []
 
 
 def split(record: WideRecord) -> list[Record]:
@@ -275,3 +316,33 @@ def test_a_cut_list_names_what_is_in_it(tmp_path: Path) -> None:
     assert stacks == [["first"], ["?"]]
     with pf.open(tmp_path / "perf.data") as recording:
         assert "cannot be decoded" in str(dict(recording.summary.header)["HEADER_SIMPLEPERF_FILE"])
+
+
+@pytest.mark.parametrize("is_noted", [True, False])
+def test_time_off_the_processor_ends_with_the_next_sample(tmp_path: Path, is_noted: bool) -> None:
+    """`simpleperf record --trace-offcpu` of 2018: samples of `sched_switch`, and no record of switches."""
+    clock = Attribute.of((1, 0), FIELDS | ID, ids=[1])
+    switch = Attribute.of((2, 91), FIELDS | ID, ids=[2])
+    planted = [(7, 10, 400), (8, 30, 2_000), (7, 900, 5_000)]
+    """Thread, time at which it leaves the processor, and for how long."""
+    events = [(5, clock, 7), (6, clock, 8), (950_000, switch, 8)]
+    for tid, time, length in planted:
+        events += [(time, switch, tid), (time + length, clock, tid), (time + length + 1, clock, tid)]
+    records = [mapping(0x1000, 0x1000, 0, LIBRARY)]
+    records += [
+        sample(event, ip=0x1044, pid=7, tid=tid, time=time, chain=[CONTEXT_USER, 0x1044, 0x1080 + time])
+        for time, event, tid in sorted(events, key=lambda one: one[0])
+    ]
+    facts = b"trace_offcpu\0true\0" if is_noted else b"app_package_name\0app\0"
+    features = {129: facts + b"event_type_info\0cpu-clock,1,0\nsched:sched_switch,2,91\0"}
+    path = PerfFile([clock, switch], records, features).write(tmp_path / "perf.data")
+    with pf.fuse(path) as profile:
+        rows = profile.sql(
+            "SELECT tid, ts_ns, weight FROM samples JOIN threads USING (thread_id) "
+            "WHERE event::VARCHAR = 'off-cpu' ORDER BY ts_ns"
+        ).fetchall()
+        chains = profile.sql(
+            "SELECT addresses FROM callchains WHERE event::VARCHAR = 'off-cpu' ORDER BY ts_ns"
+        ).fetchall()
+    assert rows == (planted if is_noted else [])
+    assert chains == ([([CONTEXT_USER, 0x1044, 0x1080 + time],) for _, time, _ in planted] if is_noted else [])

@@ -16,6 +16,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::prefetch::Prefetch;
 use crate::profile::Profile;
 
+/// Tables with rows of a process, which belong to no thread of it.
+const OF_PROCESSES: [&str; 4] = ["counters", "heap_snapshots", "gc_handles", "object_moves"];
+
 /// A table that can be read several times, each time from its first row, decoded in another thread.
 fn repeatable(profile: &Profile, name: &'static str) -> impl Fn() -> Batches {
     move || Box::new(Prefetch::new(profile.stream(name, true)))
@@ -74,7 +77,7 @@ impl Profile {
         let instants = || -> Batches { Box::new(recorded().chain(throws.clone())) };
         let (slices, counter_samples) = (repeatable(self, "slices"), repeatable(self, "counter_samples"));
         let counters = self.collect("counters", &TableRequest::default());
-        let pids = self.counter_pids()?;
+        let pids = self.pids_of_recordings()?;
         consume(Tables {
             call_events: &call_events,
             instants: &instants,
@@ -94,11 +97,15 @@ impl Profile {
         self.with_names("functions", &TableRequest::default())
     }
 
-    /// Pid that viewers show for each recording that has counters, by its `source_id`: of the first process of the recording alone.
-    fn counter_pids(&self) -> Result<BTreeMap<u32, i32>, Error> {
+    /// Pid that viewers show for each recording with rows that are of its process alone, by its `source_id`: of the first process of
+    /// the recording.
+    ///
+    /// # Errors
+    /// When tables of processes are not as declared.
+    pub fn pids_of_recordings(&self) -> Result<BTreeMap<u32, i32>, Error> {
         let mut processes = Vec::new();
         for placed in &self.placed {
-            if !placed.recording.fills("counters") {
+            if !OF_PROCESSES.iter().any(|table| placed.recording.fills(table)) {
                 continue;
             }
             let alone = Placement { identities: Arc::default(), ..placed.placement.clone() };

@@ -17,7 +17,7 @@ use pyo3::types::PyDict;
 use crate::arrow::ArrowStream;
 use crate::call::call;
 use crate::clock::{ClockRow, clock_of};
-use crate::errors::{io_error, lacking, table_error};
+use crate::errors::{io_error, lacking, table_error, value_error};
 use crate::inputs::{Inputs, ReadInputs};
 use crate::recording::PyRecording;
 
@@ -155,6 +155,11 @@ impl PyProfile {
     /// Time from the first to the last event of the call traces among the recordings.
     fn trace_span(&self, py: Python<'_>) -> PyResult<Option<(i64, i64)>> {
         self.inputs.read(py, || self.inner.trace_span())
+    }
+
+    /// Pids of the recordings with counters, snapshots, handles or moves, by `source_id`.
+    fn pids_of_recordings(&self, py: Python<'_>) -> PyResult<BTreeMap<u32, i32>> {
+        self.inputs.read(py, || self.inner.pids_of_recordings())?.map_err(value_error)
     }
 
     /// Problems of instrumentation maps, and of how they fit: `(path, code, message, offset, count)`.

@@ -92,13 +92,8 @@ impl PyTimeline {
         let row = |label: &SliceLabel| {
             let (tier, is_code) = (label.tier.as_deref(), label.function_id.is_some());
             let origin = CodeOrigin::of(if is_code { "jit" } else { "" }, "", tier, false, true);
-            (
-                label.name.to_string(),
-                label.function_id,
-                label.thread_id,
-                tier.map(str::to_owned),
-                origin.name(),
-            )
+            let (name, tier) = (label.name.to_string(), tier.map(str::to_owned));
+            (name, label.function_id, label.thread_id, tier, origin.name())
         };
         self.0.labels().iter().map(row).collect()
     }
@@ -196,19 +191,19 @@ impl PyTimeline {
         Ok(map.map(|(names, map)| (names, cells(py, &map))))
     }
 
-    /// The number of calls of a symbol by time and by the power of two of their duration; None where there are too many cells.
-    #[pyo3(signature = (*, symbol, time_ns, column_ns, num_columns, threads=None))]
+    /// The number of calls of some symbols by time and by the power of two of their duration; None where there are too many cells.
+    #[pyo3(signature = (*, symbols, time_ns, column_ns, num_columns, threads=None))]
     fn heat_of_durations<'py>(
         &self,
         py: Python<'py>,
-        symbol: Option<u32>,
+        symbols: Option<Vec<u32>>,
         time_ns: (i64, i64),
         column_ns: u64,
         num_columns: usize,
         threads: Option<Vec<u32>>,
     ) -> PyResult<Option<(usize, Bound<'py, PyBytes>)>> {
         let columns = columns(time_ns, column_ns, num_columns)?;
-        let map = py.detach(|| self.0.heat_of_durations(&columns, threads.as_deref(), symbol));
+        let map = py.detach(|| self.0.heat_of_durations(&columns, threads.as_deref(), symbols.as_deref()));
         Ok(map.map(|map| (DURATION_ROWS, cells(py, &map))))
     }
 }

@@ -24,8 +24,8 @@ class FunctionWeight:
         module: File or pseudo-module that contains it.
         kind: `jit`, `native`, `kernel`, `hypervisor`, `traced`, `type` (of allocated objects) or `unknown`.
         tiers: Its tiers, the heaviest first; none for code that is not JIT-compiled.
-        origin: Origin of the code: `interpreter`, `baseline`, `mid_tier`, `optimised`, `jit`, `stub`, `inlined`,
-            `native`, `kernel`, `type` or `unknown`.
+        origin: Origin of the code: `interpreter`, `baseline`, `mid_tier`, `optimised`, `ahead_of_time`, `jit`,
+            `stub`, `inlined`, `native`, `kernel`, `type` or `unknown`.
         path: Source file.
         line: Line in it, from 1.
         column: Column of the declaration, from 1.

@@ -36,14 +36,6 @@ class SnapshotSize(NamedTuple):
     size_bytes: int
 
 
-PIDS = f"""
-    SELECT source_id, min(pid) AS pid
-    FROM instants JOIN threads USING (thread_id) JOIN {TRACK_PROCESSES} USING (process_id) GROUP BY 1
-"""
-"""The process of each recording whose events state one."""
-_PIDS = f"pids AS ({PIDS})"
-_PID = "coalesce(pid, (SELECT min(pid) FROM processes), 0)"
-"""The process of a recording's rows that belong to no thread."""
 _NUM_POINTS = 1000
 """Times at most of a counter that is a sum over many rows."""
 
@@ -53,13 +45,11 @@ def snapshot_sizes(profile: EventSource) -> list[SnapshotSize]:
     if not profile.has("heap_snapshots"):
         return []
     rows = profile.sql(f"""
-        WITH {_PIDS}
-        SELECT snapshot_id, {_PID}, ts_ns
-        FROM heap_snapshots LEFT JOIN pids USING (source_id)
-        WHERE {_of_time(profile)} ORDER BY ts_ns, snapshot_id
+        SELECT snapshot_id, source_id, ts_ns FROM heap_snapshots WHERE {_of_time(profile)} ORDER BY ts_ns, snapshot_id
     """).fetchall()
     sizes = profile.heap_sizes() if rows else {}
-    return [SnapshotSize(pid, ts_ns, *sizes[key]) for key, pid, ts_ns in rows if key in sizes]
+    pids = profile.process_pids() if rows else {}
+    return [SnapshotSize(pids.get(source, 0), ts_ns, *sizes[key]) for key, source, ts_ns in rows if key in sizes]
 
 
 def heap_counts(profile: EventSource) -> Iterator[Count]:
@@ -88,20 +78,21 @@ def _sums_so_far(profile: EventSource, changes: str) -> list[tuple[int, str, int
 
     `changes` selects columns `source_id`, `kind`, `ts_ns` and `change`.
     """
-    return profile.sql(f"""
-        WITH {_PIDS},
-        summed AS (
-            SELECT {_PID} AS pid, kind, ts_ns, (sum(change) OVER until_now)::BIGINT AS so_far
-            FROM ({changes}) LEFT JOIN pids USING (source_id)
+    pids = profile.process_pids()
+    rows = profile.sql(f"""
+        WITH summed AS (
+            SELECT source_id, kind, ts_ns, (sum(change) OVER until_now)::BIGINT AS so_far
+            FROM ({changes})
             WINDOW until_now AS (PARTITION BY source_id, kind ORDER BY ts_ns RANGE UNBOUNDED PRECEDING)
         ),
         selected AS (SELECT * FROM summed WHERE {_of_time(profile)} AND ts_ns > -9223372036854775808),
         span AS (SELECT min(ts_ns) AS first_ns, max(ts_ns) - min(ts_ns) + 1 AS length_ns FROM selected)
-        SELECT pid, kind, max(ts_ns) AS last_ns, arg_max(so_far, ts_ns)
+        SELECT source_id, kind, max(ts_ns) AS last_ns, arg_max(so_far, ts_ns)
         FROM selected, span
-        GROUP BY pid, kind, (ts_ns - first_ns)::HUGEINT * {_NUM_POINTS} // length_ns
-        ORDER BY pid, kind, last_ns
+        GROUP BY source_id, kind, (ts_ns - first_ns)::HUGEINT * {_NUM_POINTS} // length_ns
+        ORDER BY source_id, kind, last_ns
     """).fetchall()
+    return [(pids.get(source, 0), *row) for source, *row in rows]
 
 
 def allocation_counts(profile: EventSource) -> Iterator[Count]:

@@ -30,6 +30,7 @@ ORIGINS: tuple[Origin, ...] = (
     Origin("baseline", "Baseline JIT", (0.885, 0.140, 97), (0.407, 0.081, 61)),
     Origin("mid_tier", "Mid-tier JIT", (0.790, 0.145, 80), (0.484, 0.096, 40)),
     Origin("optimised", "Optimised JIT", (0.700, 0.140, 50), (0.538, 0.150, 66)),
+    Origin("ahead_of_time", "Ahead of time", (0.669, 0.108, 338), (0.300, 0.130, 325)),
     Origin("jit", "JIT", (0.875, 0.085, 200), (0.507, 0.113, 197)),
     Origin("stub", "Stubs, builtins", (0.820, 0.085, 150), (0.453, 0.065, 190)),
     Origin("inlined", "Inlined", (0.680, 0.035, 90), (0.543, 0.150, 310)),

@@ -14,6 +14,8 @@ FRAMES = """
         f.frame_id, f.function_id, f.code_object_id, f.mapping_id,
         f.address, f.relative_address, f.path::VARCHAR AS path, f.line, f.column, f.inline_depth,
         f.kind::VARCHAR AS kind, f.unwound_by::VARCHAR AS unwound_by,
+        (f.unwound_by::VARCHAR NOT IN ('sampled', 'trace') AND coalesce(f.address, 1) > 0
+            AND coalesce(f.relative_address, 1) > 0)::UBIGINT AS is_after_call,
         n.name::VARCHAR AS label, n.has_own_path, n.code_origin::VARCHAR AS code_origin,
         fn.native_id, fn.linkage_name::VARCHAR AS linkage_name,
         fn.path::VARCHAR AS function_path, fn.line AS function_line, fn.column AS function_column,
@@ -29,7 +31,9 @@ FRAMES = """
     LEFT JOIN code_objects_of_stacks c ON c.code_object_id = f.code_object_id
     LEFT JOIN sources s ON s.source_id = c.source_id
 """
-"""Each frame with its function, its module and its code."""
+"""Each frame with its function, its module and its code.
+
+`is_after_call` is 1 where its addresses are those to which a call returns, else 0: less it they are inside the call."""
 
 _FIRST_FILES = """
     SELECT function_id, first(path ORDER BY code_object_id) AS path FROM (
@@ -86,18 +90,13 @@ def with_function_files(
     """
 
 
-_IS_AFTER_CALL = (
-    "(unwound_by NOT IN ('sampled', 'trace') AND address > 0 AND coalesce(relative_address, 1) > 0)::UBIGINT"
-)
-"""1 for return addresses, else 0."""
-
 FRAME_ROWS = f"""
     SELECT frame_id::UINTEGER AS frame_id, label AS name, coalesce(linkage_name, label) AS system_name,
         coalesce(path, function_path) AS path, function_line::UINTEGER AS start_line, line::UINTEGER AS line,
         "column"::UINTEGER AS "column", mapping_id::UINTEGER AS mapping_id,
         coalesce(mapping, module) AS binary, coalesce(mapping_build_id, module_build_id) AS build_id,
-        kind, (address - {_IS_AFTER_CALL})::UBIGINT AS address,
-        (relative_address - {_IS_AFTER_CALL})::UBIGINT AS relative_address,
+        kind, (address - is_after_call)::UBIGINT AS address,
+        (relative_address - is_after_call)::UBIGINT AS relative_address,
         inline_depth::UINTEGER AS inline_depth
     FROM ({FRAMES}) ORDER BY frame_id
 """

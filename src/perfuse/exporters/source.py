@@ -61,6 +61,10 @@ class EventSource(Source, Protocol):
         """Whether a recording has rows for a table, as far as that is known without building it."""
         ...
 
+    def process_pids(self) -> dict[int, int]:
+        """The pid, as viewers show it, of the process of each recording with counters or a heap, by `source_id`."""
+        ...
+
     def heap_sizes(self) -> dict[int, tuple[int, int]]:
         """Number of objects and their size in bytes of each heap snapshot, by its key; without empty snapshots."""
         ...

@@ -16,8 +16,8 @@ from perfuse.fusing.following import Follow, Maps, require_follow
 from perfuse.fusing.matching import (
     Match,
     is_of_a_later_run,
+    logged_by,
     match,
-    match_log,
     open_announced_dumps,
     recorded_pid,
     sampled_by,
@@ -104,7 +104,7 @@ def fuse(
         report_progress("finding dumps", 0.2)
     with unpacking_at_most(limit):
         matches = _match_dumps(samplings, dumps, found.nearby_dumps, diagnostics, numbers, strict=strict, follow=follow)
-    logs = _match_logs(samplings, others)
+    logs = _match_logs(samplings, others, numbers)
     traces = [one for one in others if one.role == "call_trace"]
     objects, map_diagnostics = _find_maps(traces, maps or {}, symbol_dirs, follow)
     diagnostics += map_diagnostics
@@ -261,15 +261,17 @@ def _of_a_process(matches: Sequence[Match], facts: SamplingFacts) -> list[Match]
 
 
 def _match_logs(
-    samplings: Sequence[SamplingFacts], others: Sequence[Recording]
+    samplings: Sequence[SamplingFacts], others: Sequence[Recording], numbers: _Numbers
 ) -> dict[Recording, tuple[Match, SamplingFacts]]:
     """The process of each runtime log that a recording of samples has."""
     matched: dict[Recording, tuple[Match, SamplingFacts]] = {}
     for log in others:
-        for facts in samplings if log.role == "runtime_log" else ():
-            found = match_log(log, facts)
-            if log not in matched and found.pid is not None and not is_of_a_later_run(log, facts):
-                matched[log] = (found, facts)
+        groups = logged_by(log, samplings) if log.role == "runtime_log" else []
+        for found, (facts, *equal) in groups[:1]:
+            pid = found.pid or 0
+            own = numbers[facts].get(pid, 0)
+            uncertain = tuple(one.path for one in equal if numbers[one].get(pid, 0) != own)
+            matched[log] = (Match(log, found.pid, found.marker, found.found_by, other_recordings=uncertain), facts)
     return matched
 
 
@@ -337,6 +339,10 @@ def _diagnose_dump(m: Match, facts: SamplingFacts | None, clock: Clock) -> list[
     if m.others:
         others = ", ".join(map(str, m.others))
         message = f"{m.dump.path} is taken for that of process {m.pid}; it may be of {others}"
+        diagnostics.append(diagnostic("FU023", m.dump.path, message))
+    if m.other_recordings:
+        others = ", ".join(m.other_recordings)
+        message = f"{m.dump.path} is taken for that of process {m.pid} of {facts.path}; it may be of that in {others}"
         diagnostics.append(diagnostic("FU023", m.dump.path, message))
     if clock.alignment == "none":
         diagnostics.append(diagnostic("FU006", m.dump.path, f"{m.dump.path} is on another clock than {facts.path}"))

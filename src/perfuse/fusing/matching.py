@@ -30,6 +30,7 @@ class Match:
         marker: The process's mapping of the file; None where there is none.
         found_by: `note`, `marker`, `header_pid`, `only_one` or `unmatched`.
         others: Other processes that mapped a file of this name and that nothing rules out.
+        other_recordings: Other recordings with another process of this pid that nothing rules out.
     """
 
     dump: Recording
@@ -37,6 +38,7 @@ class Match:
     marker: Marker | None
     found_by: str
     others: tuple[int, ...] = ()
+    other_recordings: tuple[str, ...] = ()
 
 
 def match(dumps: Sequence[Recording], facts: SamplingFacts, *, only: bool) -> list[Match]:
@@ -66,12 +68,34 @@ def sampled_by(dump: Recording, samplings: Sequence[SamplingFacts]) -> list[Samp
         matched = _match(dump, facts)
         if matched.pid is None or is_of_a_later_run(dump, facts):
             continue
-        is_beside = os.path.dirname(os.path.abspath(dump.path)) == os.path.dirname(os.path.abspath(facts.path))
+        is_beside = _is_beside(dump, facts)
         distance = math.inf
         if matched.marker and matched.marker.ts and _on_one_clock(dump, facts):
             distance = abs(matched.marker.ts - first_ticks(dump))
         found.append(((distance >= _MAPPED_NS, not is_beside, distance), facts))
     return [facts for _, facts in sorted(found, key=lambda one: one[0])]
+
+
+def logged_by(log: Recording, samplings: Sequence[SamplingFacts]) -> list[tuple[Match, list[SamplingFacts]]]:
+    """The recordings that have a process of a runtime's log, in groups of those that are equally likely, the likeliest
+    first, each with the match of its first.
+
+    Recordings of two machines or containers, or of one machine at different times, may have the same pids. The log is
+    of one that was written at the same time; where clocks differ, of the one beside it.
+    """
+    groups: dict[tuple[int, bool], list[tuple[Match, SamplingFacts]]] = {}
+    for facts in samplings:
+        found = match_log(log, facts)
+        if found.pid is None or is_of_a_later_run(log, facts):
+            continue
+        is_timed = _on_one_clock(log, facts) is not None
+        distance = 1 if not is_timed else 0 if _overlaps(log, facts) else 2
+        groups.setdefault((distance, not _is_beside(log, facts)), []).append((found, facts))
+    return [(found[0][0], [facts for _, facts in found]) for _, found in sorted(groups.items(), key=lambda one: one[0])]
+
+
+def _is_beside(recording: Recording, facts: SamplingFacts) -> bool:
+    return os.path.dirname(os.path.abspath(recording.path)) == os.path.dirname(os.path.abspath(facts.path))
 
 
 def match_log(log: Recording, facts: SamplingFacts) -> Match:

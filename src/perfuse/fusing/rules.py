@@ -193,10 +193,11 @@ RULES: dict[str, Explanation] = {
         action="Try again, name another server, or raise the limit: `DEBUGINFOD_MAXSIZE=BYTES`.",
     ),
     "FU023": Explanation(
-        title="which process wrote this dump is uncertain",
+        title="which process wrote this dump or log is uncertain",
         meaning=(
             "Several processes mapped a dump of this name, as in containers that have the same pids inside, and the "
-            "recording is on another clock than the dump. Names in JIT code of these processes may be of another one."
+            "recording is on another clock than the dump. Or several recordings have a process with the pid of a log, "
+            "and times do not show which one wrote it. Names in JIT code of these processes may be of another one."
         ),
         action="Record with `perf record -k mono`, or with `perfuse record`, which notes the process of each dump.",
     ),

@@ -191,16 +191,21 @@ class Timeline:
         )
         found = [Symbol(number, *row) for number, row in enumerate(columns.tuples(*names))]
         labels = self.core.labels()
-        functions = self._functions({function_id for _, function_id, *_ in labels if function_id is not None})
+        functions = self._functions() if any(function_id is not None for _, function_id, *_ in labels) else {}
         threads = self._threads() if any(thread_id is not None for _, _, thread_id, *_ in labels) else {}
-        groups: dict[Any, int] = {}
+        # A function that several recordings contain has a key in each.
+        groups: dict[Any, int] = {
+            functions[symbol.function_id]: symbol.group for symbol in reversed(found) if symbol.function_id in functions
+        }
         first = max((symbol.group for symbol in found), default=-1) + 1
         for name, function_id, thread_id, tier, origin in labels:
-            shown, path, line = (name, None, None) if function_id is None else functions[function_id]
+            unknown = (name if function_id is None else f"function {function_id}", None, None, None, None)
+            declared = unknown if function_id is None else functions.get(function_id, unknown)
+            shown, module, path, line, _ = declared
             if thread_id is not None:
                 shown = threads.get(thread_id, f"thread {thread_id}")
-            group = groups.setdefault((shown, function_id), first + len(groups))
-            found.append(Symbol(len(found), shown, shown, group, function_id, None, tier, origin, path, line, None))
+            group = groups.setdefault(shown if function_id is None else declared, first + len(groups))
+            found.append(Symbol(len(found), shown, shown, group, function_id, module, tier, origin, path, line, None))
         return found
 
     def _threads(self) -> dict[int, str]:
@@ -209,11 +214,12 @@ class Timeline:
 
         return dict(thread_labels(self._profile))
 
-    def _functions(self, keys: set[int]) -> dict[int, tuple[str, str | None, int | None]]:
-        """Name, path and line of functions."""
-        found = {key: (f"function {key}", None, None) for key in keys}
-        rows = Columns(self._profile.tables["functions"]).tuples("function_id", "name", "path", "line") if keys else ()
-        return {**found, **{key: (name, path, line) for key, name, path, line in rows if key in keys}}
+    def _functions(self) -> dict[int, tuple[str, str | None, str | None, int | None, int | None]]:
+        """Name, module, path, line and column of functions by their keys."""
+        modules = dict(Columns(self._profile.tables["modules"]).tuples("module_id", "name"))
+        names = ("function_id", "name", "module_id", "path", "line", "column")
+        rows = Columns(self._profile.tables["functions"]).tuples(*names)
+        return {key: (name, modules.get(module), path, line, column) for key, name, module, path, line, column in rows}
 
     def slice(self, place: tuple[int, int, int]) -> Slice | None:
         """The slice at a place."""

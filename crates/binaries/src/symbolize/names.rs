@@ -1,6 +1,7 @@
 //! Demangled names.
 
 mod parameter_pack;
+mod qualifiers;
 
 use std::fmt;
 use std::sync::Arc;
@@ -130,7 +131,8 @@ fn cpp_name(raw: &str, style: DemangleOptions) -> Option<String> {
         return None;
     }
     let name = with_plain_tables(bounded(|out| symbol.structured_demangle(out, &style))?);
-    Some(with_literal_operators(with_short_literals(without_empty_packs(name))))
+    let name = with_literal_operators(with_short_literals(without_empty_packs(name)));
+    Some(qualifiers::after_names(name))
 }
 
 /// The kind of a thunk and the mangled function that it calls. Itanium ABI 5.1.4.4: `Th` and `Tv` have one offset, `Tc` has two.

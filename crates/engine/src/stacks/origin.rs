@@ -11,6 +11,8 @@ pub enum CodeOrigin {
     MidTier,
     /// The highest tier of a runtime.
     Optimised,
+    /// Code of a runtime that was compiled before the run.
+    AheadOfTime,
     /// JIT code of an unknown tier.
     Jit,
     /// A runtime's stubs, builtins and trampolines.
@@ -29,11 +31,12 @@ pub enum CodeOrigin {
 
 impl CodeOrigin {
     /// Every origin, in the order legends show them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Interpreter,
         Self::Baseline,
         Self::MidTier,
         Self::Optimised,
+        Self::AheadOfTime,
         Self::Jit,
         Self::Stub,
         Self::Inlined,
@@ -51,6 +54,7 @@ impl CodeOrigin {
             Self::Baseline => "baseline",
             Self::MidTier => "mid_tier",
             Self::Optimised => "optimised",
+            Self::AheadOfTime => "ahead_of_time",
             Self::Jit => "jit",
             Self::Stub => "stub",
             Self::Inlined => "inlined",
@@ -71,6 +75,7 @@ impl CodeOrigin {
             _ if inlined => Self::Inlined,
             "jit" => match tier.map_or(Self::Jit, Self::of_tier) {
                 Self::Jit if matches!(code_kind, "stub" | "helper") => Self::Stub,
+                Self::Jit if code_kind == "aot" => Self::AheadOfTime,
                 origin => origin,
             },
             "type" => Self::Type,
@@ -93,7 +98,7 @@ impl CodeOrigin {
 
 /// Tiers as their runtimes call them: V8, SpiderMonkey, JavaScriptCore, .NET, HotSpot, wasm, CPython, BEAM. All others are
 /// [`CodeOrigin::Jit`].
-const TIERS: [(CodeOrigin, &[&str]); 5] = [
+const TIERS: [(CodeOrigin, &[&str]); 6] = [
     // Handlers of single instructions are the interpreter, too.
     (
         CodeOrigin::Interpreter,
@@ -125,7 +130,7 @@ const TIERS: [(CodeOrigin, &[&str]); 5] = [
             "instrumented",
         ],
     ),
-    (CodeOrigin::MidTier, &["maglev", "dfg", "prejit", "readytorun"]),
+    (CodeOrigin::MidTier, &["maglev", "dfg"]),
     (
         CodeOrigin::Optimised,
         &[
@@ -144,6 +149,7 @@ const TIERS: [(CodeOrigin, &[&str]); 5] = [
             "optimized",
         ],
     ),
+    (CodeOrigin::AheadOfTime, &["prejit", "readytorun"]),
     (
         CodeOrigin::Stub,
         &["builtin", "stub", "regexp", "trampoline", "ionic", "baselineic", "ic", "vmwrapper"],
@@ -151,8 +157,9 @@ const TIERS: [(CodeOrigin, &[&str]); 5] = [
 ];
 
 /// Kinds of code without a tier.
-const KINDS: [(CodeOrigin, &[&str]); 7] = [
+const KINDS: [(CodeOrigin, &[&str]); 8] = [
     (CodeOrigin::Stub, &["helper"]),
+    (CodeOrigin::AheadOfTime, &["aot"]),
     (CodeOrigin::Jit, &["jit"]),
     (CodeOrigin::Inlined, &["inlined"]),
     (CodeOrigin::Native, &["native", "traced"]),

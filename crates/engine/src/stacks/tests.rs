@@ -542,6 +542,8 @@ fn tiers_of_every_runtime_are_of_an_origin() {
         ("LLInt", CodeOrigin::Interpreter),
         ("Ion", CodeOrigin::Optimised),
         ("maglev", CodeOrigin::MidTier),
+        ("PreJIT", CodeOrigin::AheadOfTime),
+        ("ReadyToRun", CodeOrigin::AheadOfTime),
         ("of a runtime to come", CodeOrigin::Jit),
     ] {
         assert_eq!(origin("jit", name), expected, "{name}");

@@ -258,14 +258,14 @@ impl Timeline {
         (0..self.symbols().all().len() as u32).map(row).collect()
     }
 
-    /// The number of slices, of one symbol or of all, by start and by the power of two of their duration; `None` where it has
+    /// The number of slices, of some symbols or of all, by start and by the power of two of their duration; `None` where it has
     /// too many cells.
     #[must_use]
     pub fn heat_of_durations(
         &self,
         columns: &HeatColumns,
         threads: Option<&[u32]>,
-        symbol: Option<u32>,
+        symbols: Option<&[u32]>,
     ) -> Option<HeatMap> {
         let is_selected = |track: &&TimelineTrack| match (threads, track.owner) {
             (None, _) => true,
@@ -274,7 +274,8 @@ impl Timeline {
         };
         let mut map = HeatMap::new(columns.num_columns, DURATION_ROWS)?;
         for track in self.tracks().iter().filter(|track| track.kind.is_work()).filter(is_selected) {
-            let counts = |label| symbol.is_none_or(|symbol| self.symbol(track.kind, label) == symbol);
+            let counts =
+                |label| symbols.is_none_or(|symbols| symbols.contains(&self.symbol(track.kind, label)));
             track.rows.iter().for_each(|row| add_durations(&mut map, row, columns, counts));
         }
         Some(map)

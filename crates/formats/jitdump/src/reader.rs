@@ -144,6 +144,9 @@ const MAX_AWAITED_BYTES: u64 = 256 << 20;
 /// Largest record of an unknown kind that is waited for, in bytes.
 const MAX_AWAITED_UNKNOWN_BYTES: u64 = 1 << 20;
 
+/// Most zeros after the last record: what a writer that maps its file leaves of the last page.
+const MAX_ZEROS_AT_END: usize = 64 << 10;
+
 /// Iterates over the records of a file. Every step moves forward or corrects the size of the previous record once.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
@@ -261,15 +264,39 @@ impl<'a> Reader<'a> {
             return ReaderStep::Header(offset, header);
         }
         if let Some(inside) = self.find_record_inside_previous() {
-            self.offset = inside;
-            let previous = self.previous.take().unwrap_or(offset);
-            return ReaderStep::Lost { offset: previous, len: 0, prefix: None, at_end: false };
+            return self.resume_inside(inside);
         }
         let prefix = RecordPrefix::read(&mut Cursor::new(rest, offset, self.endian)).ok();
         let end = self.data.len() as u64;
         let next = self.find_plausible(offset.saturating_add(1), end);
         self.offset = next.unwrap_or(end);
         ReaderStep::Lost { offset, len: self.offset.saturating_sub(offset), prefix, at_end: next.is_none() }
+    }
+
+    /// Continues inside the previous record, whose size is wrong.
+    fn resume_inside(&mut self, inside: u64) -> ReaderStep<'a> {
+        self.offset = inside;
+        let offset = self.previous.take().unwrap_or(inside);
+        ReaderStep::Lost { offset, len: 0, prefix: None, at_end: false }
+    }
+
+    /// Offset of a record inside the previous one, where the parts of that do not fill its size: it may end where another record begins,
+    /// or where bytes look like one. The records from there on lead to its end, past it, or to the end of the file.
+    fn find_swallowed_record(&self) -> Option<u64> {
+        let previous = self.previous?;
+        let (prefix, body) = split_record(self.data, previous, self.endian)?;
+        if !has_sized_parts(prefix) || is_consistent(prefix, body, self.endian) {
+            return None;
+        }
+        let mut from = previous.saturating_add(RecordPrefix::SIZE);
+        // Those that a chain contains lead where it leads.
+        while let Some(inside) = self.find_plausible(from, self.offset) {
+            from = self.end_of_records(inside);
+            if self.leads_to_end(from) {
+                return Some(inside);
+            }
+        }
+        None
     }
 
     /// Offset of a record inside the previous one. The size of the previous record is wrong when no record follows it, and its
@@ -279,14 +306,34 @@ impl<'a> Reader<'a> {
         let from = previous.saturating_add(RecordPrefix::SIZE);
         if is_plausible(self.data, previous, self.endian) {
             let mut inside = from..self.offset;
-            return inside.find(|&at| is_plausible(self.data, at, self.endian) && self.leads_past(at));
+            return inside.find(|&at| {
+                is_plausible(self.data, at, self.endian) && self.leads_past(self.end_of_records(at))
+            });
         }
         self.find_plausible(from, self.offset)
     }
 
-    /// Whether records follow each other from an offset before the current one to one after it, where another record or the end
-    /// of the file is.
-    fn leads_past(&self, from: u64) -> bool {
+    /// Whether a chain of records ends after the current offset, where another record or the end of the file is.
+    fn leads_past(&self, end: u64) -> bool {
+        end > self.offset
+            && (end == self.data.len() as u64
+                || is_plausible(self.data, end, self.endian)
+                || is_cut(self.data, end, self.endian))
+    }
+
+    /// Whether a chain of records ends at the current offset, past it, or at the end of the file, before which may be zeros.
+    fn leads_to_end(&self, end: u64) -> bool {
+        let is_close = |prefix: RecordPrefix| RecordTag(prefix.id) == RecordTag::JIT_CODE_CLOSE;
+        let close = split_record(self.data, end, self.endian).filter(|&(prefix, _)| is_close(prefix));
+        let after = end.saturating_add(close.map_or(0, |(prefix, _)| u64::from(prefix.total_size)));
+        let rest = self.data.get(after as usize..).unwrap_or_default();
+        end == self.offset
+            || self.leads_past(end)
+            || (rest.len() <= MAX_ZEROS_AT_END && rest.iter().all(|&byte| byte == 0))
+    }
+
+    /// End of the consistent records that follow each other from an offset on, up to the first that ends at the current one or later.
+    fn end_of_records(&self, from: u64) -> u64 {
         let mut at = from;
         while at < self.offset
             && let Some((prefix, body)) = split_record(self.data, at, self.endian)
@@ -294,9 +341,7 @@ impl<'a> Reader<'a> {
         {
             at = at.saturating_add(u64::from(prefix.total_size));
         }
-        let is_end = at == self.data.len() as u64;
-        at > self.offset
-            && (is_end || is_plausible(self.data, at, self.endian) || is_cut(self.data, at, self.endian))
+        at
     }
 
     /// Offset of the first plausible record between two offsets.
@@ -311,10 +356,14 @@ impl<'a> Iterator for Reader<'a> {
     #[inline]
     fn next(&mut self) -> Option<ReaderStep<'a>> {
         if self.offset >= self.data.len() as u64 {
-            return None;
+            let inside = self.find_swallowed_record()?;
+            return Some(self.resume_inside(inside));
         }
         match self.split_record() {
             Some(record) if record.prefix.id != MAGIC && self.is_accepted(&record) => {
+                if let Some(inside) = self.find_swallowed_record() {
+                    return Some(self.resume_inside(inside));
+                }
                 self.offset = self.offset.saturating_add(u64::from(record.prefix.total_size));
                 self.index = self.index.saturating_add(1);
                 self.previous = Some(record.offset);
@@ -354,6 +403,17 @@ fn is_cut(data: &[u8], offset: u64, endian: Endian) -> bool {
     let mut at = Cursor::new(rest, offset, endian);
     let Ok(prefix) = RecordPrefix::read(&mut at) else { return !rest.is_empty() };
     u64::from(prefix.total_size) > rest.len() as u64 && is_consistent(prefix, at.rest(), endian)
+}
+
+/// Whether a record is of a kind whose parts have sizes that depend on each other.
+fn has_sized_parts(prefix: RecordPrefix) -> bool {
+    matches!(
+        RecordTag(prefix.id),
+        RecordTag::JIT_CODE_LOAD
+            | RecordTag::JIT_CODE_MOVE
+            | RecordTag::JIT_CODE_DEBUG_INFO
+            | RecordTag::JIT_CODE_UNWINDING_INFO
+    )
 }
 
 /// Whether the parts of a record fill it; of one that is cut, whether those that are there can. Only kinds whose sizes

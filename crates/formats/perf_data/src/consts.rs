@@ -174,6 +174,10 @@ fn simpleperf_name(number: u32) -> Option<&'static str> {
 impl RecordType {
     /// simpleperf: the list of the kernel's symbols, as in `/proc/kallsyms`.
     pub const SIMPLEPERF_KERNEL_SYMBOL: Self = Self(32769);
+    /// simpleperf until 2016: a file that samples are in.
+    pub const SIMPLEPERF_DSO: Self = Self(32770);
+    /// simpleperf until 2016: a function that samples are in.
+    pub const SIMPLEPERF_SYMBOL: Self = Self(32771);
     /// simpleperf: a part of a record that is larger than 64 KiB.
     pub const SIMPLEPERF_SPLIT: Self = Self(32772);
     /// simpleperf: the parts before this record are complete.

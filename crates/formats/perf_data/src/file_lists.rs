@@ -114,7 +114,7 @@ fn second_version(cursor: Cursor<'_>) -> Result<RecordedFile, ParseError> {
 }
 
 /// A file whose first executable byte has the address `min_vaddr`, and that offset in the file or, for a kernel module, in memory.
-fn file_of(
+pub fn file_of(
     path: String,
     file_kind: u64,
     min_vaddr: u64,

@@ -1,13 +1,14 @@
-//! Files with their functions, as simpleperf lists them in the features FILE and FILE2: those that samples are in; and the kernel's
-//! symbols in its records.
+//! Files with their functions, as simpleperf lists them in the features FILE and FILE2, or in records of their own: those that samples
+//! are in; and the kernel's symbols in its records.
 
 use linux_perf_data::Feature;
 use perfuse_addresses::recorded_symbols::{RecordedFile, RecordedSymbol, SymbolBase};
 use perfuse_wire::Cursor;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::file_lists::{FILE2, files};
-use super::layout::EventHeader;
+use super::consts::RecordType;
+use super::file_lists::{FILE2, file_of, files};
+use super::layout::{EventHeader, SimpleperfDso, SimpleperfSymbol};
 use super::perf_file::PerfFile;
 use super::records::MappingRecord;
 
@@ -24,7 +25,7 @@ pub fn recorded_symbols(file: &PerfFile) -> Vec<RecordedFile> {
     let mut found = match (cursor(Feature::SIMPLEPERF_FILE), cursor(FILE2)) {
         (Some(cursor), _) => files(Feature::SIMPLEPERF_FILE, cursor),
         (None, Some(cursor)) => files(FILE2, cursor),
-        (None, None) => Vec::new(),
+        (None, None) => files_in_records(file),
     };
     let kernel = kernel_symbols(file);
     if !kernel.is_empty() {
@@ -42,6 +43,38 @@ pub fn recorded_symbols(file: &PerfFile) -> Vec<RecordedFile> {
         let in_memory = jit_files(file);
         for file in found.iter_mut().filter(|file| in_memory.contains(file.path.as_bytes())) {
             file.base = SymbolBase::Memory;
+        }
+    }
+    found
+}
+
+/// The files of records DSO, each with the functions of the records SYMBOL that have its number.
+fn files_in_records(file: &PerfFile) -> Vec<RecordedFile> {
+    let mut found = Vec::new();
+    let mut places: FxHashMap<u64, usize> = FxHashMap::default();
+    let mut symbols: FxHashMap<u64, Vec<RecordedSymbol>> = FxHashMap::default();
+    for record in file.survey().symbol_records.iter().filter_map(|&location| file.at(location)) {
+        let mut cursor = record.cursor(file.endian);
+        if record.record_type == RecordType::SIMPLEPERF_DSO {
+            let Ok(SimpleperfDso { dso_type, dso_id, min_vaddr }) = SimpleperfDso::read(&mut cursor) else {
+                continue;
+            };
+            let Ok(path) = cursor.c_string("dso_name") else { continue };
+            let path = String::from_utf8_lossy(path).into_owned();
+            places.insert(dso_id, found.len());
+            found.push(file_of(path, dso_type, min_vaddr, None, Vec::new()));
+        } else {
+            let Ok(SimpleperfSymbol { addr, len, dso_id }) = SimpleperfSymbol::read(&mut cursor) else {
+                continue;
+            };
+            let Ok(name) = cursor.c_string("name") else { continue };
+            let name = String::from_utf8_lossy(name).into_owned();
+            symbols.entry(dso_id).or_default().push(RecordedSymbol { start: addr, size: len, name });
+        }
+    }
+    for (dso_id, of_file) in symbols {
+        if let Some(file) = places.get(&dso_id).and_then(|&place| found.get_mut(place)) {
+            file.symbols = of_file;
         }
     }
     found

@@ -138,5 +138,7 @@ pub static LAYOUTS: &[&Layout] = &[
     &TimeConv::LAYOUT,
     &HeaderFeature::LAYOUT,
     &Compressed2::LAYOUT,
+    &SimpleperfDso::LAYOUT,
+    &SimpleperfSymbol::LAYOUT,
     &ClockData::LAYOUT,
 ];

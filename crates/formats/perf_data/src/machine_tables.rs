@@ -40,7 +40,9 @@ const TABLES: [(&str, &[RecordType]); 5] = [
 pub fn fills(file: &PerfFile, name: &str) -> Option<bool> {
     match name {
         "wake_ups" => return Some(file.tracepoints().iter().any(Tracepoint::is_wake_up)),
-        "sched_states" if file.switch_tracepoint().is_some() => return Some(true),
+        "sched_states" if file.switch_tracepoint().is_some() || file.switch_event().is_some() => {
+            return Some(true);
+        }
         _ => {}
     }
     let (_, kinds) = TABLES.iter().find(|(table, _)| *table == name)?;

@@ -3,10 +3,12 @@
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
+use linux_perf_data::Feature;
 use perfuse_recording::Source;
 use perfuse_wire::ParseError;
 
 use super::consts::RecordType;
+use super::feature_values::meta_info;
 use super::features::{BuildIds, build_id_table};
 use super::group_reads::has_group;
 use super::reader::RecordFile;
@@ -14,7 +16,7 @@ use super::records::MappingRecord;
 use super::sched::ThreadState;
 use super::survey::RecordSurvey;
 use super::tasks::Tasks;
-use super::tracepoints::{SWITCH, Tracepoint, scheduler_tracepoints};
+use super::tracepoints::{SWITCH, SWITCH_EVENT, Tracepoint, scheduler_tracepoints};
 use super::user_registers::UserRegisters;
 
 /// A file with the results of passes over its records.
@@ -83,6 +85,21 @@ impl PerfFile {
         self.tracepoints().iter().find(|tracepoint| tracepoint.name == SWITCH)
     }
 
+    /// The event whose samples are all that states when threads left the processor: `simpleperf record --trace-offcpu` before it
+    /// recorded context switches.
+    pub fn switch_event(&self) -> Option<usize> {
+        let counts = &self.survey().counts;
+        let is_stated =
+            [RecordType::SWITCH, RecordType::SWITCH_CPU_WIDE].iter().any(|kind| counts.contains_key(kind));
+        if is_stated || self.switch_tracepoint().is_some() {
+            return None;
+        }
+        let facts = self.features.cursor(Feature::SIMPLEPERF_META_INFO, &self.source, self.endian)?;
+        let mut facts = meta_info(facts.rest());
+        facts.find(|(name, value)| name == "trace_offcpu" && value == "true")?;
+        self.attributes.list().iter().position(|attribute| attribute.name == SWITCH_EVENT)
+    }
+
     /// Most rows that times off the processor, and counts of members of groups, add to the samples.
     pub fn max_added_rows(&self) -> u64 {
         let survey = self.survey();
@@ -91,7 +108,8 @@ impl PerfFile {
         let members = events.len().saturating_sub(1) as u64;
         let grouped =
             if events.iter().any(has_group) { survey.num_samples.saturating_mul(members) } else { 0 };
-        let switches = if self.switch_tracepoint().is_some() { survey.num_samples } else { 0 };
+        let is_sampled = self.switch_tracepoint().is_some() || self.switch_event().is_some();
+        let switches = if is_sampled { survey.num_samples } else { 0 };
         let records = count(RecordType::SWITCH).saturating_add(count(RecordType::SWITCH_CPU_WIDE));
         grouped.saturating_add(records).saturating_add(switches)
     }
@@ -123,7 +141,7 @@ impl PerfFile {
     /// Build ids of files, from the feature section and from records.
     pub fn build_ids(&self) -> BuildIds {
         let mut ids = BuildIds::default();
-        let table = self.features.cursor(linux_perf_data::Feature::BUILD_ID, &self.source, self.endian);
+        let table = self.features.cursor(Feature::BUILD_ID, &self.source, self.endian);
         table.into_iter().flat_map(build_id_table).for_each(|entry| ids.insert(entry));
         self.survey().build_ids.iter().cloned().for_each(|entry| ids.insert(entry));
         ids

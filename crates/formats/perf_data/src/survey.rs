@@ -89,6 +89,8 @@ pub struct RecordSurvey {
     pub deferred: DeferredParts,
     /// Records of simpleperf with the kernel's symbols; the parts of one that was split.
     pub kernel_symbols: Vec<RecordLocation>,
+    /// Records of simpleperf with a file or a function each.
+    pub symbol_records: Vec<RecordLocation>,
     /// Parts of a record of simpleperf, up to its last one.
     split: Vec<RecordLocation>,
     /// Departures in records.
@@ -185,6 +187,9 @@ impl RecordSurvey {
                 self.samples.as_mut().map(SampleTimes::finish_round);
             }
             RecordType::SIMPLEPERF_KERNEL_SYMBOL => self.kernel_symbols = vec![record.location],
+            RecordType::SIMPLEPERF_DSO | RecordType::SIMPLEPERF_SYMBOL => {
+                self.symbol_records.push(record.location);
+            }
             RecordType::SIMPLEPERF_SPLIT => self.split.push(record.location),
             RecordType::SIMPLEPERF_SPLIT_END => {
                 let parts = std::mem::take(&mut self.split);

@@ -42,10 +42,11 @@ fn read_states(file: &PerfFile) -> Vec<ThreadState> {
     let counts = &file.survey().counts;
     let switches = [RecordType::SWITCH, RecordType::SWITCH_CPU_WIDE];
     if !switches.iter().any(|kind| counts.contains_key(kind)) {
-        return file
-            .switch_tracepoint()
-            .map(|tracepoint| states_of_tracepoint(file, tracepoint))
-            .unwrap_or_default();
+        return match (file.switch_tracepoint(), file.switch_event()) {
+            (Some(tracepoint), _) => states_of_tracepoint(file, tracepoint),
+            (None, Some(event)) => states_of_samples(file, event),
+            (None, None) => Vec::new(),
+        };
     }
     let is_selected = |kind: RecordType| switches.contains(&kind) || matches!(kind, RecordType::SAMPLE);
     let mut order = TimeOrder::new(file, |record, _| {
@@ -134,6 +135,39 @@ fn states_of_tracepoint(file: &PerfFile, tracepoint: &Tracepoint) -> Vec<ThreadS
             let (start, cpu, location) = (timed.time, head.cpu, timed.location);
             states.push(ThreadState { pid, tid, state, start, end: None, cpu, location, sample });
         }
+    }
+    states
+}
+
+/// States from samples alone, as simpleperf reads them: one of `event` is taken when its thread leaves the processor, and the thread is
+/// on it again by its next sample.
+fn states_of_samples(file: &PerfFile, event: usize) -> Vec<ThreadState> {
+    let mut states: Vec<ThreadState> = Vec::new();
+    let mut open: FxHashMap<i32, usize> = FxHashMap::default();
+    let mut order = TimeOrder::samples(file);
+    let mut num_samples = 0u64;
+    while let Some(timed) = order.next(file) {
+        let Some(record) = file.at(timed.location) else { continue };
+        let Some(head) = file.sample_head(&record) else { continue };
+        let number = num_samples;
+        num_samples = num_samples.saturating_add(1);
+        let (Some(pid), Some(tid)) = (head.pid, head.tid.filter(|&tid| tid > 0)) else { continue };
+        let found = file.attributes.find(record.record_type, record.body, file.endian);
+        let leaves = found.is_some_and(|(index, _)| index == event);
+        let previous = open.get(&tid).and_then(|&index| states.get_mut(index));
+        if !leaves && previous.as_ref().is_none_or(|previous| previous.state == SchedState::Running) {
+            continue;
+        }
+        if let Some(previous) = previous {
+            previous.end = Some(timed.time);
+        }
+        open.insert(tid, states.len());
+        let (state, sample) = match leaves {
+            true => (SchedState::Sleeping, Some((number, timed.location))),
+            false => (SchedState::Running, None),
+        };
+        let (start, cpu, location) = (timed.time, head.cpu, timed.location);
+        states.push(ThreadState { pid, tid, state, start, end: None, cpu, location, sample });
     }
     states
 }

@@ -11,6 +11,8 @@ use perfuse_recording::Position;
 
 /// The tracepoint of context switches.
 pub const SWITCH: &str = "sched_switch";
+/// Name of its event.
+pub const SWITCH_EVENT: &str = "sched:sched_switch";
 /// Tracepoints of threads that are woken.
 const WAKE_UPS: [&str; 3] = ["sched_waking", "sched_wakeup", "sched_wakeup_new"];
 /// The system of the scheduler's tracepoints.

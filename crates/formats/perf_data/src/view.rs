@@ -114,6 +114,8 @@ fn body_fields<'a>(
         RecordType::TIME_CONV => &TimeConv::LAYOUT,
         RecordType::HEADER_FEATURE => &HeaderFeature::LAYOUT,
         RecordType::COMPRESSED2 => &Compressed2::LAYOUT,
+        RecordType::SIMPLEPERF_DSO => &SimpleperfDso::LAYOUT,
+        RecordType::SIMPLEPERF_SYMBOL => &SimpleperfSymbol::LAYOUT,
         _ => {
             fields.push(("data", Value::Bytes(cursor.rest())));
             return Ok(());

@@ -4,8 +4,9 @@ import json
 from itertools import groupby
 from typing import Any
 
-from perfuse.exporters.counts import PIDS, heap_counts
+from perfuse.exporters.counts import heap_counts
 from perfuse.exporters.firefox.markers import HEAP_SIZE
+from perfuse.exporters.queries import TRACK_PROCESSES
 from perfuse.exporters.source import EventSource
 from perfuse.exporters.span import selected
 
@@ -18,27 +19,28 @@ def counters_json(profile: EventSource, start_ns: int, tracks: list[tuple[str, b
 
     `tracks` has the pid of each track, and whether it is of the main thread.
     """
-    queries = []
+    rows: list[Any] = []
     if profile.has("counter_samples"):
-        queries.append(f"""
+        pids = profile.process_pids()
+        by_source = profile.sql(f"""
             SELECT any_value(c.source_id) AS source, any_value(section::VARCHAR) AS section,
                 any_value(name::VARCHAR) AS name, any_value(unit::VARCHAR) AS unit,
                 list(ts_ns ORDER BY s.ts_ns, s.record_offset), list(value ORDER BY s.ts_ns, s.record_offset)
             FROM counter_samples s JOIN counters c USING (counter_id)
             WHERE isfinite(value) AND {selected(profile, "s.ts_ns", of_process=True)}
             GROUP BY counter_id ORDER BY counter_id
-        """)
+        """).fetchall()
+        rows += [(pids.get(source, 0), *row) for source, *row in by_source]
     if profile.has("instants"):
-        queries.append(f"""
-            SELECT source_id, NULL, '{_HEAP_TITLE}', 'bytes', list(ts_ns ORDER BY ts_ns, record_offset),
-                list(name::VARCHAR::DOUBLE ORDER BY ts_ns, record_offset)
-            FROM instants WHERE kind::VARCHAR = '{HEAP_SIZE}' AND try_cast(name::VARCHAR AS DOUBLE) IS NOT NULL
+        rows += profile.sql(f"""
+            SELECT pid, NULL, '{_HEAP_TITLE}', 'bytes', list(ts_ns ORDER BY ts_ns, record_offset),
+                list(i.name::VARCHAR::DOUBLE ORDER BY ts_ns, record_offset)
+            FROM instants i JOIN threads USING (thread_id) JOIN {TRACK_PROCESSES} USING (process_id)
+            WHERE kind::VARCHAR = '{HEAP_SIZE}' AND try_cast(i.name::VARCHAR AS DOUBLE) IS NOT NULL
                 AND {selected(profile, "ts_ns")}
-            GROUP BY source_id ORDER BY source_id
-        """)
-    rows = [row for query in queries for row in profile.sql(query).fetchall()]
-    pids = dict(profile.sql(f"SELECT source_id, pid::VARCHAR FROM ({PIDS})").fetchall())
-    counters = [_counter(pids.get(source), row, start_ns, tracks) for source, *row in rows]
+            GROUP BY pid ORDER BY pid
+        """).fetchall()
+    counters = [_counter(str(pid), row, start_ns, tracks) for pid, *row in rows]
     by_counter = sorted(heap_counts(profile), key=lambda one: (one.pid, one.name, one.ts_ns))
     for (pid, name), counts in groupby(by_counter, key=lambda one: (one.pid, one.name)):
         ts_ns, values, are_bytes = zip(*((one.ts_ns, one.value, one.is_bytes) for one in counts), strict=True)
@@ -50,9 +52,8 @@ def counters_json(profile: EventSource, start_ns: int, tracks: list[tuple[str, b
     return json.dumps(counters, ensure_ascii=False, separators=(",", ":"))
 
 
-def _counter(pid: str | None, row: list[Any], start_ns: int, tracks: list[tuple[str, bool]]) -> dict[str, Any]:
+def _counter(pid: str, row: list[Any], start_ns: int, tracks: list[tuple[str, bool]]) -> dict[str, Any]:
     section, name, unit, ts_ns, values = row
-    pid = pid or tracks[0][0]
     of_process = [index for index, (of, _) in enumerate(tracks) if of == pid] or [0]
     label = f"{section}: {name}" if section else name
     # The front end sums differences and ignores the first one, which therefore is 0.

@@ -30,6 +30,7 @@ _OF_ORIGINS = {
     "baseline": "Baseline JIT",
     "mid_tier": "Mid-tier JIT",
     "optimised": "Optimizing JIT",
+    "ahead_of_time": "Ahead of time",
     "stub": "JIT stub",
 }
 """Categories of the origins of JIT code, as flame graphs have them; code of another origin is `JIT`."""
@@ -40,7 +41,6 @@ CATEGORY = f"""
         WHEN kind = 'hypervisor' THEN 'Hypervisor'
         WHEN kind = 'native' THEN 'Native'
         WHEN kind <> 'jit' THEN 'Other'
-        WHEN code_kind = 'aot' OR lower(tier) IN ('prejit', 'readytorun') THEN 'Ahead of time'
         {" ".join(f"WHEN code_origin = '{origin}' THEN '{name}'" for origin, name in _OF_ORIGINS.items())}
         ELSE 'JIT'
     END
@@ -96,8 +96,7 @@ FRAME_ROWS = f"""
             coalesce(jit, mapping, module) AS lib_path,
             CASE WHEN jit IS NULL THEN coalesce(mapping_build_id, module_build_id) END AS lib_build_id,
             -- The format wants an address inside the call, not the one it returns to.
-            CASE WHEN relative_address > 0 AND unwound_by <> 'sampled' THEN relative_address - 1
-                 ELSE relative_address END + coalesce(jit_offset, 0) AS lib_address,
+            relative_address - is_after_call + coalesce(jit_offset, 0) AS lib_address,
             {CATEGORY} AS category,
             {_JAVASCRIPT} AS javascript,
             first_value(function_id) OVER same_address AS outer_function_id,

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 from perfuse.viewer.answers.filtered_heat import filtered_weights
 from perfuse.viewer.answers.parameters import Parameters, RequestError
 from perfuse.viewer.answers.selected import Selected, selected
+from perfuse.viewer.answers.slices import symbols_of
 from perfuse.viewer.container import container
 
 if TYPE_CHECKING:
+    from perfuse.pictures.timeline import Symbol
     from perfuse.viewer.session import Session
 
 KINDS = ("seconds", "threads", "processes", "processors", "origins", "tiers", "latency")
@@ -27,7 +29,7 @@ def heat(session: "Session", parameters: Parameters) -> bytes:
     column_ns = parameters.number("column_ns", None, least=1, most=2**62)
     num_rows = parameters.count("rows", 50, least=2, most=MOST_ROWS)
     tiers = parameters.texts("tiers")
-    symbol = parameters.number("symbol", most=2**32 - 1)
+    name, handle = parameters.text("function"), parameters.text("handle")
     start, end = part.time_ns
     zero = found.zero_ns
     if column_ns is None:
@@ -47,10 +49,14 @@ def heat(session: "Session", parameters: Parameters) -> bytes:
         "labels": None,
         "keys": None,
     }
+    of: list[Symbol] | None = None
     if kind == "latency":
         # The first column may begin before the selection, which contains only what starts in it.
-        rows, cells = _latency(part, first, column_ns, num_columns, symbol)
+        of = symbols_of(part, name, handle)
+        rows, cells = _latency(part, first, column_ns, num_columns, of)
         head |= {"rows_num": rows, "unit": "calls", "labels": [str(2**power) for power in range(rows)]}
+        if of is not None:
+            head |= {"function": of[0].name, "num_functions": len({symbol.group for symbol in of})}
     else:
         names, cells, unit = _weights(part, kind, (first, column_ns, num_columns, num_rows), tiers)
         head |= {"rows_num": len(cells) // 8 // num_columns, "unit": unit}
@@ -67,8 +73,17 @@ def heat(session: "Session", parameters: Parameters) -> bytes:
         else:
             head["labels"] = names
     head["total"] = _total(cells)
-    head |= part.command("report")
+    head |= part.command("report") if kind != "latency" else part.command("query", _calls_query(of))
     return container(head, {"cells": ("f64", cells)})
+
+
+def _calls_query(of: "list[Symbol] | None") -> str:
+    """SQL for the calls of a map of durations, as they start."""
+    query = "SELECT start_ns, duration_ns FROM slices WHERE kind = 'call'"
+    if of is not None:
+        keys = sorted({symbol.function_id for symbol in of if symbol.function_id is not None})
+        query += f" AND function_id IN ({', '.join(map(str, keys))})" if keys else " AND false"
+    return f"{query} ORDER BY start_ns"
 
 
 def _column_ns(span_ns: int) -> int:
@@ -153,9 +168,11 @@ def _of_processes(
     return [str(key) for key in sums], b"".join(row.tobytes() for row in sums.values()), unit
 
 
-def _latency(part: Selected, first: int, column_ns: int, num_columns: int, symbol: int | None) -> tuple[int, bytes]:
+def _latency(
+    part: Selected, first: int, column_ns: int, num_columns: int, of: "list[Symbol] | None"
+) -> tuple[int, bytes]:
     found = part.session.timeline.core.heat_of_durations(
-        symbol=symbol,
+        symbols=None if of is None else [symbol.number for symbol in of],
         time_ns=(first, part.time_ns[1]),
         column_ns=column_ns,
         num_columns=num_columns,

@@ -7,7 +7,7 @@ from perfuse.viewer.answers.parameters import Parameters, RequestError
 from perfuse.viewer.answers.selected import Selected, selected
 
 if TYPE_CHECKING:
-    from perfuse.pictures.timeline import Slice
+    from perfuse.pictures.timeline import Slice, Symbol
     from perfuse.viewer.session import Session
 
 MOST_SLICES = 1000
@@ -27,6 +27,7 @@ def slice_row(session: "Session", one: "Slice") -> dict[str, Any]:
         "start_ns": one.start_ns - session.timeline.zero_ns,
         "duration_ns": one.duration_ns,
         "symbol": one.symbol,
+        "function": symbol.function_id,
         "name": symbol.name,
         "tier": symbol.tier,
         "place": symbol.path and (f"{symbol.path}:{symbol.line}" if symbol.line else symbol.path),
@@ -94,9 +95,7 @@ def find(session: "Session", parameters: Parameters) -> dict[str, Any]:
     limit = parameters.count("limit", 50, most=MOST_SLICES)
     part = selected(session, parameters)
     found = session.timeline
-    matches = matcher(pattern)
-    matching = {symbol.number for symbol in found.symbols if matches(symbol.name) or _folded(pattern, symbol.name)}
-    totals = [row for row in _totals(session, part) if row[0] in matching]
+    totals = _matching(part, pattern)
     rows = []
     for symbol, count, total_ns, place in totals[:limit]:
         longest = found.slice(place)
@@ -113,8 +112,34 @@ def find(session: "Session", parameters: Parameters) -> dict[str, Any]:
     return {"symbols": rows, "num": len(totals)}
 
 
-def _folded(pattern: str, name: str) -> bool:
-    return pattern.casefold() in name.casefold()
+def _matching(part: Selected, pattern: str) -> list[tuple[int, int, int, tuple[int, int, int]]]:
+    """Totals of the symbols whose names match, the longest first."""
+    matches, folded = matcher(pattern), pattern.casefold()
+    symbols = part.session.timeline.symbols
+    matching = {one.number for one in symbols if matches(one.name) or folded in one.name.casefold()}
+    return [row for row in _totals(part.session, part) if row[0] in matching]
+
+
+def symbols_of(part: Selected, name: str | None, handle: str | None) -> "list[Symbol] | None":
+    """The symbols of a function: of the one that a handle means, else of all that have the name, else of the longest
+    of those with the text in their names. None selects all.
+
+    Raises:
+        RequestError: There is no such function.
+    """
+    symbols = part.session.timeline.symbols
+    if handle is not None:
+        groups = {one.group for one in symbols if f"f{one.function_id}" == handle}
+    elif name is None:
+        return None
+    else:
+        groups = {one.group for one in symbols if one.name == name}
+        if not groups:
+            groups = {symbols[number].group for number, *_ in _matching(part, name)[:1]}
+    if not groups:
+        shown = handle if name is None else repr(name)
+        raise RequestError(404, "no_function", f"no call of a function with {shown} in its name was recorded")
+    return [one for one in symbols if one.group in groups]
 
 
 def _totals(session: "Session", part: Selected) -> list[tuple[int, int, int, tuple[int, int, int]]]:

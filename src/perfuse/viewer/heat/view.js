@@ -74,15 +74,13 @@ export class HeatView {
     const rows = kind === "seconds" ? 50 : undefined;
     const filtered = kind !== "latency" && !this.isOfCalls;
     const { from, to, ...selection } = filtered ? this.app.selection() : this.app.unfiltered();
-    const key = JSON.stringify([kind, column, selection, state.function]);
+    const key = JSON.stringify([kind, column, selection, state.function, state.handle]);
     if (key !== this.shown) {
       this.tracks = this.app.overview.has.timeline ? (await this.app.timeline()).tracks : [];
-      const of = kind === "latency" ? await this.symbolOf(state.function) : undefined;
-      const symbol = of?.symbol;
-      const answer = await this.app.server.columns("heat", { kind, column_ns: column, rows, ...selection, symbol }, { latest: "heat" });
+      const of = kind === "latency" ? { function: state.function, handle: state.function && state.handle } : {};
+      const answer = await this.app.server.columns("heat", { kind, column_ns: column, rows, ...selection, ...of }, { latest: "heat" });
       this.heat = kind === "seconds" ? answer : cropped(answer, kind === "latency");
       this.shown = key;
-      this.of = of?.name;
       this.kind = kind;
       this.most = answer.columns.cells.reduce((most, value) => Math.max(most, value), 0) || 1;
       this.showControls(kind, column);
@@ -106,14 +104,6 @@ export class HeatView {
     return kind !== "tiers" || overview.has.samples;
   }
 
-  async symbolOf(name) {
-    if (name === undefined) return undefined;
-    const { symbols } = await this.app.server.json("find", { q: name, limit: 50 });
-    const found = symbols.find((symbol) => symbol.name === name) ?? symbols[0];
-    if (!found) throw Object.assign(new Error(`No call of a function with ${name} in its name was recorded.`), { code: "no_function" });
-    return found;
-  }
-
   showControls(kind, column) {
     const { app } = this;
     const kinds = KINDS.filter(([key]) => this.hasKind(key));
@@ -123,13 +113,20 @@ export class HeatView {
       choice("Columns", lengths.map((length) => [String(length), lengthText(length)]), String(column), (value) => app.change({ column: value })),
       kind === "latency" ? this.functionInput() : "",
       h("button", { onclick: () => app.change({ tab: "flame" }), title: "Flame graph of the selection (Enter)" }, "Flame graph"),
-      h("output.where", {}, kind === "latency" ? `calls of ${this.of === undefined ? "all functions" : visible(this.of)}` : `${weightText(this.heat.total ?? 0, this.heat.unit)} in all`),
+      h("output.where", {}, kind === "latency" ? `calls of ${this.functionsText}` : `${weightText(this.heat.total ?? 0, this.heat.unit)} in all`),
     );
     const colours = ramp(this.palette.isDark);
     const bar = h("span.ramp-bar");
     bar.style.background = `linear-gradient(to right, ${colours.filter((_, at) => at % 7 === 0).join(", ")})`;
     this.legend.replaceChildren("0 ", bar, ` ${weightText(this.most, this.heat.unit)} a cell${this.isLogarithmic ? ", logarithmic" : ""}`);
     this.legend.ariaLabel = `Colours from 0 to ${weightText(this.most, this.heat.unit)} a cell`;
+  }
+
+  /** The functions whose calls the map is of. */
+  get functionsText() {
+    const { function: name, num_functions: number } = this.heat;
+    if (name === undefined) return "all functions";
+    return number > 1 ? `${visible(name)}, ${number} functions of this name` : visible(name);
   }
 
   /** Which function's calls the map is of; empty is all. */

@@ -10,7 +10,7 @@ const AXIS = 20;
 const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 const MOST_ROWS = 40;
 /** Origins from the first to the last tier: a function that runs in an earlier one again was deoptimised. */
-const ORDER = ["interpreter", "baseline", "mid_tier", "optimised"];
+const ORDER = ["interpreter", "ahead_of_time", "baseline", "mid_tier", "optimised"];
 
 /** What is known of each compilation: how often it ran, and whether the function had been in its tier or a higher one before. */
 export function lifeOf(compilations, { codes }, origins) {

@@ -111,6 +111,37 @@ fn moves_of_code_that_is_left_out_are_left_out() {
 }
 
 #[test]
+fn a_wrong_size_loses_no_other_record() {
+    // Wherever the damaged record ends: in code of zeros or not, between records, in what looks like one, at the end, in zeros after it.
+    for tail in [Vec::new(), record(3, 9, &[]), vec![0; 300]] {
+        let codes: Vec<_> = (0..5u32)
+            .map(|nth| load(2, 0x1000 * u64::from(nth + 1), 70, nth.into(), &format!("f{nth}")))
+            .collect();
+        let start = 40 + codes[0].len();
+        let whole = [header(&Header::default()), codes.concat(), tail].concat();
+        for size in 16..=whole.len() - start {
+            let mut bytes = whole.clone();
+            bytes[start + 4..start + 8].copy_from_slice(&(size as u32).to_le_bytes());
+            // Bytes of the damaged record may look like further ones.
+            let intact = ["f0\0", "f2\0", "f3\0", "f4\0"];
+            let names = |dump: &JitDump| -> Vec<String> {
+                let name = |at: usize| dump.bytes().get(at + 56..at + 59).unwrap_or_default();
+                let codes = dump.index().codes.iter();
+                let names =
+                    codes.map(|code| String::from_utf8_lossy(name(code.offset as usize)).into_owned());
+                names.filter(|name| intact.contains(&&**name)).collect()
+            };
+            let dump = open(bytes.clone());
+            assert_eq!(names(&dump), intact, "size {size}");
+            if size != codes[1].len() {
+                assert!(!diagnostics(&dump).is_empty(), "size {size}");
+            }
+            assert_eq!(names(&open(repair(&bytes).0)), intact, "repaired, size {size}");
+        }
+    }
+}
+
+#[test]
 fn a_truncation_loses_only_later_records() {
     for whole in [MCJIT, ORC] {
         let all = open(whole.to_vec()).index().codes.len();

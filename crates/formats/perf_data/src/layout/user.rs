@@ -191,4 +191,30 @@ layout! {
         /// Time on the recording's clock, in nanoseconds.
         clockid_time_ns: u64,
     }
+
+    /// simpleperf until 2016: a file that samples are in.
+    SimpleperfDso = "SIMPLE_PERF_RECORD_DSO", section "simpleperf: record.h, DsoRecord" {
+        /// 0 is the kernel, 1 a module of it, 2 an ELF file.
+        dso_type: u64,
+        /// Number of the file in records SYMBOL.
+        dso_id: u64,
+        /// Address of its first executable byte, at which its mapping begins.
+        min_vaddr: u64,
+    } then {
+        /// Path of the file.
+        dso_name: CString,
+    }
+
+    /// simpleperf until 2016: a function that samples are in.
+    SimpleperfSymbol = "SIMPLE_PERF_RECORD_SYMBOL", section "simpleperf: record.h, SymbolRecord" {
+        /// First address, in the terms of its file; of the kernel, in memory.
+        addr: u64,
+        /// Size in bytes.
+        len: u64,
+        /// Number of its file.
+        dso_id: u64,
+    } then {
+        /// Name in the symbol table.
+        name: CString,
+    }
 }
