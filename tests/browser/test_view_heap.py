@@ -1,12 +1,10 @@
 """The heap explorer on a program whose heap is known: a list, an array of cells, and a dictionary of strings."""
 
-import subprocess
-
 import pytest
 from playwright.sync_api import expect
 from viewer import reported
 
-from truth.producers import need
+from mono_programs import compiled, recorded
 
 NUM = 3000
 """Links of the list, and as many cells; benchmarks/view_heap.py has five million."""
@@ -16,14 +14,10 @@ SHOWN_STEPS = 60
 
 @pytest.fixture(scope="module")
 def heap(mono_corpus, tmp_path_factory):
-    need("mono", "mcs")
     directory = tmp_path_factory.mktemp("heap")
-    program = directory / "BigHeap.exe"
-    subprocess.run(["mcs", f"-out:{program}", mono_corpus / "src" / "BigHeap.cs"], check=True)
-    log = directory / "heap.mlpd"
-    profiler = f"log:nodefaults,gcroot,gc,heapshot=ondemand,heapshot-on-shutdown,output={log}"
-    subprocess.run(["mono", f"--profile={profiler}", program, str(NUM)], check=True, capture_output=True)
-    return (log,)
+    program = compiled(mono_corpus / "src" / "BigHeap.cs", directory)
+    options = "nodefaults,gcroot,gc,heapshot=ondemand,heapshot-on-shutdown"
+    return (recorded(program, directory / "heap.mlpd", options, str(NUM)),)
 
 
 UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20}

@@ -124,12 +124,17 @@ def test_a_map_in_a_container(tmp_path: Path) -> None:
 def test_a_running_jvm(tmp_path: Path) -> None:
     """It is asked for a map of its code at the end, and continues to run."""
     need("java", "javac", "jcmd")
-    endless = (PROGRAMS / "Hot.java").read_text(encoding="utf-8").replace("used() + 500", "used() + 60_000")
+    text = (PROGRAMS / "Hot.java").read_text(encoding="utf-8")
+    endless = text.replace(
+        "long end = used() + 500", 'outer_warm(2000); System.out.println("ready"); long end = used() + 600_000'
+    )
     (tmp_path / "Hot.java").write_text(endless, encoding="utf-8")
     subprocess.run(["javac", "Hot.java"], cwd=tmp_path, check=True)
     command = ["java", "-XX:+PreserveFramePointer", "Hot"]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
         try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
             run = record([], tmp_path, "--pid", str(process.pid), "--duration", "2")
             assert process.poll() is None
         finally:

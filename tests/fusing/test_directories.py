@@ -44,7 +44,8 @@ def test_a_directory_is_one_recording(recorded: Path) -> None:
     profile = pf.fuse(recorded)
     assert [r.format for r in profile.recordings] == ["perf_data"]
     assert profile.sql(SAMPLES).fetchall() == expected
-    assert not profile.recordings[0].check()
+    # A busy machine may lose records.
+    assert {one.code for one in profile.recordings[0].check()} <= {"PD004"}
     assert pf.fuse(recorded.parent).sql(SAMPLES).fetchall() == expected
 
 

@@ -45,7 +45,9 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     record = "perf record -q -e cpu-clock -F 500 -m 16 -o"
     started = []
     for path, argument in zip(paths, ("", "x"), strict=True):
-        both = f"{app} {argument} & {record} {path} -p $!; true"
+        # perf reads the process's name and mappings, which are the shell's until it has become the program.
+        started_app = 'until read name < /proc/$!/comm && [ "$name" = app ]; do :; done'
+        both = f"{app} {argument} & {started_app}; {record} {path} -p $!; true"
         command = ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", both]
         started.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
     for one in started:

@@ -71,7 +71,7 @@ def test_perf_shows_names_and_lines(llvmlite_run: Recorded) -> None:
     directory = llvmlite_run.perf_data.parent
     perf(directory, "inject", "--jit", "-i", "perf.data", "-o", "perf.jit.data")
     found = shares(directory, "perf.jit.data")
-    # Each runs for a second of wall time: beside other programs that is a small part of the time of the processor.
+    # They run for a second of processor time, and the rest is spent on imports and compilation.
     assert found["kernels.primes"] > 2
     assert found["kernels.collatz"] > 2
 
