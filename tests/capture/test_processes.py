@@ -207,7 +207,7 @@ def test_interrupted_while_recording_a_process(tmp_path: Path) -> None:
         while recording.poll() is None and ticks(busy.pid) < end:
             os.sched_yield()
         recording.send_signal(signal.SIGINT)
-        _, errors = recording.communicate(timeout=60)
+        _, errors = recording.communicate(timeout=600)
     finally:
         busy.kill()
         busy.wait()

@@ -311,7 +311,7 @@ def test_an_interrupt_ends_quietly(recordings: Path) -> None:
     while unread(process.stdin):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=600)
     assert (process.returncode, out, err) == (130, b"", b"perfuse: interrupted\n")
 
 

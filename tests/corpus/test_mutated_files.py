@@ -97,7 +97,7 @@ def test_sframe_sections_are_decoded_as_readelf_does(
         source = sframe_corpus / "v1" / "x86_64" / numbers.choice(PROGRAMS)
         begin, size = section(source)
         program.write_bytes(mutated(source.read_bytes(), begin + SFRAME_MAGIC_BYTES, begin + size, numbers))
-        theirs = subprocess.run([str(readelf), "--sframe", program], capture_output=True, check=False, timeout=60)
+        theirs = subprocess.run([str(readelf), "--sframe", program], capture_output=True, check=False, timeout=600)
         if theirs.returncode != 0 or theirs.stderr:
             continue
         if as_unsigned(b"".join(readelf_text(program))) == as_unsigned(theirs.stdout):
@@ -146,7 +146,7 @@ def test_readelf_accepts_repaired_sections(sframe_corpus: Path, tmp_path: Path, 
         program.write_bytes(mutated(source.read_bytes(), begin + SFRAME_MAGIC_BYTES, begin + size, numbers))
         out = repaired(program, tmp_path)
         if out is not None:
-            done = subprocess.run([readelf, "--sframe", out], capture_output=True, check=False, timeout=60)
+            done = subprocess.run([readelf, "--sframe", out], capture_output=True, check=False, timeout=600)
             assert (done.returncode, done.stderr) == (0, b""), (kept(program), done.stderr)
             num_accepted += 1
     assert num_accepted > num_mutations() // 2
@@ -164,7 +164,7 @@ def test_perf_accepts_repaired_recordings(tmp_path: Path, numbers: random.Random
         recording.write_bytes(mutated(data, PERF_HEADER_BYTES, len(data), numbers))
         out = repaired(recording, tmp_path)
         if out is not None:
-            done = subprocess.run([perf, "script", "-D", "-i", out], capture_output=True, check=False, timeout=60)
+            done = subprocess.run([perf, "script", "-D", "-i", out], capture_output=True, check=False, timeout=600)
             if done.returncode != 0:
                 assert "PD006" in {one.code for one in perfuse.open(out).check()}, (kept(recording), done.stderr)
             num_accepted += done.returncode == 0

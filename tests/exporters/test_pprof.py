@@ -300,7 +300,7 @@ def page_of(url: str, server: "subprocess.Popen[bytes]") -> str:
     while True:
         assert server.poll() is None, "the server ended"
         try:
-            with urllib.request.urlopen(url, timeout=60) as answer:
+            with urllib.request.urlopen(url, timeout=600) as answer:
                 return str(answer.read(), "utf-8")
         except urllib.error.URLError as error:
             if not isinstance(error.reason, ConnectionRefusedError):

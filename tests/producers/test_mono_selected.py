@@ -125,7 +125,7 @@ def test_a_heap_cannot_be_selected_by_thread(log: Path, tmp_path: Path) -> None:
     )
     for command in commands:
         words = [sys.executable, "-m", "perfuse", *map(str, command), "--thread", "late"]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
         assert done.returncode == 2
         assert "objects on a heap belong to no thread" in done.stderr
 
@@ -139,7 +139,7 @@ def test_a_heap_cannot_be_selected_by_thread(log: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("by", ["stack", "function"])
 def test_differences_count_allocations_not_sums_of_them(log: Path, weight: str, by: str) -> None:
     command = [sys.executable, "-m", "perfuse", "diff", log, log, "--weight", weight, "--by", by, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
     rows = json.loads(done.stdout)["functions"]
     (found,) = [one for one in rows if one["name"] == "Found"]
     assert (found["count"]["base"], found["count"]["new"]) == (25, 25)

@@ -165,7 +165,7 @@ def test_commands_on_files_that_change_meanwhile(copy: Path, verb: list[str], tm
                 [sys.executable, "-m", "perfuse", name, str(copy), *options],
                 cwd=tmp_path,
                 capture_output=True,
-                timeout=120,
+                timeout=600,
                 check=False,
             )
             assert ended.returncode in {0, 1, 2, 3}, (ended.returncode, ended.stderr.decode()[-2000:])

@@ -87,7 +87,7 @@ def record(command: Sequence[str | Path], directory: Path, environment: Mapping[
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     dumps = list(directory.rglob("jit-*.dump"))

@@ -202,7 +202,7 @@ def test_native_code_is_annotated_as_by_perf(tmp_path: Path) -> None:
     run_tool(["cc", "-g", "-O1", "-fno-omit-frame-pointer", "-o", program, PROGRAMS / "busy_calls.c"], tmp_path)
     perf_data = tmp_path / "perf.data"
     perf = ["perf", "record", "-qN", "-e", "cpu-clock", "-F", "1999", "-g", "-o", perf_data, "--", program]
-    subprocess.run(perf, cwd=tmp_path, check=True, capture_output=True, timeout=120)
+    subprocess.run(perf, cwd=tmp_path, check=True, capture_output=True, timeout=600)
     profile = perfuse.fuse(perf_data)
     hottest = profile.sql(
         f"""SELECT n.name FROM samples JOIN stacks USING (stack_id) JOIN frames f USING (frame_id)
@@ -244,7 +244,7 @@ def test_functions_of_one_name_in_a_program_are_listed_each(tmp_path: Path) -> N
     run_tool(["cc", "-g", "-O1", "-fno-omit-frame-pointer", "-o", "twice", "a.c", "b.c", "m.c"], tmp_path)
     perf_data = tmp_path / "perf.data"
     perf = ["perf", "record", "-qN", "-e", "cpu-clock:u", "-F", "999", "-g", "-o", perf_data, "--", "./twice"]
-    subprocess.run(perf, cwd=tmp_path, check=True, capture_output=True, timeout=120)
+    subprocess.run(perf, cwd=tmp_path, check=True, capture_output=True, timeout=600)
     annotation = perfuse.fuse(perf_data).annotate("helper")
     ours = Counter[int]()
     for one in annotation.compilations:

@@ -38,7 +38,7 @@ def test_a_program_built_again_after_a_recording_to_a_pipe_is_reported(tmp_path:
     recording = tmp_path / "perf.data"
     with recording.open("wb") as out:
         command = ["perf", "record", "-qN", "-e", "cpu-clock", "-F", "499", "-o", "-", "--", program]
-        subprocess.run(command, stdout=out, stderr=subprocess.DEVNULL, check=True, cwd=tmp_path, timeout=60)
+        subprocess.run(command, stdout=out, stderr=subprocess.DEVNULL, check=True, cwd=tmp_path, timeout=600)
     same = codes(perfuse.fuse(recording))
     assert f"{program} ({program.stat().st_size:,} bytes, changed " in same["FU014"]
     assert "FU015" not in same

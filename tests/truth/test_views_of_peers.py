@@ -44,7 +44,7 @@ def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         "--",
         program,
     ]
-    subprocess.run(perf, cwd=directory, check=True, capture_output=True, timeout=120)
+    subprocess.run(perf, cwd=directory, check=True, capture_output=True, timeout=600)
     return directory / "perf.data"
 
 
@@ -52,7 +52,7 @@ def perf_report(perf_data: Path, *words: str) -> list[str]:
     """Lines of `perf report --stdio`, without inlined frames and comments."""
     command = ["perf", "--buildid-dir", perf_data.parent / "debug", "report", "-i", perf_data, "--stdio", "--no-inline"]
     command += ["--percent-limit", "0", *words]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True, timeout=600)
     return [line.strip() for line in done.stdout.splitlines() if line.strip() and not line.startswith("#")]
 
 
@@ -195,7 +195,7 @@ def test_callers_are_those_of_perf(recorded: Path) -> None:
 def test_callees_are_those_of_folded_stacks(recorded: Path) -> None:
     command = ["perf", "--buildid-dir", recorded.parent / "debug", "script", "-i", recorded, "--no-inline"]
     command += ["-F", "ip,sym"]
-    text = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True, timeout=120).stdout
+    text = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True, timeout=600).stdout
     stacks: list[Path_] = []
     for block in text.split("\n\n"):
         names = [line.split(maxsplit=1)[1] for line in block.splitlines() if line.strip()]

@@ -73,7 +73,7 @@ def run(program: Path, directory: Path, kind: str, *arguments: str) -> Traced:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=600,
         )
         assert done.returncode == 0, done.stderr
         (log,) = directory.glob("xray-log.*")
