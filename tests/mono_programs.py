@@ -7,7 +7,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from truth.producers import need, run_tool
+from needs import need
+from truth.producers import run_tool
 
 TRIES = 3
 """Now and then a thread of Mono's profiler never ends when the program does: it is run again."""

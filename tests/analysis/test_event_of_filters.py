@@ -4,9 +4,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tools import need
 
 import perfuse as pf
+from needs import need
 from perfuse.analysis.sampled import events, select_event
 from perfuse.analysis.stack_groups import StackGroups
 from perfuse.analysis.weights import Weights

@@ -1,6 +1,5 @@
-"""A browser, and the page in it. Nothing here is skipped in CI: there a missing browser is a failure."""
+"""A browser, and the page in it."""
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 from viewer import TIMEOUT_MS, Viewed, served
 
+from needs import need, need_module
 from perfuse.pictures.flame_graph import FlameGraph
 
 CHROMIUM = next(
@@ -17,21 +17,12 @@ CHROMIUM = next(
 )
 
 
-def _missing(what: str) -> None:
-    if os.environ.get("CI"):
-        pytest.fail(f"{what} is not installed, and CI must not skip the browser tests")
-    pytest.skip(f"{what} is not installed")
-
-
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        _missing("playwright")
+    playwright_api = need_module("playwright.sync_api")
     if CHROMIUM is None:
-        _missing("chromium")
-    with sync_playwright() as playwright:
+        need("chromium")
+    with playwright_api.sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         yield running
         running.close()

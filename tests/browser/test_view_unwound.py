@@ -11,8 +11,8 @@ from urllib.parse import quote
 import pytest
 from viewer import reported
 
+from needs import need
 from perfuse import sframe
-from truth.producers import need
 
 TABS = ["overview", "timeline", "heat", "flame", "tree", "functions", "callers", "annotate", "files", "sql"]
 FUNCTION = "double f{0}(double a, int n) {{ double s = 0; for (int k = 0; k < n; k++) s += a * k + {0}; return s; }}"

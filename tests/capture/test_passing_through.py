@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from truth.producers import need
+from needs import need
 
 from .recorded import default_signals, record
 

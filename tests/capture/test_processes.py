@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from truth.producers import give_up, need
+from needs import need
 
 from .recorded import HOT, PROGRAMS, WARM, Run, default_signals, record
 
@@ -88,7 +88,7 @@ def test_dumps_of_the_same_name_in_two_containers(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.js").write_text(named(name), encoding="utf-8")
     if subprocess.run(["unshare", "-pfm", "true"], capture_output=True, check=False).returncode:
-        give_up("namespaces are not permitted")
+        pytest.skip("namespaces are not permitted")
     inside = "mount -t tmpfs none /mnt && cd /mnt && exec node"
     both = " & ".join(f"unshare --pid --fork --mount sh -c '{inside} {tmp_path}/{name}.js'" for name in ("a", "b"))
     run = record(["sh", "-c", f"{both}; wait"], tmp_path)
@@ -107,7 +107,7 @@ def test_a_map_in_a_container(tmp_path: Path) -> None:
     """CPython's map in a private /tmp, which is named after the process's id there."""
     python = next(iter(Path("~/.pyenv/versions").expanduser().glob("3.12.*/bin/python3.12")), None)
     if python is None or subprocess.run(["unshare", "-pfm", "true"], capture_output=True, check=False).returncode:
-        give_up("no python3.12, or namespaces are not permitted")
+        pytest.skip("no python3.12, or namespaces are not permitted")
     program = shutil.copy(PROGRAMS / "hot.py", Path.home() / ".perfuse-test-hot.py")
     try:
         inside = f"mount -t tmpfs none /tmp && exec {python} {program}"

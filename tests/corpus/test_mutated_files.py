@@ -7,7 +7,6 @@ The bytes are chosen with the seed of property tests, `pytest --hypothesis-seed=
 import os
 import random
 import re
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from elftools.dwarf.callframe import FDE
 from elftools.elf.elffile import ELFFile
 
 import perfuse
+from needs import program_at
 from perfuse import sframe
 from perfuse import xray as xray_log
 
@@ -88,9 +88,7 @@ def test_sframe_sections_are_decoded_as_readelf_does(
     sframe_corpus: Path, tmp_path: Path, numbers: random.Random
 ) -> None:
     """A difference is one of rows which `check` reports: readelf prints what it finds after them."""
-    readelf = shutil.which("readelf")
-    if readelf is None:
-        pytest.skip("no readelf")
+    readelf = program_at("readelf")
     program = tmp_path / "program.elf"
     num_same = 0
     for _ in range(num_mutations()):
@@ -135,9 +133,7 @@ def test_llvm_xray_accepts_repaired_logs(
 
 
 def test_readelf_accepts_repaired_sections(sframe_corpus: Path, tmp_path: Path, numbers: random.Random) -> None:
-    readelf = shutil.which("readelf")
-    if readelf is None:
-        pytest.skip("no readelf")
+    readelf = program_at("readelf")
     program = tmp_path / "program.elf"
     num_accepted = 0
     for _ in range(num_mutations()):
@@ -154,9 +150,7 @@ def test_readelf_accepts_repaired_sections(sframe_corpus: Path, tmp_path: Path, 
 
 def test_perf_accepts_repaired_recordings(tmp_path: Path, numbers: random.Random) -> None:
     """Records of kinds that perf does not know are kept, and reported: a newer perf may know them."""
-    perf = shutil.which("perf")
-    if perf is None:
-        pytest.skip("no perf")
+    perf = program_at("perf")
     recording = tmp_path / "perf.data"
     num_accepted = 0
     for _ in range(num_mutations()):

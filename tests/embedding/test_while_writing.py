@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import struct
 import subprocess
 import time
@@ -11,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from needs import need
 
 LOAD, MOVE = 0, 1
 RECORD = struct.Struct("<IIQ")
@@ -105,8 +106,7 @@ def test_code_that_was_replaced_since_the_last_question(program: Path, tmp_path:
 
 def test_functions_of_a_running_node(program: Path, tmp_path: Path) -> None:
     """What was written between the two walks may be in the answer or not."""
-    if shutil.which("node") is None:
-        pytest.skip("node is not installed")
+    need("node")
     (tmp_path / "app.js").write_text(SCRIPT)
     command = ["node", "--expose-gc", "--perf-prof", "app.js"]
     compared = 0

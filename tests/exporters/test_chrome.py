@@ -16,10 +16,11 @@ from tools import output_of
 from traced import NAMES, Call, Instant, calls, in_json, instants
 
 import perfuse
+from needs import need
 from perfuse.errors import ExportError
 from perfuse.exporters import export
 from perfuse.exporters.queries import FRAMES
-from truth.producers import need, run_tool
+from truth.producers import run_tool
 from truth.xray_programs import build
 
 

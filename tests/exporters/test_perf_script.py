@@ -2,7 +2,6 @@
 
 import io
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from fake_profile import FakeProfile
 from small_profile import MS
 
 import perfuse
+from needs import need
 from perfuse.errors import ExportError, UsageError
 from perfuse.exporters import export
 
@@ -37,8 +37,7 @@ def paragraphs(text: str) -> list[Paragraph]:
 @pytest.mark.parametrize("name", ["node20", "node24", "cpython313"])
 def test_samples_are_those_of_perf(corpus: Path, tmp_path: Path, name: str) -> None:
     """Commands, threads, times, periods and addresses of every sample, as perf itself prints them."""
-    if not shutil.which("perf"):
-        pytest.skip("perf is not installed")
+    need("perf")
     recording = corpus / "produced" / f"{name}.perf.data"
     fields = ["--ns", "-F", "comm,pid,tid,time,period,event,ip,sym,dso"]
     command = ["perf", "--buildid-dir", str(tmp_path), "script", "--no-inline", "-f", "-i", str(recording), *fields]

@@ -19,9 +19,10 @@ import pytest
 from fake_profile import FakeProfile
 from perf_script import perf_script
 from small_profile import add_cache_miss
-from tools import need, output_of
+from tools import output_of
 
 import perfuse
+from needs import need
 from perfuse.errors import ExportError, ExportWarning
 from perfuse.exporters import export
 from perfuse.exporters.queries import type_names

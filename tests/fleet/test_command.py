@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from fleet.generated import Written, write_collapsed, write_fleet
+from needs import need
 from perfuse.cli import run
 from perfuse.cli.app import command_named
 
@@ -162,8 +163,7 @@ def test_a_label_with_one_value_may_be_repeated(prepared: Path, perfuse: Call) -
 
 def test_the_command_for_names_that_are_not_utf8_can_be_pasted(tmp_path: Path, perfuse: Call) -> None:
     """bash renames the files, and both are read."""
-    if shutil.which("bash") is None:
-        pytest.skip("no bash")
+    need("bash")
     inputs = tmp_path / "in"
     inputs.mkdir()
     for name, count in ((b"plain.collapsed", 1), (b"bad\xffname.collapsed", 2), (b"it's \\x \xfe.collapsed", 3)):

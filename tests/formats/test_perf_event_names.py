@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import perfuse as pf
+from needs import need
 from perf_crafting import IDENTIFIER, IP, PERIOD, RAW, SWITCH_CPU_WIDE, TID, TIME, Attribute, PerfFile, Record, sample
-from truth.producers import need
 
 FIELDS = IDENTIFIER | IP | TID | TIME | PERIOD
 EXCLUDE_USER, EXCLUDE_KERNEL, EXCLUDE_HV, PRECISE_IP, EXCLUDE_HOST, EXCLUDE_GUEST = (

@@ -11,6 +11,7 @@ import pytest
 
 import perf_chains
 import perfuse as pf
+from needs import need
 from perf_crafting import (
     CALLCHAIN,
     CPU,
@@ -25,7 +26,6 @@ from perf_crafting import (
     Record,
     sample,
 )
-from truth.producers import need
 
 FIELDS = IP | TID | TIME | CALLCHAIN | ID | CPU | PERIOD
 MAGIC = b"PERFFILE"

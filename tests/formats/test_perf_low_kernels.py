@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import perfuse as pf
+from needs import need
 from perf_crafting import (
     CALLCHAIN,
     CONTEXT_KERNEL,
@@ -24,7 +25,6 @@ from perf_crafting import (
     sample,
     text,
 )
-from truth.producers import need
 
 ARCH = 6
 KERNEL, USER = 1, 2

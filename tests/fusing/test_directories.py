@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 import perfuse as pf
+from needs import program_at
 
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory that perf records on this machine."""
-    perf = shutil.which("perf")
-    if perf is None:
-        pytest.skip("no perf")
+    perf = program_at("perf")
     directory = tmp_path_factory.mktemp("threads") / "perf.data"
     burn = "i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done"
     command = [perf, "record", "--threads", "-qN", "-e", "cpu-clock", "-F", "999", "-k", "mono", "-g", "-o", directory]

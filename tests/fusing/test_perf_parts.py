@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import perfuse as pf
-from truth.producers import need, run_tool
+from needs import need
+from truth.producers import run_tool
 
 PROGRAM = "import time\nend = time.monotonic() + 3.3\nwhile time.monotonic() < end: pass\n"
 

@@ -14,8 +14,8 @@ import pytest
 
 import perfuse as pf
 from mono_programs import compiled, recorded
+from needs import need
 from truth.command import output
-from truth.producers import need
 
 SOURCE = Path(__file__).parent / "mono" / "Paths.cs"
 RUNTIME = re.compile(r"\(wrapper alloc\)|\(wrapper managed-to-native\) (object:__icall_wrapper_|string:)")

@@ -16,7 +16,7 @@ import pytest
 
 import perfuse as pf
 from mono_programs import compiled, run_until_it_ends, under_profiler
-from truth.producers import need
+from needs import need
 
 PROGRAM = """
 static class Busy {

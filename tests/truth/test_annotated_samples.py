@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 
 import perfuse
+from needs import need
 from perfuse.profile import Profile
 from perfuse.table import Columns
 
 from .command import json_of
 from .kinds import CORPUS, Kind
 from .outside import jitdump, perf_data
-from .producers import PROGRAMS, need, run_tool
+from .producers import PROGRAMS, run_tool
 
 EXPECTED = CORPUS / "jitdump" / "expected"
 JITTED = re.compile(r"\s+[0-9a-f]+ .*\+0x([0-9a-f]+) \(.*jitted-\d+-(\d+)\.so\)$")

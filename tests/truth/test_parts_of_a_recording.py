@@ -3,8 +3,8 @@
 import subprocess
 from pathlib import Path
 
+from needs import need
 from truth.command import json_of
-from truth.producers import need
 
 SOURCE = """
 #include <time.h>

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import perfuse
+from needs import need
 
-from .producers import need, run_tool
+from .producers import run_tool
 
 SPIN = "volatile long sum; __attribute__((noinline)) void %s(void) { for (long i = 0; i < 300000000; i++) sum += i; }\n"
 

@@ -7,9 +7,10 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
-from tools import need, output_of
+from tools import output_of
 
 import perfuse as pf
+from needs import need
 
 SOURCE = """
 #include <time.h>

@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from needs import need
+
 from .command import json_of
 from .kinds import CORPUS
-from .producers import PROGRAMS, need, run_tool
+from .producers import PROGRAMS, run_tool
 
 Path_ = tuple[str, ...]
 ALL = ("--percent-limit", "0", "--limit", "0")

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from .producers import PROGRAMS, need, run_tool
+from needs import need
+
+from .producers import PROGRAMS, run_tool
 
 MODES = {"xray_fdr": "xray-fdr", "xray_basic": "xray-basic", "xray_profiling": "xray-profiling"}
 """LLVM's names of modes, by kind of recording."""
