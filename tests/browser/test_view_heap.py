@@ -1,8 +1,10 @@
 """The heap explorer on a program whose heap is known: a list, an array of cells, and a dictionary of strings."""
 
+import time
+
 import pytest
 from playwright.sync_api import expect
-from viewer import reported
+from viewer import PATIENCE_S, reported
 
 from mono_programs import compiled, recorded
 
@@ -35,18 +37,23 @@ def types(viewed):
     grid = viewed.page.locator('table[aria-label="Types"]')
     num = int(grid.get_attribute("aria-rowcount")) - 1
     found = {}
-    for _ in range(num):
+    end = time.monotonic() + PATIENCE_S
+    while len(found) < num and time.monotonic() < end:
         rows = grid.locator("tbody tr[role=row]").evaluate_all(
             """rows => rows.map((row) => [row.ariaRowIndex,
                 ...[...row.cells].map((cell) => (cell.querySelector("b") ?? cell).textContent)])"""
         )
         found |= {row[0]: row[1:] for row in rows}
-        if len(found) == num:
-            break
-        viewed.page.locator("#view-heap .scroller").first.evaluate("scroller => { scroller.scrollTop += 400 }")
+        # Rows that were not drawn in time are met again from the start.
+        viewed.page.locator("#view-heap .scroller").first.evaluate(
+            """scroller => {
+                const atEnd = scroller.scrollTop + scroller.clientHeight >= scroller.scrollHeight - 1;
+                scroller.scrollTop = atEnd ? 0 : scroller.scrollTop + 400;
+            }"""
+        )
         viewed.page.wait_for_timeout(50)
     assert len(found) == num
-    return list(found.values())
+    return [found[number] for number in sorted(found, key=int)]
 
 
 def test_all_types_equal_the_report(view, heap):
