@@ -2,13 +2,13 @@
 
 import gc
 import os
-import shutil
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from needs import program_at
 from perfuse.cli import OBJECTS_BEFORE_GC
 
 
@@ -84,10 +84,7 @@ def sframe_corpus() -> Path:
 @pytest.fixture(scope="session")
 def mprof_report() -> str:
     """Mono's own reader of its logs."""
-    found = shutil.which("mprof-report")
-    if found is None:
-        absent("no mprof-report")
-    return str(found)
+    return program_at("mprof-report")
 
 
 def _corpus(part: str) -> Path:
@@ -95,21 +92,11 @@ def _corpus(part: str) -> Path:
     beside = Path(__file__).parents[2] / "shared" / "corpus"
     corpus = Path(os.environ.get("PERFUSE_CORPUS", beside)) / part
     if not corpus.is_dir():
-        absent(f"no corpus at {corpus}")
+        pytest.skip(f"no corpus at {corpus}")
     return corpus
 
 
 @pytest.fixture(scope="session")
 def llvm_xray() -> str:
     """LLVM's own reader of XRay logs, of the newest release."""
-    found = shutil.which("llvm-xray-22")
-    if found is None:
-        absent("no llvm-xray-22")
-    return str(found)
-
-
-def absent(what: str) -> None:
-    """Skips a test that needs something this machine lacks; in CI this is a failure."""
-    if os.environ.get("CI"):
-        pytest.fail(what)
-    pytest.skip(what)
+    return program_at("llvm-xray-22")

@@ -1,19 +1,17 @@
 """Programs of other projects that npm installs for tests, into build/ on first use."""
 
 import fcntl
-import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
+from needs import need
 
 ROOT = Path(__file__).parents[1]
 
 
 def node_modules(wanted: Path) -> Path:
     """The packages of a package.json, which is in a folder `peers` of the tests; skips the test without npm."""
-    if not shutil.which("npm"):
-        pytest.skip("npm is not installed")
+    need("npm")
     build = ROOT / "build" / f"{wanted.parent.parent.name}-peers"
     build.mkdir(parents=True, exist_ok=True)
     package = wanted.read_text()

@@ -4,22 +4,23 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tools import need
 
 import perfuse as pf
+from needs import need
 from perfuse.analysis.sampled import events, select_event
 from perfuse.analysis.stack_groups import StackGroups
 from perfuse.analysis.weights import Weights
 from perfuse.pictures.flame_graph import FlameGraph
 
 PROGRAM = """
-#include <stdlib.h>
+#include <sys/mman.h>
 volatile unsigned long sum;
 __attribute__((noinline)) void spin(void) { for (unsigned long i = 0; i < 100000000; i++) sum += i; }
 __attribute__((noinline)) void touch(void) {
-    volatile char *memory = malloc(4 << 20);
+    volatile char *memory = mmap(0, 4 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise((void *)memory, 4 << 20, MADV_NOHUGEPAGE);
     for (unsigned long i = 0; i < 4 << 20; i += 4096)
-        for (int k = 0; k < 2000; k++) memory[i] = k;
+        for (int k = 0; k < 500; k++) memory[i] = k;
 }
 int main(void) { spin(); touch(); }
 """

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from truth.producers import need
+from needs import need
 
 PROGRAM = """
 #include <stdint.h>

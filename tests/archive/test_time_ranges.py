@@ -15,9 +15,10 @@ from zipfile import ZipFile
 import pytest
 from questions import answer_to, exported, graph, report
 
+import perf_crafting as crafting
 import perfuse as pf
 from packs_of_tests import bytes_in_memory, damaged_copy, rewritten
-from perf_crafting import IP, PERIOD, SAMPLE, TID, TIME, Attribute, PerfFile, Record
+from perf_crafting import Attribute, PerfFile, Record
 from perfuse.exporters import TARGETS
 from perfuse.viewer.routes import Routes
 from perfuse.viewer.session import Session
@@ -44,10 +45,10 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("ranges")
     body = struct.Struct("<QIIQQ")
     records = [
-        Record(SAMPLE, 2, body.pack(0x4000 + number % 8, 7, 7 + number % 2, _time(number), PERIODS[number]))
+        Record(crafting.SAMPLE, 2, body.pack(0x4000 + number % 8, 7, 7 + number % 2, _time(number), PERIODS[number]))
         for number in range(NUM_SAMPLES)
     ]
-    attribute = Attribute.of((1, 0), IP | TID | TIME | PERIOD)
+    attribute = Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME | crafting.PERIOD)
     (directory / "perf.data").write_bytes(PerfFile([attribute], records).encoded())
     with pf.fuse(directory / "perf.data") as profile:
         profile.save(directory / "large.perfuse")

@@ -1,6 +1,5 @@
-"""A browser, and the page in it. Nothing here is skipped in CI: there a missing browser is a failure."""
+"""A browser, and the page in it."""
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -8,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from viewer import TIMEOUT_MS, Viewed, served
+from viewer import PATIENCE_S, Viewed, served
 
+from needs import need, need_module
 from perfuse.pictures.flame_graph import FlameGraph
 
 CHROMIUM = next(
@@ -17,21 +17,13 @@ CHROMIUM = next(
 )
 
 
-def _missing(what: str) -> None:
-    if os.environ.get("CI"):
-        pytest.fail(f"{what} is not installed, and CI must not skip the browser tests")
-    pytest.skip(f"{what} is not installed")
-
-
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        _missing("playwright")
+    playwright_api = need_module("playwright.sync_api")
     if CHROMIUM is None:
-        _missing("chromium")
-    with sync_playwright() as playwright:
+        need("chromium")
+    playwright_api.expect.set_options(timeout=PATIENCE_S * 1000)
+    with playwright_api.sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         yield running
         running.close()
@@ -53,6 +45,7 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
         origins = (address.split("#", maxsplit=1)[0], *more_origins)
         context = browser.new_context(viewport={"width": size[0], "height": size[1]}, **options)
         context.grant_permissions(["clipboard-read", "clipboard-write"])
+        context.set_default_timeout(PATIENCE_S * 1000)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: problems.append(message.text))
@@ -60,7 +53,7 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
         page.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
         page.on("request", lambda request: None if request.url.startswith(origins) else problems.append(request.url))
         page.goto(address)
-        page.wait_for_selector(ready, timeout=TIMEOUT_MS)
+        page.wait_for_selector(ready)
         return page
 
     yield open_page

@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from viewer import POSTCARDS, TIMEOUT_MS, queried, reported
+from viewer import POSTCARDS, queried, reported
 
 TALL = (1280, 3200)
 """Has more rows of the table in sight, so that it is walked in fewer steps."""
@@ -22,9 +22,9 @@ def table(viewed, **state):
     """All rows of the table of counters: it has elements for those in sight only, so it is walked to its end."""
     viewed.show("timeline", **state)
     page = viewed.page
-    page.wait_for_selector("#view-timeline[data-filled]", timeout=TIMEOUT_MS)
+    page.wait_for_selector("#view-timeline[data-filled]")
     page.get_by_role("group", name="Table below").get_by_role("button", name="Counters").click()
-    page.wait_for_selector("section.counters[data-pending='']", timeout=TIMEOUT_MS)
+    page.wait_for_selector("section.counters[data-pending='']")
     grid = page.locator('table[aria-label="Counters in sight"]')
     num = int(grid.get_attribute("aria-rowcount")) - 1
     found = {}
@@ -175,7 +175,7 @@ def test_each_picture_has_a_table(view, counters, which):
     for tab, state in states:
         section = viewed.show(tab, **state)
         if tab == "timeline":
-            page.wait_for_selector("#view-timeline[data-filled]", timeout=TIMEOUT_MS)
+            page.wait_for_selector("#view-timeline[data-filled]")
         if section.locator("canvas:visible:not([aria-hidden=true])").count() == 0:
             continue
         pictures.add(tab)
@@ -183,7 +183,7 @@ def test_each_picture_has_a_table(view, counters, which):
             section.get_by_text("Chart as a table").click()
             section.locator(".chart-table table").wait_for()
         tables = section.locator("table:visible:has(tbody tr)")
-        tables.first.wait_for(timeout=TIMEOUT_MS)
+        tables.first.wait_for()
         for table in tables.all():
             name = table.get_attribute("aria-label") or table.locator("caption").inner_text()
             assert name.strip(), (tab, state)

@@ -5,7 +5,7 @@ import re
 import shutil
 
 from playwright.sync_api import expect
-from viewer import POSTCARDS, ROOT, SERVER, TIMEOUT_MS, Viewed, reported, served
+from viewer import POSTCARDS, ROOT, SERVER, Viewed, reported, served
 
 from perf_crafting import IP, PERIOD, TID, TIME, Attribute, PerfFile, comm, sample
 
@@ -35,7 +35,7 @@ def test_the_difference_from_another_recording(open_page):
         viewed.settled("flame")
         expect(page.locator("#functions")).to_be_visible()
         page.reload()
-        page.wait_for_selector("html[data-ready]", timeout=TIMEOUT_MS)
+        page.wait_for_selector("html[data-ready]")
         assert viewed.state()["versus"] == "1"
         page.keyboard.press("Escape")
         viewed.settled("flame")
@@ -158,7 +158,6 @@ def test_names_beside_another_pane_are_not_cut_to_nothing(view):
                 return cell && cell.width >= 130 && Math.abs(cell.left - pane.left) < 2;
             }""",
             arg=table,
-            timeout=TIMEOUT_MS,
         )
 
 

@@ -4,14 +4,14 @@ from collections import Counter
 
 import pytest
 from playwright.sync_api import expect
-from viewer import POSTCARDS, SERVER, TIMEOUT_MS, queried, reported
+from viewer import POSTCARDS, SERVER, queried, reported
 
 
 def timeline(viewed, **state):
     """The timeline, when all tiles in sight are there and the table has them."""
     viewed.show("timeline", **state)
-    viewed.page.wait_for_selector("#view-timeline[data-pending='']", timeout=TIMEOUT_MS)
-    viewed.page.wait_for_selector("#view-timeline[data-filled]", timeout=TIMEOUT_MS)
+    viewed.page.wait_for_selector("#view-timeline[data-pending='']")
+    viewed.page.wait_for_selector("#view-timeline[data-filled]")
     return viewed.page.locator("#view-timeline .timeline-body > .canvas")
 
 

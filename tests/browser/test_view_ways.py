@@ -1,7 +1,7 @@
 """Ways from one view of the viewer to another, and addresses that are opened again."""
 
 from playwright.sync_api import expect
-from viewer import POSTCARDS, SERVER, TIMEOUT_MS, Viewed, reported, served
+from viewer import POSTCARDS, SERVER, Viewed, reported, served
 
 
 def test_from_the_slowest_call_to_its_place_on_the_timeline(view):
@@ -78,7 +78,7 @@ def test_the_page_states_that_the_server_ended(browser):
         context = browser.new_context()
         page = context.new_page()
         page.goto(address)
-        page.wait_for_selector("html[data-ready]", timeout=TIMEOUT_MS)
+        page.wait_for_selector("html[data-ready]")
         Viewed(page, address).settled("overview")
     page.locator("#tab-sql").click()
     alert = page.locator("#view-sql [role=alert]")

@@ -13,7 +13,8 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 POSTCARDS = (ROOT / "examples/postcards/perf.data.gz", ROOT / "examples/postcards/jit-32015.dump.gz")
 SERVER = (ROOT / "examples/xray_server/xray-log.server.KJtK6H.zst",)
-TIMEOUT_MS = 30_000
+PATIENCE_S = 300
+"""After which what a test waits for counts as not coming."""
 
 
 @contextmanager
@@ -49,7 +50,7 @@ def answer(address: str, path: str) -> Any:
     """What the server answers, as JSON."""
     base, token = address.split("#t=")
     request = urllib.request.Request(f"{base}api/{path}", headers={"X-Perfuse-Token": token})
-    with urllib.request.urlopen(request, timeout=30) as reply:
+    with urllib.request.urlopen(request, timeout=PATIENCE_S) as reply:
         return json.load(reply)
 
 
@@ -68,8 +69,8 @@ class Viewed:
 
     def settled(self, tab: str) -> Any:
         """The element of a view, when it shows all that was asked for."""
-        self.page.wait_for_selector(f"#tab-{tab}[aria-selected=true]", timeout=TIMEOUT_MS)
-        self.page.wait_for_selector(f"#view-{tab}[aria-busy=false]:visible", timeout=TIMEOUT_MS)
+        self.page.wait_for_selector(f"#tab-{tab}[aria-selected=true]")
+        self.page.wait_for_selector(f"#view-{tab}[aria-busy=false]:visible")
         return self.page.locator(f"#view-{tab}")
 
     def self_shares(self) -> set[tuple[str, str]]:
@@ -83,7 +84,7 @@ class Viewed:
         A name's hint, such as its module, follows it with `hints`.
         """
         table = self.page.locator(f'table[aria-label="{name}"]:visible')
-        table.wait_for(timeout=TIMEOUT_MS)
+        table.wait_for()
         return table.evaluate(
             """(table, hints) => [...table.querySelectorAll("tbody tr[role=row]")].map(
                 (row) => [...row.cells].map((cell) => ((!hints && cell.querySelector("b")) || cell).textContent))""",

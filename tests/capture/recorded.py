@@ -67,7 +67,7 @@ def record(
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=600,
         preexec_fn=default_signals,
     )
     return Run(done, directory / "run")

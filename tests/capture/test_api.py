@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import perfuse
-from truth.producers import need
+from needs import need
 
 from .recorded import HOT, PROGRAMS, WARM
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from truth.producers import need
+from needs import need
 
 from .recorded import default_signals, record
 
@@ -174,7 +174,7 @@ def test_sigterm_is_sent_on(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGTERM)
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=600)
     assert (process.returncode, output) == (5, "ended\n"), errors
     assert (tmp_path / "run" / "perf.data").exists()
 
@@ -212,7 +212,7 @@ def test_the_page_opens_at_the_end(tmp_path: Path, name: str) -> None:
             assert running.stdout.readline() == "output\n"
             address, _, token = running.stdout.readline().strip().partition("#t=")
             request = urllib.request.Request(f"{address}api/state", headers={"X-Perfuse-Token": token})
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=600) as answer:
                 assert json.load(answer)["state"] in ("opening", "ready")
         finally:
             running.terminate()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from truth.producers import give_up, need
+from needs import need
 
 from .recorded import HOT, PROGRAMS, WARM, Run, default_signals, record
 
@@ -88,7 +88,7 @@ def test_dumps_of_the_same_name_in_two_containers(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.js").write_text(named(name), encoding="utf-8")
     if subprocess.run(["unshare", "-pfm", "true"], capture_output=True, check=False).returncode:
-        give_up("namespaces are not permitted")
+        pytest.skip("namespaces are not permitted")
     inside = "mount -t tmpfs none /mnt && cd /mnt && exec node"
     both = " & ".join(f"unshare --pid --fork --mount sh -c '{inside} {tmp_path}/{name}.js'" for name in ("a", "b"))
     run = record(["sh", "-c", f"{both}; wait"], tmp_path)
@@ -107,7 +107,7 @@ def test_a_map_in_a_container(tmp_path: Path) -> None:
     """CPython's map in a private /tmp, which is named after the process's id there."""
     python = next(iter(Path("~/.pyenv/versions").expanduser().glob("3.12.*/bin/python3.12")), None)
     if python is None or subprocess.run(["unshare", "-pfm", "true"], capture_output=True, check=False).returncode:
-        give_up("no python3.12, or namespaces are not permitted")
+        pytest.skip("no python3.12, or namespaces are not permitted")
     program = shutil.copy(PROGRAMS / "hot.py", Path.home() / ".perfuse-test-hot.py")
     try:
         inside = f"mount -t tmpfs none /tmp && exec {python} {program}"
@@ -124,12 +124,17 @@ def test_a_map_in_a_container(tmp_path: Path) -> None:
 def test_a_running_jvm(tmp_path: Path) -> None:
     """It is asked for a map of its code at the end, and continues to run."""
     need("java", "javac", "jcmd")
-    endless = (PROGRAMS / "Hot.java").read_text(encoding="utf-8").replace("used() + 500", "used() + 60_000")
+    text = (PROGRAMS / "Hot.java").read_text(encoding="utf-8")
+    endless = text.replace(
+        "long end = used() + 500", 'outer_warm(2000); System.out.println("ready"); long end = used() + 600_000'
+    )
     (tmp_path / "Hot.java").write_text(endless, encoding="utf-8")
     subprocess.run(["javac", "Hot.java"], cwd=tmp_path, check=True)
     command = ["java", "-XX:+PreserveFramePointer", "Hot"]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
         try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
             run = record([], tmp_path, "--pid", str(process.pid), "--duration", "2")
             assert process.poll() is None
         finally:
@@ -202,7 +207,7 @@ def test_interrupted_while_recording_a_process(tmp_path: Path) -> None:
         while recording.poll() is None and ticks(busy.pid) < end:
             os.sched_yield()
         recording.send_signal(signal.SIGINT)
-        _, errors = recording.communicate(timeout=60)
+        _, errors = recording.communicate(timeout=600)
     finally:
         busy.kill()
         busy.wait()

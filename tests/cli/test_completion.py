@@ -1,6 +1,5 @@
 """Completion of command lines by the shells themselves, and the manual pages."""
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,15 +8,8 @@ from pathlib import Path
 import pytest
 from command_line import Perfuse
 
+from needs import program_at
 from perfuse.cli.verbs import VERBS
-
-
-def installed(name: str) -> str:
-    """A program that not every machine has."""
-    found = shutil.which(name)
-    if found is None:
-        pytest.skip(f"no {name}")
-    return str(found)
 
 
 @pytest.fixture
@@ -64,7 +56,7 @@ def in_bash(line: str) -> list[str]:
 
 def in_fish(line: str) -> list[str]:
     """What fish proposes, without the descriptions."""
-    fish = installed("fish")
+    fish = program_at("fish")
     program = "perfuse completion fish | source; complete -C $argv[1]"
     done = subprocess.run([fish, "--no-config", "-c", program, line], capture_output=True, text=True, check=True)
     return [proposed.split("\t")[0] for proposed in done.stdout.splitlines()]
@@ -101,7 +93,7 @@ def test_fish_completes_files(command: Path) -> None:
 
 def test_zsh_accepts_the_script(command: Path) -> None:
     assert command.is_dir()
-    zsh = installed("zsh")
+    zsh = program_at("zsh")
     program = """
         autoload -Uz compinit && compinit -u -d "$HOME/dump"
         eval "$(perfuse completion zsh)" && print $_comps[perfuse]
@@ -136,7 +128,7 @@ def test_every_verb_has_a_manual_page(perfuse: Perfuse, tmp_path: Path) -> None:
 
 
 def test_roff_reads_the_pages_without_warnings(perfuse: Perfuse, tmp_path: Path) -> None:
-    groff = installed("groff")
+    groff = program_at("groff")
     assert perfuse("help", "--man", str(tmp_path / "man1")).code == 0
     for page in sorted((tmp_path / "man1").iterdir()):
         done = subprocess.run([groff, "-man", "-ww", "-Tutf8", page], capture_output=True, text=True, check=True)
@@ -145,7 +137,7 @@ def test_roff_reads_the_pages_without_warnings(perfuse: Perfuse, tmp_path: Path)
 
 
 def test_a_page_shows_what_help_shows(perfuse: Perfuse, tmp_path: Path) -> None:
-    man = installed("man")
+    man = program_at("man")
     assert perfuse("help", "--man", str(tmp_path / "man1")).code == 0
     environment = {"PATH": "/usr/bin:/bin", "MANWIDTH": "200", "LC_ALL": "C.UTF-8", "TERM": "dumb"}
     page = tmp_path / "man1" / "perfuse-convert.1"

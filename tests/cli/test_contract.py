@@ -1,14 +1,18 @@
 """Properties that scripts rely on: exit codes, JSON structure, complete rows, no output on interrupts."""
 
 import csv
+import fcntl
 import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
+from typing import IO
 
 import duckdb
 import pytest
@@ -301,10 +305,20 @@ def test_an_interrupt_ends_quietly(recordings: Path) -> None:
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = _spawn("info", "-", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     signal.signal(signal.SIGINT, handler)
-    time.sleep(1)
+    assert process.stdin is not None
+    process.stdin.write(b"x")
+    process.stdin.flush()
+    while unread(process.stdin):
+        time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=600)
     assert (process.returncode, out, err) == (130, b"", b"perfuse: interrupted\n")
+
+
+def unread(pipe: IO[bytes]) -> int:
+    """The number of bytes in a pipe that its reader has not taken."""
+    (count,) = struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))
+    return int(count)
 
 
 def test_no_color_and_color(perfuse: Perfuse, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ class Running:
 
     def get(self, question: str) -> Any:
         """The answer to a question."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
         connection.request("GET", f"/api/{question}", headers={"X-Perfuse-Token": self.token})
         answer = json.loads(connection.getresponse().read())
         connection.close()
@@ -58,7 +58,7 @@ class Running:
 
     def end(self) -> tuple[int, str]:
         """Exit code and standard error, when it has ended."""
-        _, err = self.process.communicate(timeout=60)
+        _, err = self.process.communicate(timeout=600)
         return self.process.returncode, err
 
 

@@ -4,8 +4,6 @@ That perfuse is right is what test_perf_answer shows for recordings that perf ca
 refuses (no `-k mono`, stray header flags, a newer perf's file) or passes over (pid namespaces, JSC's file names).
 """
 
-import os
-import shutil
 import subprocess
 from collections import Counter
 from itertools import zip_longest
@@ -14,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import perfuse
+from needs import program_at
 
 from . import named_chains, perf_script
 from .named_chains import NamedFrame
@@ -49,11 +48,7 @@ EXCEPTIONS = {
 
 @pytest.fixture(scope="session")
 def perf() -> str:
-    path = shutil.which("perf")
-    if path is None:
-        assert not os.environ.get("CI"), "CI installs perf"
-        pytest.skip("perf is not installed")
-    return path
+    return program_at("perf")
 
 
 @pytest.mark.truth(

@@ -7,7 +7,6 @@ The bytes are chosen with the seed of property tests, `pytest --hypothesis-seed=
 import os
 import random
 import re
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from elftools.dwarf.callframe import FDE
 from elftools.elf.elffile import ELFFile
 
 import perfuse
+from needs import program_at
 from perfuse import sframe
 from perfuse import xray as xray_log
 
@@ -88,16 +88,14 @@ def test_sframe_sections_are_decoded_as_readelf_does(
     sframe_corpus: Path, tmp_path: Path, numbers: random.Random
 ) -> None:
     """A difference is one of rows which `check` reports: readelf prints what it finds after them."""
-    readelf = shutil.which("readelf")
-    if readelf is None:
-        pytest.skip("no readelf")
+    readelf = program_at("readelf")
     program = tmp_path / "program.elf"
     num_same = 0
     for _ in range(num_mutations()):
         source = sframe_corpus / "v1" / "x86_64" / numbers.choice(PROGRAMS)
         begin, size = section(source)
         program.write_bytes(mutated(source.read_bytes(), begin + SFRAME_MAGIC_BYTES, begin + size, numbers))
-        theirs = subprocess.run([str(readelf), "--sframe", program], capture_output=True, check=False, timeout=60)
+        theirs = subprocess.run([str(readelf), "--sframe", program], capture_output=True, check=False, timeout=600)
         if theirs.returncode != 0 or theirs.stderr:
             continue
         if as_unsigned(b"".join(readelf_text(program))) == as_unsigned(theirs.stdout):
@@ -135,9 +133,7 @@ def test_llvm_xray_accepts_repaired_logs(
 
 
 def test_readelf_accepts_repaired_sections(sframe_corpus: Path, tmp_path: Path, numbers: random.Random) -> None:
-    readelf = shutil.which("readelf")
-    if readelf is None:
-        pytest.skip("no readelf")
+    readelf = program_at("readelf")
     program = tmp_path / "program.elf"
     num_accepted = 0
     for _ in range(num_mutations()):
@@ -146,7 +142,7 @@ def test_readelf_accepts_repaired_sections(sframe_corpus: Path, tmp_path: Path, 
         program.write_bytes(mutated(source.read_bytes(), begin + SFRAME_MAGIC_BYTES, begin + size, numbers))
         out = repaired(program, tmp_path)
         if out is not None:
-            done = subprocess.run([readelf, "--sframe", out], capture_output=True, check=False, timeout=60)
+            done = subprocess.run([readelf, "--sframe", out], capture_output=True, check=False, timeout=600)
             assert (done.returncode, done.stderr) == (0, b""), (kept(program), done.stderr)
             num_accepted += 1
     assert num_accepted > num_mutations() // 2
@@ -154,9 +150,7 @@ def test_readelf_accepts_repaired_sections(sframe_corpus: Path, tmp_path: Path, 
 
 def test_perf_accepts_repaired_recordings(tmp_path: Path, numbers: random.Random) -> None:
     """Records of kinds that perf does not know are kept, and reported: a newer perf may know them."""
-    perf = shutil.which("perf")
-    if perf is None:
-        pytest.skip("no perf")
+    perf = program_at("perf")
     recording = tmp_path / "perf.data"
     num_accepted = 0
     for _ in range(num_mutations()):
@@ -164,7 +158,7 @@ def test_perf_accepts_repaired_recordings(tmp_path: Path, numbers: random.Random
         recording.write_bytes(mutated(data, PERF_HEADER_BYTES, len(data), numbers))
         out = repaired(recording, tmp_path)
         if out is not None:
-            done = subprocess.run([perf, "script", "-D", "-i", out], capture_output=True, check=False, timeout=60)
+            done = subprocess.run([perf, "script", "-D", "-i", out], capture_output=True, check=False, timeout=600)
             if done.returncode != 0:
                 assert "PD006" in {one.code for one in perfuse.open(out).check()}, (kept(recording), done.stderr)
             num_accepted += done.returncode == 0

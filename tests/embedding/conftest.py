@@ -1,12 +1,13 @@
 """The C library and the programs of `examples/embed_c` and `examples/embed_rust`, built once."""
 
 import json
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from needs import need
 
 ROOT = Path(__file__).parents[2]
 
@@ -16,8 +17,7 @@ Program = Callable[..., str]
 
 def _build(*packages: str) -> Path:
     """Builds crates without what only perfuse needs; returns the directory of the results."""
-    if shutil.which("cargo") is None or shutil.which("cc") is None:
-        pytest.skip("cargo or cc is missing")
+    need("cargo", "cc")
     chosen = [argument for package in packages for argument in ("-p", package)]
     command = ["cargo", "build", "--quiet", "--offline", *chosen]
     subprocess.run(command, cwd=ROOT, check=True)

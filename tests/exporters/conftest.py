@@ -108,7 +108,7 @@ class ProfilerCli:
 
     def _ask(self, *command: str) -> subprocess.CompletedProcess[str]:
         command = (*self._command, *command, "--json", "--session", "test")
-        return subprocess.run(command, env=self._environment, capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run(command, env=self._environment, capture_output=True, text=True, timeout=600, check=False)
 
 
 @pytest.fixture

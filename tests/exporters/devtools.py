@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from tools import need, need_module
+from needs import need, need_module
 
 _LOAD = """
 async text => {

@@ -7,7 +7,7 @@ The classes of the package `perfetto` leave them out, so their messages are desc
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tools import need_module
+from needs import need_module
 
 _REPEATED, _OPTIONAL = 3, 1
 _MESSAGE, _STRING, _BYTES, _UINT64, _INT32, _BOOL = 11, 9, 12, 4, 5, 8

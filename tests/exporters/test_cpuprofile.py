@@ -14,9 +14,9 @@ import pytest
 from fake_profile import FakeProfile
 from perf_script import perf_script
 from small_profile import MS
-from tools import need_module
 
 import perfuse
+from needs import need_module
 from perfuse.errors import ExportError, ExportWarning, UsageError
 from perfuse.exporters import export
 from perfuse.exporters.queries import FRAMES

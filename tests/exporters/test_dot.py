@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from fake_profile import FakeProfile
-from tools import need, output_of
+from tools import output_of
 
 import perfuse
+from needs import need
 from perfuse.analysis.callgraph import CallGraph
 from perfuse.analysis.diff import Difference
 from perfuse.analysis.function_graph import function_graph

@@ -8,9 +8,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tools import need, output_of
+from tools import output_of
 
 import perfuse
+from needs import need
 from perfuse.errors import ExportError
 from perfuse.exporters import export
 

@@ -8,9 +8,10 @@ from itertools import accumulate
 from pathlib import Path
 
 import pytest
-from tools import need_module, output_of
+from tools import output_of
 
 import perfuse
+from needs import need_module
 
 Values = dict[str, list[int]]
 """Values of counters in time order, by name."""

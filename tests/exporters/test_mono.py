@@ -5,9 +5,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tools import need, output_of
+from tools import output_of
 
 import perfuse as pf
+from needs import need
 from perfuse.errors import ExportWarning
 
 RECORDED = Path(__file__).parents[1] / "truth" / "recorded" / "perf_machine"

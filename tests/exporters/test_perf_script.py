@@ -2,7 +2,6 @@
 
 import io
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -10,8 +9,10 @@ import pytest
 from fake_profile import FakeProfile
 from small_profile import MS
 
+import perf_crafting as crafting
 import perfuse
-from perf_crafting import IP, PERIOD, TID, TIME, Attribute, PerfFile, comm, mmap2, sample
+from needs import need
+from perf_crafting import Attribute, PerfFile
 from perfuse.errors import ExportError, UsageError
 from perfuse.exporters import export
 
@@ -38,8 +39,7 @@ def paragraphs(text: str) -> list[Paragraph]:
 @pytest.mark.parametrize("name", ["node20", "node24", "cpython313"])
 def test_samples_are_those_of_perf(corpus: Path, tmp_path: Path, name: str) -> None:
     """Commands, threads, times, periods and addresses of every sample, as perf itself prints them."""
-    if not shutil.which("perf"):
-        pytest.skip("perf is not installed")
+    need("perf")
     recording = corpus / "produced" / f"{name}.perf.data"
     fields = ["--ns", "-F", "comm,pid,tid,time,period,event,ip,sym,dso"]
     command = ["perf", "--buildid-dir", str(tmp_path), "script", "--no-inline", "-f", "-i", str(recording), *fields]
@@ -74,12 +74,15 @@ def test_refusals(small: FakeProfile, traces: Path) -> None:
 
 def test_code_that_a_perf_map_names_is_in_the_map_of_its_process(tmp_path: Path) -> None:
     """A map has code of a process without code objects: perf prints the path of the map itself."""
-    attribute = Attribute.of((1, 0), IP | TID | TIME | PERIOD)
+    attribute = Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME | crafting.PERIOD)
     records = []
     for pid in (41, 42):
-        records += [comm(attribute, pid, pid, "php"), mmap2(attribute, pid, "//anon", 0x7000, 0x1000, prot=7)]
+        records += [
+            crafting.comm(attribute, pid, pid, "php"),
+            crafting.mmap2(attribute, pid, "//anon", 0x7000, 0x1000, prot=7),
+        ]
         (tmp_path / f"perf-{pid}.map").write_text(f"7000 100 of_{pid}\n", encoding="ascii")
-    records += [sample(attribute, ip=0x7010, pid=pid, tid=pid, time=1000 + pid) for pid in (41, 42)]
+    records += [crafting.sample(attribute, ip=0x7010, pid=pid, tid=pid, time=1000 + pid) for pid in (41, 42)]
     recording = PerfFile([attribute], records).write(tmp_path / "perf.data")
     out = io.BytesIO()
     export(perfuse.fuse(recording), out, to="perf-script")

@@ -11,10 +11,11 @@ import pytest
 from fake_profile import FakeProfile
 from heap_graphs import heap_graphs, raw_packets
 from perf_script import perf_script
-from tools import need_module, output_of
+from tools import output_of
 from traced import NAMES, Call, Instant, calls, in_json, instants
 
 import perfuse
+from needs import need_module
 from perfuse.errors import ExportError
 from perfuse.exporters import export
 

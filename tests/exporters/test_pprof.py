@@ -12,6 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ import pytest
 from fake_profile import FakeProfile
 from perf_script import perf_script
 from small_profile import add_cache_miss
-from tools import need, output_of
+from tools import output_of
 
 import perfuse
+from needs import need
 from perfuse.errors import ExportError, ExportWarning
 from perfuse.exporters import export
 from perfuse.exporters.queries import type_names
@@ -281,26 +283,39 @@ def test_a_server_shows_all_of_it(node: tuple[Path, Path], tmp_path: Path) -> No
     need("go", "perf")
     perfuse.fuse(*node).export(tmp_path / "p.pb")
     periods = [int(text) for text in perf("script", "-F", "period", "-i", node[0]).split()]
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        address = f"127.0.0.1:{unused.getsockname()[1]}"
-    command = ["go", "tool", "pprof", "-symbolize=none", "-no_browser", f"-http={address}", tmp_path / "p.pb"]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, process_group=0) as server:
-        try:
-            page = page_of(f"http://{address}/ui/flamegraph", server)
-        finally:
-            os.killpg(server.pid, signal.SIGTERM)
+    page = None
+    while page is None:
+        page = page_of_pprof(tmp_path / "p.pb")
     shown = json.JSONDecoder().raw_decode(page.rpartition("stackViewer(")[2])[0]
     assert (shown["Type"], shown["Unit"]) == ("cpu_clock", "s")
     assert shown["Total"] == sum(stack["Value"] for stack in shown["Stacks"]) == sum(periods)
     assert len(shown["Stacks"]) <= len(periods)
 
 
-def page_of(url: str, server: "subprocess.Popen[bytes]") -> str:
+def page_of_pprof(path: Path) -> str | None:
+    """The flame graph's page; None where another process took the port in the meantime."""
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+    command = ["go", "tool", "pprof", "-symbolize=none", "-no_browser", f"-http={address}", path]
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, process_group=0
+    ) as server:
+        try:
+            return page_of(f"http://{address}/ui/flamegraph", server)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(server.pid, signal.SIGTERM)
+
+
+def page_of(url: str, server: "subprocess.Popen[str]") -> str | None:
     """A page of a server, once it listens."""
     while True:
-        assert server.poll() is None, "the server ended"
+        if server.poll() is not None:
+            messages = server.stderr.read() if server.stderr else ""
+            assert "address already in use" in messages, messages
+            return None
         try:
-            with urllib.request.urlopen(url, timeout=60) as answer:
+            with urllib.request.urlopen(url, timeout=600) as answer:
                 return str(answer.read(), "utf-8")
         except urllib.error.URLError as error:
             if not isinstance(error.reason, ConnectionRefusedError):

@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tools import need, need_module, output_of
+from tools import output_of
 
 import perfuse
+from needs import need, need_module
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "postcards"
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools import need_module, output_of
+from tools import output_of
 
 import perfuse
+from needs import need_module
 from perfuse.exporters import export
 
 LOG = Path(__file__).parents[2] / "examples" / "mono_shop" / "output.mlpd.zst"

@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+import perf_crafting as crafting
 from fleet.generated import Written, write_collapsed, write_fleet
-from perf_crafting import IP, PERIOD, TID, TIME, Attribute, PerfFile, comm, mmap2, sample
+from needs import need
+from perf_crafting import Attribute, PerfFile
 from perfuse.cli import run
 from perfuse.cli.app import command_named
 
@@ -158,16 +160,16 @@ def test_a_new_function_has_no_relative_change(tmp_path: Path, perfuse: Call) ->
 
 def test_functions_of_one_name_are_named_with_their_files(tmp_path: Path, perfuse: Call) -> None:
     """Of two libraries with a function `helper` each, the first's takes three quarters."""
-    attribute = Attribute.of((1, 0), IP | TID | TIME | PERIOD)
-    records = [comm(attribute, 7, 7, "app")]
+    attribute = Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME | crafting.PERIOD)
+    records = [crafting.comm(attribute, 7, 7, "app")]
     for number, (library, num) in enumerate((("liba.so", 3), ("libb.so", 1)), 1):
         source, image, address = tmp_path / "x.c", tmp_path / library, 0x40_0000 * number
         source.write_text(f"int helper(int n) {{ return n * {number + 3}; }}", encoding="ascii")
         subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", str(image), str(source)], check=True)
         symbols = subprocess.run(["nm", str(image)], check=True, capture_output=True, text=True).stdout
         (offset,) = (int(line.split()[0], 16) for line in symbols.splitlines() if line.endswith(" T helper"))
-        records.append(mmap2(attribute, 7, str(image), address, 0x4000))
-        records += [sample(attribute, ip=address + offset, pid=7, tid=7, time=1000 + n) for n in range(num)]
+        records.append(crafting.mmap2(attribute, 7, str(image), address, 0x4000))
+        records += [crafting.sample(attribute, ip=address + offset, pid=7, tid=7, time=1000 + n) for n in range(num)]
     recording = PerfFile([attribute], records).write(tmp_path / "perf.data")
     assert perfuse("fleet", "add", str(tmp_path / "d"), str(recording), "--label", "build=1")[0] == 0
     _, out, _ = perfuse("fleet", "report", str(tmp_path / "d"), "--function", "helper", "--by", "build")
@@ -240,8 +242,7 @@ def test_a_label_with_one_value_may_be_repeated(prepared: Path, perfuse: Call) -
 
 def test_the_command_for_names_that_are_not_utf8_can_be_pasted(tmp_path: Path, perfuse: Call) -> None:
     """bash renames the files, and both are read."""
-    if shutil.which("bash") is None:
-        pytest.skip("no bash")
+    need("bash")
     inputs = tmp_path / "in"
     inputs.mkdir()
     for name, count in ((b"plain.collapsed", 1), (b"bad\xffname.collapsed", 2), (b"it's \\x \xfe.collapsed", 3)):

@@ -6,10 +6,11 @@ from statistics import mean
 
 import pytest
 
+from needs import need
 from perfuse.fleet.comparing import steps_since
 from perfuse.fleet.dataset import Fleet
 from perfuse.fleet.selecting import parse_recordings
-from truth.producers import need, run_tool
+from truth.producers import run_tool
 
 SOURCE = """
 static volatile unsigned long sum;

@@ -227,7 +227,7 @@ os._exit(0)
 def test_a_forked_child_writes_its_own_dump(tmp_path: Path) -> None:
     other = tmp_path / "other.dump"
     command = [sys.executable, "-c", FORKING, str(tmp_path), str(other)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
     refused, child = done.stdout.split()
     assert refused == "refused"
     parent_path, child_path = sorted(tmp_path.glob("jit-*.dump"), key=lambda path: path.name == f"jit-{child}.dump")

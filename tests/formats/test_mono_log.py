@@ -103,7 +103,7 @@ COUNTED = {
 
 def reported(program: str, path: Path, reports: str) -> str:
     """The output of mprof-report for a log."""
-    done = subprocess.run([program, f"--reports={reports}", path], capture_output=True, check=True, timeout=60)
+    done = subprocess.run([program, f"--reports={reports}", path], capture_output=True, check=True, timeout=600)
     assert not done.stderr, done.stderr
     return done.stdout.decode(errors="replace")
 

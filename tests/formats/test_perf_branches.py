@@ -12,7 +12,7 @@ import pytest
 
 import perf_crafting as crafting
 import perfuse as pf
-from perf_crafting import Attribute, Branch, PerfFile
+from perf_crafting import Attribute, PerfFile
 
 RECORDED = Path(__file__).parents[1] / "truth" / "recorded" / "perf_machine"
 PID = 4242
@@ -43,15 +43,15 @@ def _flags(
 
 STACKS = (
     (
-        Branch(0x10010, 0x10100, _flags(wrong=False, cycles=7, kind=4), 0x0102),
-        Branch(0x10110, 0x10014, _flags(wrong=False, cycles=11, kind=6), 0x0000),
-        Branch(0x10020, 0x10008, _flags(wrong=True, cycles=200, kind=1), 0xFF01),
+        crafting.Branch(0x10010, 0x10100, _flags(wrong=False, cycles=7, kind=4), 0x0102),
+        crafting.Branch(0x10110, 0x10014, _flags(wrong=False, cycles=11, kind=6), 0x0000),
+        crafting.Branch(0x10020, 0x10008, _flags(wrong=True, cycles=200, kind=1), 0xFF01),
     ),
     (
-        Branch(0x10010, 0x10100, _flags(wrong=True, cycles=9, kind=4, speculation=3), 0x0203),
-        Branch(0x10130, 0x10200, _flags(wrong=False, cycles=65535, kind=5, in_transaction=True), 0x0001),
-        Branch(0x10240, 0x10134, _flags(wrong=False, kind=6, aborted=True, privilege=1), 0x0010),
-        Branch(0x10030, 0x10200, _flags(kind=15, extended=1), 0),
+        crafting.Branch(0x10010, 0x10100, _flags(wrong=True, cycles=9, kind=4, speculation=3), 0x0203),
+        crafting.Branch(0x10130, 0x10200, _flags(wrong=False, cycles=65535, kind=5, in_transaction=True), 0x0001),
+        crafting.Branch(0x10240, 0x10134, _flags(wrong=False, kind=6, aborted=True, privilege=1), 0x0010),
+        crafting.Branch(0x10030, 0x10200, _flags(kind=15, extended=1), 0),
     ),
     (),
 )

@@ -9,7 +9,7 @@ import pytest
 import perf_chains
 import perf_crafting as crafting
 import perfuse as pf
-from perf_crafting import CONTEXT_MAX, CONTEXT_USER, SAMPLE, TIME, PerfFile
+from perf_crafting import PerfFile
 
 RECORDED = Path(__file__).parents[1] / "truth" / "recorded" / "perf_machine"
 Chains = dict[int, list[int]]
@@ -23,8 +23,8 @@ def original() -> PerfFile:
 def _recorded_chains(file: PerfFile) -> Chains:
     """Chains by time as the kernel recorded them."""
     kind = file.attributes[0].sample_type
-    split = (crafting.split_sample(record.body, kind) for record in file.records if record.type == SAMPLE)
-    return {fields[TIME]: chain for fields, _, chain, _ in split}
+    split = (crafting.split_sample(record.body, kind) for record in file.records if record.type == crafting.SAMPLE)
+    return {fields[crafting.TIME]: chain for fields, _, chain, _ in split}
 
 
 def _chains(path: Path) -> Chains:
@@ -83,13 +83,13 @@ def test_chains_without_their_user_part_are_perfs(incomplete: Path) -> None:
     found = _chains(incomplete)
     assert found.keys() == of_perf.keys()
     for time, chain in of_perf.items():
-        addresses = [address for address in found[time] if address < CONTEXT_MAX]
+        addresses = [address for address in found[time] if address < crafting.CONTEXT_MAX]
         known = [address for address in chain if not _is_cookie(address)]
         # A sample in user mode has nothing but its cookie: what was interrupted is still known.
         assert addresses[len(known) :] == [] or (time in lost and not known and len(addresses) == 1)
         assert addresses[: len(known)] == known
         assert (crafting.CONTEXT_USER_DEFERRED in found[time]) == (time in lost)
-        assert (CONTEXT_USER in found[time]) <= (time not in lost)
+        assert (crafting.CONTEXT_USER in found[time]) <= (time not in lost)
 
 
 def test_stacks_without_their_user_part_are_marked(incomplete: Path) -> None:
@@ -112,27 +112,27 @@ def test_stacks_without_their_user_part_are_marked(incomplete: Path) -> None:
 def test_a_record_answers_what_waits_for_it_and_nothing_later(tmp_path: Path, original: PerfFile) -> None:
     """As in perf, another cookie of the thread ends the wait, and a record does not answer later samples."""
     attribute = original.attributes[0].with_flags(crafting.DEFER_CALLCHAIN | crafting.DEFER_OUTPUT)
-    of_samples = [record for record in original.records if record.type == SAMPLE][:3]
+    of_samples = [record for record in original.records if record.type == crafting.SAMPLE][:3]
     callers = [0x1234, 0x5678]
     records: list[crafting.Record] = []
     times, addresses = [], []
     for number, record in enumerate(of_samples):
         fields, head, _, rest = crafting.split_sample(record.body, attribute.sample_type)
-        times.append(fields[TIME])
+        times.append(fields[crafting.TIME])
         addresses.append(fields[crafting.IP])
         chain = [crafting.CONTEXT_USER_DEFERRED, 7 << 32]
-        records.append(crafting.Record(SAMPLE, 2, crafting.joined_sample(head, chain, rest)))
+        records.append(crafting.Record(crafting.SAMPLE, 2, crafting.joined_sample(head, chain, rest)))
         if number < 2:
             # The first record has another cookie; the second one answers the second sample, and not the third.
             user = [fields[crafting.IP], *callers]
             words = (9 << 32 if number == 0 else 7 << 32, len(user), *user)
             body = b"".join(word.to_bytes(8, "little") for word in words)
             tid = fields[crafting.TID] >> 32
-            body += attribute.sample_id(tid, tid, fields[TIME] + 1)
+            body += attribute.sample_id(tid, tid, fields[crafting.TIME] + 1)
             records.append(crafting.Record(crafting.CALLCHAIN_DEFERRED, 2, body))
     path = PerfFile([attribute], records, original.features).write(tmp_path / "perf.data")
     found = _chains(path)
-    assert found[times[1]] == [CONTEXT_USER, addresses[1], *callers]
+    assert found[times[1]] == [crafting.CONTEXT_USER, addresses[1], *callers]
     for time in (times[0], times[2]):
         assert crafting.CONTEXT_USER_DEFERRED in found[time]
         assert not set(callers) & set(found[time])
@@ -141,6 +141,8 @@ def test_a_record_answers_what_waits_for_it_and_nothing_later(tmp_path: Path, or
 def test_records_are_listed_whole(tmp_path: Path, original: PerfFile) -> None:
     path = crafting.deferred(original).write(tmp_path / "perf.data")
     chains = _recorded_chains(original)
-    expected = [chain[chain.index(CONTEXT_USER) + 1 :] for chain in chains.values() if CONTEXT_USER in chain]
+    expected = [
+        chain[chain.index(crafting.CONTEXT_USER) + 1 :] for chain in chains.values() if crafting.CONTEXT_USER in chain
+    ]
     records = pf.open(path).records(kinds=["PERF_RECORD_CALLCHAIN_DEFERRED"])
     assert [[int(entry["ip"]) for entry in record.ips] for record in records] == expected

@@ -8,11 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import perf_crafting as crafting
 import perfuse as pf
-from perf_crafting import IDENTIFIER, IP, PERIOD, RAW, SWITCH_CPU_WIDE, TID, TIME, Attribute, PerfFile, Record, sample
-from truth.producers import need
+from needs import need
+from perf_crafting import Attribute, PerfFile, Record
 
-FIELDS = IDENTIFIER | IP | TID | TIME | PERIOD
+FIELDS = crafting.IDENTIFIER | crafting.IP | crafting.TID | crafting.TIME | crafting.PERIOD
 EXCLUDE_USER, EXCLUDE_KERNEL, EXCLUDE_HV, PRECISE_IP, EXCLUDE_HOST, EXCLUDE_GUEST = (
     1 << bit for bit in (4, 5, 6, 15, 19, 20)
 )
@@ -44,7 +45,7 @@ def test_names_are_those_of_perf(tmp_path: Path) -> None:
         for n, (kind, config, flags) in enumerate(EVENTS)
     ]
     attributes = [one.with_size(128) for one in of]
-    records = [sample(one, pid=1, tid=1, time=10**9 + n, ip=64) for n, one in enumerate(attributes)]
+    records = [crafting.sample(one, pid=1, tid=1, time=10**9 + n, ip=64) for n, one in enumerate(attributes)]
     path = PerfFile(attributes, records).write(tmp_path / "perf.data")
     command = ["perf", "script", "-f", "-i", path, "-F", "time,event", "--ns"]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
@@ -59,14 +60,14 @@ def test_breakpoints_have_their_address_and_accesses(tmp_path: Path) -> None:
     attr = bytearray(attribute.attr)
     struct.pack_into("<IQ", attr, 52, 3, 0x4040A0)
     attribute.attr = bytes(attr)
-    path = PerfFile([attribute], [sample(attribute, pid=1, tid=1, time=9)]).write(tmp_path / "perf.data")
+    path = PerfFile([attribute], [crafting.sample(attribute, pid=1, tid=1, time=9)]).write(tmp_path / "perf.data")
     with pf.fuse(path) as profile:
         assert profile.sql("SELECT event FROM samples").fetchall() == [("mem:0x4040a0:rw",)]
 
 
 def test_a_stream_names_tracepoints_by_their_formats(tmp_path: Path) -> None:
     """`perf record -o -` before Linux 4.16 has no names but in the formats."""
-    attribute = Attribute.of((TRACEPOINT, 1329), FIELDS | RAW, ids=[1])
+    attribute = Attribute.of((TRACEPOINT, 1329), FIELDS | crafting.RAW, ids=[1])
     formats = b"name: main\nID: 1329\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
     tracing = b"\x17\x08\x44tracing0.6\0" + struct.pack("<BBI", 0, 8, 4096)
     tracing += b"header_page\0" + bytes(8) + b"header_event\0" + bytes(8) + struct.pack("<II", 0, 1)
@@ -76,7 +77,7 @@ def test_a_stream_names_tracepoints_by_their_formats(tmp_path: Path) -> None:
     stream = b"PERFILE2" + struct.pack("<Q", 16)
     stream += struct.pack("<IHH", 64, 0, 8 + len(attribute.attr) + 8) + attribute.attr + ids
     stream += struct.pack("<IHHI", 66, 0, 12, len(tracing)) + tracing
-    stream += sample(attribute, pid=1, tid=1, time=9, raw=bytes(12)).encoded()
+    stream += crafting.sample(attribute, pid=1, tid=1, time=9, raw=bytes(12)).encoded()
     path = tmp_path / "perf.data"
     path.write_bytes(stream)
     with pf.fuse(path) as profile:
@@ -86,7 +87,7 @@ def test_a_stream_names_tracepoints_by_their_formats(tmp_path: Path) -> None:
 def test_the_thread_of_idle_processors_has_the_name_that_perf_gives_it(tmp_path: Path) -> None:
     need("perf")
     attribute = Attribute.of((HARDWARE, 0), FIELDS, ids=[1]).with_size(128)
-    path = PerfFile([attribute], [sample(attribute, time=9, ip=64)]).write(tmp_path / "perf.data")
+    path = PerfFile([attribute], [crafting.sample(attribute, time=9, ip=64)]).write(tmp_path / "perf.data")
     command = ["perf", "script", "-f", "-i", path, "-F", "comm"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     with pf.fuse(path) as profile:
@@ -96,8 +97,10 @@ def test_the_thread_of_idle_processors_has_the_name_that_perf_gives_it(tmp_path:
 
 def test_a_thread_that_a_processor_switches_to_is_named(tmp_path: Path) -> None:
     attribute = Attribute.of((HARDWARE, 0), FIELDS, ids=[1])
-    switch = Record(SWITCH_CPU_WIDE, 1 << 13, struct.pack("<II", 0, 0) + attribute.sample_id(4, 4, 10))
-    path = PerfFile([attribute], [sample(attribute, pid=4, tid=4, time=9), switch]).write(tmp_path / "perf.data")
+    switch = Record(crafting.SWITCH_CPU_WIDE, 1 << 13, struct.pack("<II", 0, 0) + attribute.sample_id(4, 4, 10))
+    path = PerfFile([attribute], [crafting.sample(attribute, pid=4, tid=4, time=9), switch]).write(
+        tmp_path / "perf.data"
+    )
     with pf.fuse(path) as profile:
         assert profile.sql("SELECT name FROM threads WHERE tid = 0").fetchall() == [("swapper",)]
 
@@ -105,7 +108,7 @@ def test_a_thread_that_a_processor_switches_to_is_named(tmp_path: Path) -> None:
 def test_simpleperf_notes_names(tmp_path: Path) -> None:
     """Feature 129 has names and values, of which one is a line of name, type and configuration for each event."""
     attributes = [Attribute.of(event, FIELDS, ids=[n]) for n, event in enumerate([(HARDWARE, 0), (TRACEPOINT, 91)], 1)]
-    records = [sample(one, pid=1, tid=1, time=n) for n, one in enumerate(attributes, 1)]
+    records = [crafting.sample(one, pid=1, tid=1, time=n) for n, one in enumerate(attributes, 1)]
     facts = b"trace_offcpu\0true\0event_type_info\0cpu-cycles:u,0,0\nsched:sched_switch,2,91\nwrong,x,91\0"
     path = PerfFile(attributes, records, {129: facts}).write(tmp_path / "perf.data")
     with pf.fuse(path) as profile:
@@ -121,7 +124,7 @@ def test_names_of_an_old_stream_are_in_the_file_written_of_it(tmp_path: Path) ->
     stream += struct.pack("<IHH", 64, 0, 8 + len(attribute.attr) + 8) + attribute.attr + struct.pack("<Q", 1)
     stream += struct.pack("<IHH", 65, 0, 8 + len(entry)) + entry
     # The last record is cut.
-    stream += sample(attribute, pid=1, tid=1, time=9).encoded() + struct.pack("<IHH", 9, 2, 64)
+    stream += crafting.sample(attribute, pid=1, tid=1, time=9).encoded() + struct.pack("<IHH", 9, 2, 64)
     path = tmp_path / "stream.data"
     path.write_bytes(stream)
     out = tmp_path / "repaired.data"

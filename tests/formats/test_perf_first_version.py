@@ -10,24 +10,12 @@ from pathlib import Path
 import pytest
 
 import perf_chains
+import perf_crafting as crafting
 import perfuse as pf
-from perf_crafting import (
-    CALLCHAIN,
-    CPU,
-    ID,
-    IP,
-    MMAP,
-    PERIOD,
-    TID,
-    TIME,
-    Attribute,
-    PerfFile,
-    Record,
-    sample,
-)
-from truth.producers import need
+from needs import need
+from perf_crafting import Attribute, PerfFile, Record
 
-FIELDS = IP | TID | TIME | CALLCHAIN | ID | CPU | PERIOD
+FIELDS = crafting.IP | crafting.TID | crafting.TIME | crafting.CALLCHAIN | crafting.ID | crafting.CPU | crafting.PERIOD
 MAGIC = b"PERFFILE"
 SWITCH_ID = 51
 BUILD_ID = 2
@@ -37,15 +25,17 @@ def _first_version(event: tuple[int, int], names: dict[int, str], build_ids: byt
     """A file as `perf record -g` of Linux 2.6.39 wrote it: attributes of 72 bytes, no features but build ids."""
     attribute = Attribute.of(event, FIELDS, ids=[7])
     kernel = Record(
-        MMAP, 1, struct.pack("<IIQQQ", 2**32 - 1, 0, 0xFFFFFFFF81000000, 2**24, 0) + b"[kernel.kallsyms]_text\0"
+        crafting.MMAP,
+        1,
+        struct.pack("<IIQQQ", 2**32 - 1, 0, 0xFFFFFFFF81000000, 2**24, 0) + b"[kernel.kallsyms]_text\0",
     )
-    program = Record(MMAP, 2, struct.pack("<IIQQQ", 5, 5, 0x400000, 0x1000, 0) + b"/bin/absent\0\0\0\0\0")
+    program = Record(crafting.MMAP, 2, struct.pack("<IIQQQ", 5, 5, 0x400000, 0x1000, 0) + b"/bin/absent\0\0\0\0\0")
     maps = [
         replace(one, body=one.body + bytes(-len(one.body) % 8) + attribute.sample_id()) for one in (kernel, program)
     ]
     chains = [[0xFFFFFFFF81000100, 0x400200 + 16 * n] for n in range(20)]
     samples = [
-        sample(
+        crafting.sample(
             attribute,
             ip=chain[0],
             pid=5,

@@ -6,25 +6,10 @@ from pathlib import Path
 
 import pytest
 
+import perf_crafting as crafting
 import perfuse as pf
-from perf_crafting import (
-    CALLCHAIN,
-    CONTEXT_KERNEL,
-    CONTEXT_USER,
-    IP,
-    MMAP,
-    PERIOD,
-    TID,
-    TIME,
-    Attribute,
-    PerfFile,
-    Record,
-    comm,
-    mmap2,
-    sample,
-    text,
-)
-from truth.producers import need
+from needs import need
+from perf_crafting import Attribute, PerfFile, Record
 
 ARCH = 6
 KERNEL, USER = 1, 2
@@ -52,15 +37,17 @@ def answers(path: Path) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("with_chains", [False, True])
 def test_what_the_processor_executed_decides(tmp_path: Path, arch: str | None, with_chains: bool) -> None:
     need("perf")
-    fields = IP | TID | TIME | PERIOD | (CALLCHAIN if with_chains else 0)
+    fields = crafting.IP | crafting.TID | crafting.TIME | crafting.PERIOD | (crafting.CALLCHAIN if with_chains else 0)
     event = Attribute.of((1, 0), fields, ids=[1]).with_size(128)
-    kernel = struct.pack("<iiQQQ", -1, 0, 0xC0008000, 0x800000, 0xC0008000) + text("[kernel.kallsyms]_text")
+    kernel = struct.pack("<iiQQQ", -1, 0, 0xC0008000, 0x800000, 0xC0008000) + crafting.text("[kernel.kallsyms]_text")
     records = [
-        Record(MMAP, KERNEL, kernel + event.sample_id(2**32 - 1)),
-        comm(event, 7, 7, "program"),
-        mmap2(event, 7, PROGRAM, 0x8000, 0x4000),
-        sample(event, ip=0xC04AD2BC, pid=7, tid=7, time=10, misc=KERNEL, chain=[CONTEXT_KERNEL, 0xC04AD2BC]),
-        sample(event, ip=0x9000, pid=7, tid=7, time=20, misc=USER, chain=[CONTEXT_USER, 0x9000]),
+        Record(crafting.MMAP, KERNEL, kernel + event.sample_id(2**32 - 1)),
+        crafting.comm(event, 7, 7, "program"),
+        crafting.mmap2(event, 7, PROGRAM, 0x8000, 0x4000),
+        crafting.sample(
+            event, ip=0xC04AD2BC, pid=7, tid=7, time=10, misc=KERNEL, chain=[crafting.CONTEXT_KERNEL, 0xC04AD2BC]
+        ),
+        crafting.sample(event, ip=0x9000, pid=7, tid=7, time=20, misc=USER, chain=[crafting.CONTEXT_USER, 0x9000]),
     ]
     features = {ARCH: struct.pack("<I", 64) + (arch or "").encode().ljust(64, b"\0")} if arch else {}
     path = PerfFile([event], records, features).write(tmp_path / "perf.data")
@@ -70,11 +57,11 @@ def test_what_the_processor_executed_decides(tmp_path: Path, arch: str | None, w
 
 def test_a_precise_event_before_a_system_call_is_of_the_program(tmp_path: Path) -> None:
     """On other machines an address in the lower half is of the program, whatever the processor executed then."""
-    event = Attribute.of((0, 0), IP | TID | TIME | PERIOD, ids=[1]).with_size(128)
+    event = Attribute.of((0, 0), crafting.IP | crafting.TID | crafting.TIME | crafting.PERIOD, ids=[1]).with_size(128)
     kernel = struct.pack("<iiQQQ", -1, 0, 0xFFFFFFFF81000000, 0x1000000, 0xFFFFFFFF81000000)
     records = [
-        Record(MMAP, KERNEL, kernel + text("[kernel.kallsyms]_text") + event.sample_id(2**32 - 1)),
-        mmap2(event, 7, PROGRAM, 0x8000, 0x4000),
-        sample(event, ip=0x9000, pid=7, tid=7, time=10, misc=KERNEL),
+        Record(crafting.MMAP, KERNEL, kernel + crafting.text("[kernel.kallsyms]_text") + event.sample_id(2**32 - 1)),
+        crafting.mmap2(event, 7, PROGRAM, 0x8000, 0x4000),
+        crafting.sample(event, ip=0x9000, pid=7, tid=7, time=10, misc=KERNEL),
     ]
     assert answers(PerfFile([event], records).write(tmp_path / "perf.data")) == [("native", PROGRAM)]

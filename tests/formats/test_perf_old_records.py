@@ -5,24 +5,11 @@ from pathlib import Path
 
 import pytest
 
+import perf_crafting as crafting
 import perfuse as pf
-from perf_crafting import (
-    IDENTIFIER,
-    IP,
-    MMAP2,
-    PERIOD,
-    TID,
-    TIME,
-    Attribute,
-    PerfFile,
-    Record,
-    comm,
-    mmap2,
-    sample,
-    text,
-)
+from perf_crafting import Attribute, PerfFile, Record
 
-FIELDS = IDENTIFIER | IP | TID | TIME | PERIOD
+FIELDS = crafting.IDENTIFIER | crafting.IP | crafting.TID | crafting.TIME | crafting.PERIOD
 PROGRAM = "/usr/bin/true"
 EVENT = Attribute.of((1, 0), FIELDS, ids=[1])
 
@@ -37,8 +24,12 @@ def codes(path: Path) -> set[str]:
 def test_mappings_without_protection(tmp_path: Path, name: str) -> None:
     """Linux 3.12 to 3.15 and that of RHEL 7.0 wrote the name directly after the inode's generation."""
     body = struct.pack("<IIQQQ", 7, 7, 0x400000, 0x6000, 0) + struct.pack("<IIQQ", 0xFD, 1, 134986833, 489497562)
-    old = Record(MMAP2, 2, body + text(name) + EVENT.sample_id(7, 7))
-    records = [old, mmap2(EVENT, 7, name, 0x800000, 0x1000, prot=4), sample(EVENT, ip=0x401000, pid=7, tid=7, time=9)]
+    old = Record(crafting.MMAP2, 2, body + crafting.text(name) + EVENT.sample_id(7, 7))
+    records = [
+        old,
+        crafting.mmap2(EVENT, 7, name, 0x800000, 0x1000, prot=4),
+        crafting.sample(EVENT, ip=0x401000, pid=7, tid=7, time=9),
+    ]
     path = PerfFile([EVENT], records).write(tmp_path / "perf.data")
     with pf.fuse(path) as profile:
         rows = profile.sql("SELECT path, executable, start_address FROM mappings ORDER BY start_address").fetchall()
@@ -61,7 +52,9 @@ def test_attributes_of_old_perfs_in_a_stream(tmp_path: Path, size: int) -> None:
     """Those of Linux 3.8 have 80 bytes; the ids follow."""
     attribute = EVENT.with_size(size)
     path = tmp_path / "perf.data"
-    path.write_bytes(stream(attribute, comm(attribute, 7, 7, "true"), sample(attribute, pid=7, tid=7, time=9)))
+    path.write_bytes(
+        stream(attribute, crafting.comm(attribute, 7, 7, "true"), crafting.sample(attribute, pid=7, tid=7, time=9))
+    )
     assert codes(path) == set()
     with pf.open(path) as recording:
         shown = next(dict(record.fields) for record in recording.records() if record.name == "PERF_RECORD_HEADER_ATTR")
@@ -75,7 +68,7 @@ def test_names_of_events_that_fill_their_field(tmp_path: Path, name: str) -> Non
     entry = struct.pack("<Q", 0) + padded
     names = struct.pack("<IHH", 65, 0, 8 + len(entry)) + entry
     path = tmp_path / "perf.data"
-    path.write_bytes(stream(EVENT, sample(EVENT, pid=7, tid=7, time=9), names=names))
+    path.write_bytes(stream(EVENT, crafting.sample(EVENT, pid=7, tid=7, time=9), names=names))
     with pf.open(path) as recording:
         shown = [dict(record.fields) for record in recording.records() if record.name.endswith("EVENT_TYPE")]
     assert [fields["name"] for fields in shown] == [name]
@@ -86,7 +79,7 @@ def test_a_message_of_perf_in_its_stream_is_no_lost_record(tmp_path: Path) -> No
     """`perf record -o - 2>&1` writes what it prints at the end after the records."""
     path = tmp_path / "perf.data"
     message = b"[ perf record: Woken up 1 times to write data ]\n[ perf record: Captured and wrote 0.030 MB - ]\n"
-    whole = stream(EVENT, sample(EVENT, pid=7, tid=7, time=9))
+    whole = stream(EVENT, crafting.sample(EVENT, pid=7, tid=7, time=9))
     path.write_bytes(whole + message)
     with pf.open(path) as recording:
         (found,) = [one for one in recording.check() if one.severity != "info"]

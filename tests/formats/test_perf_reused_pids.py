@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+import perf_crafting as crafting
 import perfuse as pf
-from perf_crafting import EXIT, FORK, Attribute, PerfFile, Record
+from perf_crafting import Attribute, PerfFile, Record
 
 CHAINS = Path(__file__).parents[1] / "truth" / "recorded" / "perf_machine" / "chains.perf.data"
 TIME = 10**15
@@ -24,11 +25,27 @@ def _task(attribute: Attribute, kind: int, pid: int, ppid: int, tid: int, time: 
 @pytest.mark.parametrize(
     ("tasks", "found"),
     [
-        ([(FORK, 700, 1, 700), (EXIT, 700, 1, 700), (FORK, 700, 1, 700)], ["700"]),
-        ([(FORK, 700, 1, 700), (EXIT, 700, 1, 700), (FORK, 701, 1, 701)], []),
+        ([(crafting.FORK, 700, 1, 700), (crafting.EXIT, 700, 1, 700), (crafting.FORK, 700, 1, 700)], ["700"]),
+        ([(crafting.FORK, 700, 1, 700), (crafting.EXIT, 700, 1, 700), (crafting.FORK, 701, 1, 701)], []),
         # A thread is no process, and its end is not that of its process.
-        ([(FORK, 700, 1, 700), (FORK, 700, 700, 705), (EXIT, 700, 700, 705), (FORK, 700, 700, 706)], []),
-        ([(EXIT, 700, 1, 700), (FORK, 700, 1, 700), (EXIT, 700, 1, 700), (FORK, 700, 1, 700)], ["700", "700"]),
+        (
+            [
+                (crafting.FORK, 700, 1, 700),
+                (crafting.FORK, 700, 700, 705),
+                (crafting.EXIT, 700, 700, 705),
+                (crafting.FORK, 700, 700, 706),
+            ],
+            [],
+        ),
+        (
+            [
+                (crafting.EXIT, 700, 1, 700),
+                (crafting.FORK, 700, 1, 700),
+                (crafting.EXIT, 700, 1, 700),
+                (crafting.FORK, 700, 1, 700),
+            ],
+            ["700", "700"],
+        ),
     ],
 )
 def test_processes_of_one_pid_are_reported(
@@ -41,4 +58,4 @@ def test_processes_of_one_pid_are_reported(
     assert [one.message.split()[2] for one in reported] == found
     for one in reported:
         kind, _, size = struct.unpack_from("<IHH", path.read_bytes(), one.offset)
-        assert (kind, size > 32) == (FORK, True)
+        assert (kind, size > 32) == (crafting.FORK, True)

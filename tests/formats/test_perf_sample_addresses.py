@@ -14,7 +14,7 @@ import pytest
 import perf_chains
 import perf_crafting as crafting
 import perfuse as pf
-from perf_crafting import CONTEXT_KERNEL, CONTEXT_USER, IP, SAMPLE, TIME, PerfFile, Record
+from perf_crafting import PerfFile, Record
 
 RECORDED = Path(__file__).parents[1] / "truth" / "recorded" / "perf_machine" / "chains.perf.data"
 KERNEL_MODE, USER_MODE, MODES = 1, 2, 7
@@ -41,17 +41,17 @@ def _precise(ip: int, chain: list[int], mode: int) -> tuple[int, list[int], int,
 
 def _user_chain(ip: int, chain: list[int], mode: int) -> tuple[int, list[int], int, list[int]]:
     """`perf record --user-callchains`: chains without their part in the kernel."""
-    user = chain[chain.index(CONTEXT_USER) :] if CONTEXT_USER in chain else []
-    return ip, user, mode, [CONTEXT_KERNEL, ip, *user] if mode == KERNEL_MODE and user else user or [ip]
+    user = chain[chain.index(crafting.CONTEXT_USER) :] if crafting.CONTEXT_USER in chain else []
+    return ip, user, mode, [crafting.CONTEXT_KERNEL, ip, *user] if mode == KERNEL_MODE and user else user or [ip]
 
 
 def _entering(ip: int, chain: list[int], mode: int) -> tuple[int, list[int], int, list[int]]:
     """A precise event at the instruction that entered the kernel."""
-    if mode == USER_MODE or CONTEXT_USER not in chain:
+    if mode == USER_MODE or crafting.CONTEXT_USER not in chain:
         return ip, chain, mode, chain
-    at = chain.index(CONTEXT_USER) + 1
+    at = chain.index(crafting.CONTEXT_USER) + 1
     entry = chain[at] - 2
-    return entry, chain, USER_MODE, [CONTEXT_USER, entry, *chain[at + 1 :]]
+    return entry, chain, USER_MODE, [crafting.CONTEXT_USER, entry, *chain[at + 1 :]]
 
 
 @pytest.mark.parametrize("change", [_precise, _user_chain, _entering])
@@ -59,12 +59,12 @@ def test_a_sample_is_where_its_address_is(tmp_path: Path, original: PerfFile, ch
     kind = original.attributes[0].sample_type
     records, expected, num_changed = [], {}, 0
     for record in original.records:
-        if record.type != SAMPLE:
+        if record.type != crafting.SAMPLE:
             records.append(record)
             continue
         fields, _, chain, _ = crafting.split_sample(record.body, kind)
-        ip, recorded, mode, expected[fields[TIME]] = change(fields[IP], chain, record.misc & MODES)
-        num_changed += expected[fields[TIME]] != recorded
+        ip, recorded, mode, expected[fields[crafting.TIME]] = change(fields[crafting.IP], chain, record.misc & MODES)
+        num_changed += expected[fields[crafting.TIME]] != recorded
         records.append(_with(record, kind, ip=ip, chain=recorded, mode=mode))
     assert num_changed > 5
     path = replace(original, records=records).write(tmp_path / "perf.data")
@@ -86,19 +86,19 @@ def test_call_stacks_of_the_processor_are_those_of_perf(tmp_path: Path, original
     attr[72:80] = (1 | 1 << 11).to_bytes(8, "little")  # PERF_SAMPLE_BRANCH_USER, PERF_SAMPLE_BRANCH_CALL_STACK
     records, in_kernel = [], {}
     for record in original.records:
-        if record.type != SAMPLE:
+        if record.type != crafting.SAMPLE:
             records.append(record)
             continue
         fields, head, chain, rest = crafting.split_sample(record.body, attribute.sample_type)
         assert rest == b""
-        user = chain[chain.index(CONTEXT_USER) + 1 :] if CONTEXT_USER in chain else []
+        user = chain[chain.index(crafting.CONTEXT_USER) + 1 :] if crafting.CONTEXT_USER in chain else []
         # Frame pointers lost half of the callers.
         kept = chain[: len(chain) - len(user) // 2]
         branches = struct.pack("<Q", max(len(user) - 1, 0))
         for called, caller in pairwise(user):
             branches += struct.pack("<3Q", caller - 5, called - 4, 0)
         records.append(replace(record, body=crafting.joined_sample(head, kept, branches)))
-        in_kernel[fields[TIME]] = record.misc & MODES == KERNEL_MODE
+        in_kernel[fields[crafting.TIME]] = record.misc & MODES == KERNEL_MODE
     path = replace(original, attributes=[replace(attribute, attr=bytes(attr))], records=records).write(
         tmp_path / "perf.data"
     )

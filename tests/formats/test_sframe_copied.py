@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from needs import need
 from perfuse import sframe
 
 PROGRAM = """
@@ -77,8 +78,7 @@ def tools() -> list[str]:
 def program(build: str, folder: Path) -> Path:
     """A program, compiled."""
     command = BUILDS[build]
-    if shutil.which(command[0]) is None:
-        pytest.skip(f"no {command[0]}")
+    need(command[0])
     folder.mkdir()
     text = {"exception": EXCEPTION, "library": LIBRARY}.get(build, PROGRAM)
     source = folder / ("source.cc" if build == "exception" else "source.c")
@@ -159,8 +159,7 @@ def run(command: list[str], tool: str, kind: str, made: Path, out: Path) -> subp
 def test_a_stripped_program_takes_a_larger_section_and_is_stripped_again(
     folder: Path, tmp_path: Path, build: str
 ) -> None:
-    if shutil.which("strip") is None:
-        pytest.skip("no strip")
+    need("strip")
     original = program(build, folder / build)
     small, large = sframe.from_eh_frame(original, version=1).section, sframe.from_eh_frame(original, version=3).section
     first, second, third = (tmp_path / name for name in ("first", "second", "third"))
@@ -177,8 +176,7 @@ def test_a_stripped_program_takes_a_larger_section_and_is_stripped_again(
 
 
 def test_debug_information_of_a_new_program_is_split_off(folder: Path, tmp_path: Path) -> None:
-    if shutil.which("objcopy") is None:
-        pytest.skip("no objcopy")
+    need("objcopy")
     original = program("pie", folder / "pie")
     made, debug = tmp_path / "made", tmp_path / "made.debug"
     sframe.from_eh_frame(original).section.write_into(original, made)

@@ -1,6 +1,5 @@
 """Sections written into programs: the programs run as before, and binutils reads the sections."""
 
-import shutil
 import struct
 import subprocess
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import perfuse as pf
+from needs import need, program_at
 from perfuse import sframe
 from perfuse.errors import ExportError, UnreadableInput
 
@@ -24,8 +24,7 @@ int main(int argc, char **argv) { printf("%d of %s\\n", twice(argc), argv[1]); r
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A program without SFrame."""
-    if shutil.which("cc") is None:
-        pytest.skip("no C compiler")
+    need("cc")
     folder = tmp_path_factory.mktemp("program")
     (folder / "program.c").write_text(SOURCE, encoding="utf-8")
     subprocess.run(["cc", "-O2", "-o", folder / "program", folder / "program.c"], check=True)
@@ -65,9 +64,7 @@ def test_a_section_that_grows_or_shrinks_keeps_its_address(program: Path, tmp_pa
 
 
 def test_readelf_reads_the_new_section(program: Path, tmp_path: Path) -> None:
-    readelf = shutil.which("readelf")
-    if readelf is None:
-        pytest.skip("no readelf")
+    readelf = program_at("readelf")
     version = subprocess.run([readelf, "--version"], capture_output=True, check=True, text=True).stdout.splitlines()[0]
     minor = int(version.rsplit(" ", 1)[1].split(".")[1])
     version, style = (1, "readelf-2.40") if minor == 40 else (2, "readelf-2.44") if minor < 45 else (3, "readelf-2.47")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from binutils import readelf, sframe_text, without_padding
+from needs import need
 from perfuse import sframe
 from perfuse.errors import UnreadableInput, UsageError
 
@@ -160,8 +161,7 @@ def test_edges_have_the_text_of_that_readelf(tmp_path: Path, name: str, version:
 
 def program_with(content: bytes, folder: Path) -> Path:
     """A library with a section that objcopy put there; skips without the tools."""
-    if shutil.which("gcc") is None or shutil.which("objcopy") is None:
-        pytest.skip("no gcc or objcopy")
+    need("gcc", "objcopy")
     (folder / "code.s").write_text(".text\nnop\n", encoding="utf-8")
     (folder / "section").write_bytes(content)
     bare, path = folder / "bare.so", folder / "library.so"
@@ -191,8 +191,7 @@ int __attribute__((section(".text.unlikely"))) third(int n) { return other(n) - 
 @pytest.fixture
 def objects(tmp_path: Path) -> list[Path]:
     """Two object files with sections."""
-    if shutil.which("gcc") is None:
-        pytest.skip("no gcc")
+    need("gcc")
     made = []
     for name, text in (("first", FIRST), ("second", SECOND)):
         (tmp_path / f"{name}.c").write_text(text, encoding="utf-8")

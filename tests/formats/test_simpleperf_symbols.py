@@ -11,32 +11,14 @@ from pathlib import Path
 
 import pytest
 
+import perf_crafting as crafting
 import perfuse as pf
-from perf_crafting import (
-    CALLCHAIN,
-    CONTEXT_KERNEL,
-    CONTEXT_USER,
-    ID,
-    IP,
-    MMAP,
-    PERIOD,
-    REGS_USER,
-    STACK_USER,
-    TID,
-    TIME,
-    Attribute,
-    PerfFile,
-    Record,
-    comm,
-    mmap2,
-    sample,
-    text,
-)
+from perf_crafting import Attribute, PerfFile, Record
 
 KERNEL, KERNEL_MODULE, ELF, DEX, SYMBOL_MAP = range(5)
 FILE, FILE2 = 128, 132
 EXCLUDE_CALLCHAIN_USER = 1 << 22
-FIELDS = IP | TID | TIME | PERIOD | CALLCHAIN
+FIELDS = crafting.IP | crafting.TID | crafting.TIME | crafting.PERIOD | crafting.CALLCHAIN
 
 Symbols = list[tuple[int, int, str]]
 Listed = tuple[str, int, int, int | None, Symbols]
@@ -92,11 +74,11 @@ MODULE = "/vendor/lib/modules/net.ko"
 
 def named(tmp_path: Path, features: dict[int, bytes], maps: list[Record], chains: list[list[int]]) -> list[list[str]]:
     """The names of each stack, innermost first."""
-    records = [comm(EVENT, 7, 7, "app"), *maps]
+    records = [crafting.comm(EVENT, 7, 7, "app"), *maps]
     for time, chain in enumerate(chains, 10):
         ip = next(word for word in chain if word < 2**64 - 4095)
-        misc = 1 if chain[0] == CONTEXT_KERNEL else 2
-        records.append(sample(EVENT, ip=ip, pid=7, tid=7, time=time, chain=chain, misc=misc))
+        misc = 1 if chain[0] == crafting.CONTEXT_KERNEL else 2
+        records.append(crafting.sample(EVENT, ip=ip, pid=7, tid=7, time=time, chain=chain, misc=misc))
     path = PerfFile([EVENT], records, features).write(tmp_path / "perf.data")
     with pf.fuse(path) as profile:
         rows = profile.sql("""
@@ -114,12 +96,12 @@ EVENT = Attribute.of((1, 0), FIELDS, ids=[1])
 
 
 def mapping(start: int, size: int, offset: int, path: str, prot: int = 5) -> Record:
-    return mmap2(EVENT, 7, path, start, size, offset, prot=prot)
+    return crafting.mmap2(EVENT, 7, path, start, size, offset, prot=prot)
 
 
 def kernel_mapping(start: int, size: int, path: str) -> Record:
-    body = struct.pack("<iiQQQ", -1, 0, start, size, 0) + text(path)
-    return Record(MMAP, 1, body + EVENT.sample_id())
+    body = struct.pack("<iiQQQ", -1, 0, start, size, 0) + crafting.text(path)
+    return Record(crafting.MMAP, 1, body + EVENT.sample_id())
 
 
 @pytest.mark.parametrize(("feature", "encode"), [(FILE, first_list), (FILE2, second_list)])
@@ -144,16 +126,16 @@ def test_functions_of_files(tmp_path: Path, feature: int, encode: Callable[..., 
     ]
     chains = [
         # 0x340 from a segment at offset 0x1000 of the file, whose first byte has the address 0x12000.
-        [CONTEXT_USER, 0x70000344],
+        [crafting.CONTEXT_USER, 0x70000344],
         # The first byte of the second segment is at offset 0x2000 of the file.
-        [CONTEXT_USER, 0x70008004],
+        [crafting.CONTEXT_USER, 0x70008004],
         # A method whose first instruction is the call: the address of the frame is that of the method.
-        [CONTEXT_USER, 0x70000350, 0x71000510],
-        [CONTEXT_USER, 0x7100],
-        [CONTEXT_KERNEL, 0xFFFFFFC000081010, CONTEXT_USER, 0x70000359],
-        [CONTEXT_KERNEL, 0xFFFFFFBFFC000214],
+        [crafting.CONTEXT_USER, 0x70000350, 0x71000510],
+        [crafting.CONTEXT_USER, 0x7100],
+        [crafting.CONTEXT_KERNEL, 0xFFFFFFC000081010, crafting.CONTEXT_USER, 0x70000359],
+        [crafting.CONTEXT_KERNEL, 0xFFFFFFBFFC000214],
         # No symbol is at the byte after the last one of the function.
-        [CONTEXT_USER, 0x70000360],
+        [crafting.CONTEXT_USER, 0x70000360],
     ]
     stacks = named(tmp_path, {feature: b"".join(encode(*one) for one in listed)}, maps, chains)
     assert stacks == [
@@ -175,7 +157,7 @@ def test_functions_of_the_linker_are_marked(tmp_path: Path) -> None:
     """As in simpleperf's own reports; c++filt demangles the rest."""
     symbols = [(0x40, 8, "__dl__ZN15BionicAllocator10alloc_mmapEmm"), (0x48, 8, "__dl_memcpy")]
     features = {FILE2: second_list(LIBRARY, ELF, 0, 0, symbols)}
-    chains = [[CONTEXT_USER, 0x1044], [CONTEXT_USER, 0x1048]]
+    chains = [[crafting.CONTEXT_USER, 0x1044], [crafting.CONTEXT_USER, 0x1048]]
     names = named(tmp_path, features, [mapping(0x1000, 0x1000, 0, LIBRARY)], chains)
     assert names == [["[linker]BionicAllocator::alloc_mmap(unsigned long, unsigned long)"], ["[linker]memcpy"]]
 
@@ -183,13 +165,15 @@ def test_functions_of_the_linker_are_marked(tmp_path: Path) -> None:
 def test_files_of_older_versions_state_no_offset(tmp_path: Path) -> None:
     """Their symbols are relative to the mapping, wherever in the file that is."""
     features = {FILE: first_list(LIBRARY, ELF, 0x400, None, [(0x440, 8, "old")])}
-    assert named(tmp_path, features, [mapping(0x1000, 0x1000, 0x3000, LIBRARY)], [[CONTEXT_USER, 0x1044]]) == [["old"]]
+    assert named(tmp_path, features, [mapping(0x1000, 0x1000, 0x3000, LIBRARY)], [[crafting.CONTEXT_USER, 0x1044]]) == [
+        ["old"]
+    ]
 
 
 def test_symbols_of_a_process_name_memory_without_files(tmp_path: Path) -> None:
     features = {FILE2: second_list("perf-7.map", SYMBOL_MAP, 0, None, [(0x9000, 0x20, "generated")])}
     features[FILE2] += second_list("perf-8.map", SYMBOL_MAP, 0, None, [(0x9000, 0x20, "of another process")])
-    assert named(tmp_path, features, [], [[CONTEXT_USER, 0x9010]]) == [["generated"]]
+    assert named(tmp_path, features, [], [[crafting.CONTEXT_USER, 0x9010]]) == [["generated"]]
 
 
 KALLSYMS = b"""ffffffc000080000 T _text
@@ -215,11 +199,11 @@ class WideRecord(Record):
 
 
 def dso_record(kind: int, number: int, min_vaddr: int, path: str) -> WideRecord:
-    return WideRecord(DSO, 0, struct.pack("<QQQ", kind, number, min_vaddr) + text(path))
+    return WideRecord(DSO, 0, struct.pack("<QQQ", kind, number, min_vaddr) + crafting.text(path))
 
 
 def symbol_record(start: int, size: int, of: int, name: str) -> WideRecord:
-    return WideRecord(SYMBOL, 0, struct.pack("<QQQ", start, size, of) + text(name))
+    return WideRecord(SYMBOL, 0, struct.pack("<QQQ", start, size, of) + crafting.text(name))
 
 
 def test_files_and_functions_in_records(tmp_path: Path) -> None:
@@ -240,10 +224,10 @@ def test_files_and_functions_in_records(tmp_path: Path) -> None:
         mapping(0x70000000, 0x1000, 0x3000, LIBRARY),
     ]
     chains = [
-        [CONTEXT_USER, 0x70000044],
-        [CONTEXT_KERNEL, 0xFFFFFFC000081010, CONTEXT_USER, 0x70000065],
-        [CONTEXT_KERNEL, 0xFFFFFFBFFC000054],
-        [CONTEXT_USER, 0x70000050],
+        [crafting.CONTEXT_USER, 0x70000044],
+        [crafting.CONTEXT_KERNEL, 0xFFFFFFC000081010, crafting.CONTEXT_USER, 0x70000065],
+        [crafting.CONTEXT_KERNEL, 0xFFFFFFBFFC000054],
+        [crafting.CONTEXT_USER, 0x70000050],
     ]
     stacks = named(tmp_path, {}, [*records, *maps], chains)
     assert stacks == [["app::run(int)"], ["el0_svc", "late"], ["net_poll"], ["?"]]
@@ -271,7 +255,7 @@ def test_symbols_of_the_kernel(tmp_path: Path, is_split: bool) -> None:
         kernel_mapping(0xFFFFFFC000080000, 0x9000000, "[kernel.kallsyms]"),
     ]
     addresses = [0xFFFFFFC000081004, 0xFFFFFFC00008107F, 0xFFFFFFC000081090, 0xFFFFFFC000082010]
-    stacks = named(tmp_path, {}, [*records, *maps], [[CONTEXT_KERNEL, address] for address in addresses])
+    stacks = named(tmp_path, {}, [*records, *maps], [[crafting.CONTEXT_KERNEL, address] for address in addresses])
     assert stacks == [["el0_sync"], ["el0_svc_alias"], ["?"], ["last_function"]]
     with pf.open(tmp_path / "perf.data") as recording:
         assert [one.code for one in recording.check() if one.severity != "info"] == []
@@ -284,14 +268,16 @@ def test_symbols_of_the_kernel(tmp_path: Path, is_split: bool) -> None:
 
 def test_stacks_that_simpleperf_unwound_have_no_copies(tmp_path: Path) -> None:
     """Their samples have the fields of copies, which are empty: the chain has the user part."""
-    event = Attribute.of((1, 0), FIELDS | REGS_USER | STACK_USER, ids=[1], flags=EXCLUDE_CALLCHAIN_USER)
-    made = sample(event, ip=0x1044, pid=7, tid=7, time=9, chain=[CONTEXT_USER, 0x1044, 0x1080])
+    event = Attribute.of(
+        (1, 0), FIELDS | crafting.REGS_USER | crafting.STACK_USER, ids=[1], flags=EXCLUDE_CALLCHAIN_USER
+    )
+    made = crafting.sample(event, ip=0x1044, pid=7, tid=7, time=9, chain=[crafting.CONTEXT_USER, 0x1044, 0x1080])
     nothing = struct.pack("<QQ", 0, 0)
     records = [mapping(0x1000, 0x1000, 0, LIBRARY), Record(made.type, made.misc, made.body + nothing)]
     path = PerfFile([event], records).write(tmp_path / "perf.data")
     with pf.fuse(path) as profile:
         (found,) = profile.sql("SELECT addresses, user_stack FROM callchains").fetchall()
-        assert found == ([CONTEXT_USER, 0x1044, 0x1080], None)
+        assert found == ([crafting.CONTEXT_USER, 0x1044, 0x1080], None)
     with pf.open(path) as recording:
         assert "PD009" not in {one.code for one in recording.check()}
 
@@ -300,7 +286,7 @@ def test_the_span_is_that_of_the_recording(tmp_path: Path) -> None:
     """Mappings of JIT code have the time at which the runtime made it."""
     made = mapping(0x1000, 0x1000, 0, JIT_FILE, 0x4000)
     old = Record(made.type, made.misc, made.body[:-16] + EVENT.sample_id(7, 7, 1000))
-    records = [old, *(sample(EVENT, ip=0x1044, pid=7, tid=7, time=time) for time in (5_000_000, 5_000_100))]
+    records = [old, *(crafting.sample(EVENT, ip=0x1044, pid=7, tid=7, time=time) for time in (5_000_000, 5_000_100))]
     path = PerfFile([EVENT], records, {129: b"simpleperf_version\x001\0"}).write(tmp_path / "perf.data")
     with pf.open(path) as recording:
         assert recording.summary.span == (5_000_000, 5_000_100)
@@ -312,7 +298,9 @@ def test_a_cut_list_names_what_is_in_it(tmp_path: Path) -> None:
     whole = first_list(LIBRARY, ELF, 0, 0, [(0x40, 8, "first")])
     cut = first_list(DEX_FILE, DEX, 0, None, [(0x40, 8, "second")])[:-20]
     maps = [mapping(0x1000, 0x1000, 0, LIBRARY), mapping(0x5000, 0x1000, 0, DEX_FILE)]
-    stacks = named(tmp_path, {FILE: whole + cut}, maps, [[CONTEXT_USER, 0x1044], [CONTEXT_USER, 0x5044]])
+    stacks = named(
+        tmp_path, {FILE: whole + cut}, maps, [[crafting.CONTEXT_USER, 0x1044], [crafting.CONTEXT_USER, 0x5044]]
+    )
     assert stacks == [["first"], ["?"]]
     with pf.open(tmp_path / "perf.data") as recording:
         assert "cannot be decoded" in str(dict(recording.summary.header)["HEADER_SIMPLEPERF_FILE"])
@@ -321,8 +309,8 @@ def test_a_cut_list_names_what_is_in_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("is_noted", [True, False])
 def test_time_off_the_processor_ends_with_the_next_sample(tmp_path: Path, is_noted: bool) -> None:
     """`simpleperf record --trace-offcpu` of 2018: samples of `sched_switch`, and no record of switches."""
-    clock = Attribute.of((1, 0), FIELDS | ID, ids=[1])
-    switch = Attribute.of((2, 91), FIELDS | ID, ids=[2])
+    clock = Attribute.of((1, 0), FIELDS | crafting.ID, ids=[1])
+    switch = Attribute.of((2, 91), FIELDS | crafting.ID, ids=[2])
     planted = [(7, 10, 400), (8, 30, 2_000), (7, 900, 5_000)]
     """Thread, time at which it leaves the processor, and for how long."""
     events = [(5, clock, 7), (6, clock, 8), (950_000, switch, 8)]
@@ -330,7 +318,9 @@ def test_time_off_the_processor_ends_with_the_next_sample(tmp_path: Path, is_not
         events += [(time, switch, tid), (time + length, clock, tid), (time + length + 1, clock, tid)]
     records = [mapping(0x1000, 0x1000, 0, LIBRARY)]
     records += [
-        sample(event, ip=0x1044, pid=7, tid=tid, time=time, chain=[CONTEXT_USER, 0x1044, 0x1080 + time])
+        crafting.sample(
+            event, ip=0x1044, pid=7, tid=tid, time=time, chain=[crafting.CONTEXT_USER, 0x1044, 0x1080 + time]
+        )
         for time, event, tid in sorted(events, key=lambda one: one[0])
     ]
     facts = b"trace_offcpu\0true\0" if is_noted else b"app_package_name\0app\0"
@@ -345,4 +335,4 @@ def test_time_off_the_processor_ends_with_the_next_sample(tmp_path: Path, is_not
             "SELECT addresses FROM callchains WHERE event::VARCHAR = 'off-cpu' ORDER BY ts_ns"
         ).fetchall()
     assert rows == (planted if is_noted else [])
-    assert chains == ([([CONTEXT_USER, 0x1044, 0x1080 + time],) for _, time, _ in planted] if is_noted else [])
+    assert chains == ([([crafting.CONTEXT_USER, 0x1044, 0x1080 + time],) for _, time, _ in planted] if is_noted else [])

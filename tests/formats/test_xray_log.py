@@ -2,7 +2,6 @@
 
 import csv
 import io
-import os
 import re
 import subprocess
 import sys
@@ -18,20 +17,6 @@ from perfuse.errors import ExportError, ExportWarning, UsageError
 from perfuse.formats.xray import log as xray_log
 from perfuse.formats.xray.log import UNSUPPORTED
 from perfuse.formats.xray.writer import Writer
-
-
-def absent(what: str) -> None:
-    """Skips a test that needs something this machine lacks; in CI this is a failure."""
-    pytest.skip(what)
-
-
-@pytest.fixture(scope="session")
-def xray_corpus() -> Path:
-    beside = Path(__file__).parents[3] / "shared" / "corpus"
-    corpus = Path(os.environ.get("PERFUSE_CORPUS", beside)) / "xray"
-    if not corpus.is_dir():
-        absent(f"no corpus at {corpus}")
-    return corpus
 
 
 def calls(path: Path | bytes) -> Counter[tuple[Any, ...]]:

@@ -6,21 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import perf_crafting as crafting
 import perfuse as pf
-from perf_crafting import (
-    CALLCHAIN,
-    CONTEXT_USER,
-    IP,
-    PERIOD,
-    TID,
-    TIME,
-    Attribute,
-    PerfFile,
-    Record,
-    comm,
-    mmap2,
-    sample,
-)
+from perf_crafting import Attribute, PerfFile, Record, sample
 from perfuse.fusing.alignment import align
 from perfuse.fusing.facts import SamplingFacts
 from perfuse.fusing.matching import Match
@@ -133,13 +121,16 @@ def test_perf_that_attached_without_k_mono_states_no_time_of_the_marker(jitdump_
 def test_code_that_replaces_other_code_is_it_from_its_own_time_on(tmp_path: Path) -> None:
     pid, code, size, second = 7, 0x7000_0000, 0x1000, 1_000_000_000
     own_clock = 1 << 25
-    attribute = Attribute.of((1, 0), IP | TID | TIME | CALLCHAIN | PERIOD)
+    attribute = Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME | crafting.CALLCHAIN | crafting.PERIOD)
     attribute = replace(
         attribute, attr=attribute.attr[:40] + struct.pack("<Q", attribute.flags & ~own_clock) + attribute.attr[48:]
     )
-    records = [comm(attribute, pid, pid, "runtime"), mmap2(attribute, pid, "//anon", code, size, prot=7)]
-    records.append(mmap2(attribute, pid, f"/app/jit-{pid}.dump", 0x1000_0000, size))
-    chain = [CONTEXT_USER, code + 0x10]
+    records = [
+        crafting.comm(attribute, pid, pid, "runtime"),
+        crafting.mmap2(attribute, pid, "//anon", code, size, prot=7),
+    ]
+    records.append(crafting.mmap2(attribute, pid, f"/app/jit-{pid}.dump", 0x1000_0000, size))
+    chain = [crafting.CONTEXT_USER, code + 0x10]
     for at in (15, 19, 21, 25):
         records.append(sample(attribute, ip=chain[1], pid=pid, tid=pid, time=at * second, chain=chain))
     dump = struct.pack("<4sIIIIIQQ", b"DTiJ", 1, 40, 62, 0, pid, 10 * second, 0)

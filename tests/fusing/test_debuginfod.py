@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import pytest
 
 import perf_crafting as crafting
 import perfuse as pf
+from needs import need
 from perf_crafting import Attribute, PerfFile
 
 PID = 4242
@@ -81,9 +81,7 @@ class Recorded:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    tools = {name: shutil.which(name) for name in ("gcc", "objcopy", "nm", "readelf")}
-    if not all(tools.values()):
-        pytest.skip(f"needs {', '.join(name for name, path in tools.items() if path is None)}")
+    need("gcc", "objcopy", "nm", "readelf")
     directory = tmp_path_factory.mktemp("program")
     (directory / "busy.c").write_text(SOURCE)
     compile_it = ["gcc", "-g", "-O1", "-no-pie", "-Wl,--build-id=sha1", "-o", "busy", "busy.c"]

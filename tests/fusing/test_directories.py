@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 import perfuse as pf
+from needs import program_at
 
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory that perf records on this machine."""
-    perf = shutil.which("perf")
-    if perf is None:
-        pytest.skip("no perf")
+    perf = program_at("perf")
     directory = tmp_path_factory.mktemp("threads") / "perf.data"
     burn = "i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done"
     command = [perf, "record", "--threads", "-qN", "-e", "cpu-clock", "-F", "999", "-k", "mono", "-g", "-o", directory]
@@ -44,7 +43,8 @@ def test_a_directory_is_one_recording(recorded: Path) -> None:
     profile = pf.fuse(recorded)
     assert [r.format for r in profile.recordings] == ["perf_data"]
     assert profile.sql(SAMPLES).fetchall() == expected
-    assert not profile.recordings[0].check()
+    # A busy machine may lose records.
+    assert {one.code for one in profile.recordings[0].check()} <= {"PD004"}
     assert pf.fuse(recorded.parent).sql(SAMPLES).fetchall() == expected
 
 

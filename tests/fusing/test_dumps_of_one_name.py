@@ -6,21 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import perf_crafting as crafting
 import perfuse as pf
-from perf_crafting import (
-    CALLCHAIN,
-    CONTEXT_USER,
-    IP,
-    PERIOD,
-    TID,
-    TIME,
-    Attribute,
-    PerfFile,
-    Record,
-    comm,
-    mmap2,
-    sample,
-)
+from perf_crafting import Attribute, PerfFile, Record
 
 INSIDE, CODE, SIZE = 7, 0x7000_0000, 0x1000
 SECOND = 1_000_000_000
@@ -37,7 +25,7 @@ def _dump(name: str, start: int) -> bytes:
 
 def _marker(attribute: Attribute, pid: int, time: int) -> Record:
     """The mapping of a dump at a time."""
-    record = mmap2(attribute, pid, f"/app/jit-{INSIDE}.dump", 0x1000_0000, SIZE)
+    record = crafting.mmap2(attribute, pid, f"/app/jit-{INSIDE}.dump", 0x1000_0000, SIZE)
     return Record(
         record.type, record.misc, record.body[: -len(attribute.sample_id())] + attribute.sample_id(pid, pid, time)
     )
@@ -45,13 +33,15 @@ def _marker(attribute: Attribute, pid: int, time: int) -> Record:
 
 @pytest.mark.parametrize("order", [(500, 600, 700), (700, 500, 600)])
 def test_a_dump_is_of_the_process_that_mapped_it_at_its_start(tmp_path: Path, order: tuple[int, ...]) -> None:
-    attribute = Attribute.of((1, 0), IP | TID | TIME | CALLCHAIN | PERIOD)
-    records = [comm(attribute, pid, pid, "runtime") for pid in STARTS]
-    records += [mmap2(attribute, pid, "//anon", CODE, SIZE, prot=7) for pid in STARTS]
+    attribute = Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME | crafting.CALLCHAIN | crafting.PERIOD)
+    records = [crafting.comm(attribute, pid, pid, "runtime") for pid in STARTS]
+    records += [crafting.mmap2(attribute, pid, "//anon", CODE, SIZE, prot=7) for pid in STARTS]
     # The file is mapped some time before the header is written, or after it.
     records += [_marker(attribute, pid, start + (pid - 600) * 1000) for pid, start in STARTS.items()]
-    chain = [CONTEXT_USER, CODE + 0x10]
-    records += [sample(attribute, ip=chain[1], pid=pid, tid=pid, time=20 * SECOND, chain=chain) for pid in STARTS]
+    chain = [crafting.CONTEXT_USER, CODE + 0x10]
+    records += [
+        crafting.sample(attribute, ip=chain[1], pid=pid, tid=pid, time=20 * SECOND, chain=chain) for pid in STARTS
+    ]
     dumps = []
     for pid in order:
         (tmp_path / f"of_{pid}").mkdir()
@@ -96,17 +86,18 @@ NAMES = """
 
 
 def _on_another_clock(directory: Path, order: tuple[int, ...], starts: dict[int, int]) -> pf.Profile:
-    attribute = Attribute.of((1, 0), IP | TID | TIME | CALLCHAIN | PERIOD)
+    attribute = Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME | crafting.CALLCHAIN | crafting.PERIOD)
     use_clockid = 1 << 25
     attribute = replace(
         attribute, attr=attribute.attr[:40] + struct.pack("<Q", attribute.flags & ~use_clockid) + attribute.attr[48:]
     )
-    records = [comm(attribute, pid, pid, "runtime") for pid in starts]
-    records += [mmap2(attribute, pid, "//anon", CODE, SIZE, prot=7) for pid in starts]
+    records = [crafting.comm(attribute, pid, pid, "runtime") for pid in starts]
+    records += [crafting.mmap2(attribute, pid, "//anon", CODE, SIZE, prot=7) for pid in starts]
     records += [_marker(attribute, pid, BOOT + start + (pid - 600) * 1000) for pid, start in starts.items()]
-    chain = [CONTEXT_USER, CODE + 0x10]
+    chain = [crafting.CONTEXT_USER, CODE + 0x10]
     records += [
-        sample(attribute, ip=chain[1], pid=pid, tid=pid, time=BOOT + 20 * SECOND, chain=chain) for pid in starts
+        crafting.sample(attribute, ip=chain[1], pid=pid, tid=pid, time=BOOT + 20 * SECOND, chain=chain)
+        for pid in starts
     ]
     dumps = []
     for pid in order:
@@ -118,13 +109,18 @@ def _on_another_clock(directory: Path, order: tuple[int, ...], starts: dict[int,
 
 def test_code_of_a_later_dump_of_a_process_replaces_that_of_the_first(tmp_path: Path) -> None:
     """A runtime that starts another one by exec keeps its pid: both have a dump of one name."""
-    attribute = Attribute.of((1, 0), IP | TID | TIME | CALLCHAIN | PERIOD)
+    attribute = Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME | crafting.CALLCHAIN | crafting.PERIOD)
     starts = {"first": 10 * SECOND, "second": 20 * SECOND}
-    records = [comm(attribute, INSIDE, INSIDE, "runtime"), mmap2(attribute, INSIDE, "//anon", CODE, SIZE, prot=7)]
+    records = [
+        crafting.comm(attribute, INSIDE, INSIDE, "runtime"),
+        crafting.mmap2(attribute, INSIDE, "//anon", CODE, SIZE, prot=7),
+    ]
     records += [_marker(attribute, INSIDE, start) for start in starts.values()]
-    chain = [CONTEXT_USER, CODE + 0x10]
+    chain = [crafting.CONTEXT_USER, CODE + 0x10]
     for second in (11, 19, 21, 30):
-        records.append(sample(attribute, ip=chain[1], pid=INSIDE, tid=INSIDE, time=second * SECOND, chain=chain))
+        records.append(
+            crafting.sample(attribute, ip=chain[1], pid=INSIDE, tid=INSIDE, time=second * SECOND, chain=chain)
+        )
     dumps = []
     for name, start in starts.items():
         (tmp_path / name).mkdir()

@@ -10,23 +10,9 @@ from pathlib import Path
 
 import pytest
 
+import perf_crafting as crafting
 import perfuse as pf
-from perf_crafting import (
-    CALLCHAIN,
-    COMM,
-    CONTEXT_USER,
-    FORK,
-    IP,
-    PERIOD,
-    TID,
-    TIME,
-    Attribute,
-    PerfFile,
-    Record,
-    comm,
-    mmap2,
-    sample,
-)
+from perf_crafting import Attribute, PerfFile, Record
 
 PARENT, CHILD, GRANDCHILD = 100, 200, 300
 PRIVATE, SHARED, NAMED, SIZE = 0x7000_0000, 0x7100_0000, 0x7200_0000, 0x1000
@@ -83,7 +69,7 @@ SAMPLES = [
 
 def _fork(attribute: Attribute, parent: int, child: int, time: int) -> Record:
     body = struct.pack("<IIIIQ", child, parent, child, parent, time)
-    return Record(FORK, 0, body + attribute.sample_id(parent, parent, time))
+    return Record(crafting.FORK, 0, body + attribute.sample_id(parent, parent, time))
 
 
 def _at(record: Record, attribute: Attribute, pid: int, time: int) -> Record:
@@ -93,23 +79,23 @@ def _at(record: Record, attribute: Attribute, pid: int, time: int) -> Record:
 
 
 def _recording(samples: list[tuple[int, int, int, str | None]]) -> PerfFile:
-    attribute = Attribute.of((1, 0), IP | TID | TIME | CALLCHAIN | PERIOD)
-    executed = _at(comm(attribute, GRANDCHILD, GRANDCHILD, "other"), attribute, GRANDCHILD, EXECUTED)
+    attribute = Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME | crafting.CALLCHAIN | crafting.PERIOD)
+    executed = _at(crafting.comm(attribute, GRANDCHILD, GRANDCHILD, "other"), attribute, GRANDCHILD, EXECUTED)
     timed = [
         (FORKED, _fork(attribute, PARENT, CHILD, FORKED)),
         (FORKED_AGAIN, _fork(attribute, CHILD, GRANDCHILD, FORKED_AGAIN)),
-        (EXECUTED, Record(COMM, COMM_EXEC, executed.body)),
-        (MAPPED, _at(mmap2(attribute, CHILD, "/lib/other.so", PRIVATE, SIZE), attribute, CHILD, MAPPED)),
+        (EXECUTED, Record(crafting.COMM, COMM_EXEC, executed.body)),
+        (MAPPED, _at(crafting.mmap2(attribute, CHILD, "/lib/other.so", PRIVATE, SIZE), attribute, CHILD, MAPPED)),
     ]
     for pid, time, address, _ in samples:
-        chain = [CONTEXT_USER, address]
-        timed.append((time, sample(attribute, ip=address, pid=pid, tid=pid, time=time, chain=chain)))
+        chain = [crafting.CONTEXT_USER, address]
+        timed.append((time, crafting.sample(attribute, ip=address, pid=pid, tid=pid, time=time, chain=chain)))
     before = [
-        comm(attribute, PARENT, PARENT, "runtime"),
-        mmap2(attribute, PARENT, f"/tmp/jit-{PARENT}.dump", 0x1000_0000, SIZE),
-        mmap2(attribute, PARENT, "//anon", PRIVATE, SIZE, prot=7),
-        mmap2(attribute, PARENT, "/dev/zero (deleted)", SHARED, SIZE, prot=7),
-        mmap2(attribute, PARENT, "//anon", NAMED, SIZE, prot=7),
+        crafting.comm(attribute, PARENT, PARENT, "runtime"),
+        crafting.mmap2(attribute, PARENT, f"/tmp/jit-{PARENT}.dump", 0x1000_0000, SIZE),
+        crafting.mmap2(attribute, PARENT, "//anon", PRIVATE, SIZE, prot=7),
+        crafting.mmap2(attribute, PARENT, "/dev/zero (deleted)", SHARED, SIZE, prot=7),
+        crafting.mmap2(attribute, PARENT, "//anon", NAMED, SIZE, prot=7),
     ]
     timed.sort(key=lambda one: one[0])
     return PerfFile([attribute], [*before, *(record for _, record in timed)])
@@ -162,12 +148,12 @@ def test_code_belongs_to_the_process_that_made_it(tmp_path: Path) -> None:
 
 def test_a_namespace_has_one_known_process(tmp_path: Path) -> None:
     """The pids of another namespace are not those of the recording: all code is that of the process with the dump."""
-    attribute = Attribute.of((1, 0), IP | TID | TIME | CALLCHAIN | PERIOD)
+    attribute = Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME | crafting.CALLCHAIN | crafting.PERIOD)
     dump = tmp_path / f"jit-{PARENT}.dump"
     dump.write_bytes(_dump())
     records = [
-        mmap2(attribute, 9000, f"/tmp/jit-{PARENT}.dump", 0x1000_0000, SIZE),
-        sample(attribute, ip=SHARED, pid=9000, tid=9000, time=3500, chain=[CONTEXT_USER, SHARED]),
+        crafting.mmap2(attribute, 9000, f"/tmp/jit-{PARENT}.dump", 0x1000_0000, SIZE),
+        crafting.sample(attribute, ip=SHARED, pid=9000, tid=9000, time=3500, chain=[crafting.CONTEXT_USER, SHARED]),
     ]
     profile = pf.fuse(PerfFile([attribute], records).write(tmp_path / "perf.data"), dump)
     assert profile.sql(_NAMES).fetchall() == [(9000, 3500, SHARED, "shared")]
@@ -175,14 +161,14 @@ def test_a_namespace_has_one_known_process(tmp_path: Path) -> None:
 
 def test_the_address_of_an_exec_is_in_the_old_program(tmp_path: Path) -> None:
     """The kernel records an exec before it maps the new program, and sets the registers after that."""
-    attribute = Attribute.of((1, 0), IP | TID | TIME | CALLCHAIN | PERIOD)
-    executed = _at(comm(attribute, CHILD, CHILD, "other"), attribute, CHILD, EXECUTED)
-    chain = [CONTEXT_USER, PRIVATE]
+    attribute = Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME | crafting.CALLCHAIN | crafting.PERIOD)
+    executed = _at(crafting.comm(attribute, CHILD, CHILD, "other"), attribute, CHILD, EXECUTED)
+    chain = [crafting.CONTEXT_USER, PRIVATE]
     records = [
-        mmap2(attribute, PARENT, "/bin/shell", PRIVATE, SIZE),
+        crafting.mmap2(attribute, PARENT, "/bin/shell", PRIVATE, SIZE),
         _fork(attribute, PARENT, CHILD, FORKED),
-        Record(COMM, COMM_EXEC, executed.body),
-        sample(attribute, ip=PRIVATE, pid=CHILD, tid=CHILD, time=EXECUTED + 100, chain=chain),
+        Record(crafting.COMM, COMM_EXEC, executed.body),
+        crafting.sample(attribute, ip=PRIVATE, pid=CHILD, tid=CHILD, time=EXECUTED + 100, chain=chain),
     ]
     profile = pf.fuse(PerfFile([attribute], records).write(tmp_path / "perf.data"))
     query = "SELECT f.address, m.path FROM frames f LEFT JOIN mappings m USING (mapping_id)"
@@ -191,17 +177,19 @@ def test_the_address_of_an_exec_is_in_the_old_program(tmp_path: Path) -> None:
 
 def test_code_without_times_is_of_the_program_that_made_it(tmp_path: Path) -> None:
     """JD015: some writers state no times. Their code is not of the program before the exec."""
-    attribute = Attribute.of((1, 0), IP | TID | TIME | CALLCHAIN | PERIOD)
-    executed = _at(comm(attribute, CHILD, CHILD, "runtime"), attribute, CHILD, EXECUTED)
+    attribute = Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME | crafting.CALLCHAIN | crafting.PERIOD)
+    executed = _at(crafting.comm(attribute, CHILD, CHILD, "runtime"), attribute, CHILD, EXECUTED)
     dump = tmp_path / f"jit-{CHILD}.dump"
     body = struct.pack("<IIQQQQ", CHILD, CHILD, PRIVATE, PRIVATE, 0x40, 0) + b"timeless\0" + b"\x90" * 0x40
     header = struct.pack("<4sIIIIIQQ", b"DTiJ", 1, 40, 62, 0, CHILD, 0, 0)
     dump.write_bytes(header + struct.pack("<IIQ", 0, 16 + len(body), 0) + body)
     records = [
         _fork(attribute, PARENT, CHILD, FORKED),
-        Record(COMM, COMM_EXEC, executed.body),
-        _at(mmap2(attribute, CHILD, str(dump), 0x1000_0000, SIZE), attribute, CHILD, EXECUTED + 1),
-        sample(attribute, ip=PRIVATE, pid=CHILD, tid=CHILD, time=MAPPED, chain=[CONTEXT_USER, PRIVATE]),
+        Record(crafting.COMM, COMM_EXEC, executed.body),
+        _at(crafting.mmap2(attribute, CHILD, str(dump), 0x1000_0000, SIZE), attribute, CHILD, EXECUTED + 1),
+        crafting.sample(
+            attribute, ip=PRIVATE, pid=CHILD, tid=CHILD, time=MAPPED, chain=[crafting.CONTEXT_USER, PRIVATE]
+        ),
     ]
     profile = pf.fuse(PerfFile([attribute], records).write(tmp_path / "perf.data"), dump)
     assert profile.sql(_NAMES).fetchall() == [(CHILD, MAPPED, PRIVATE, "timeless")]

@@ -7,7 +7,6 @@ what is expected of both together.
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import perfuse as pf
+from needs import need
 
 SOURCE = """
 #include <time.h>
@@ -35,9 +35,7 @@ BOTH = {"first", "second"}
 def recordings(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Two recordings of process 2, taken at the same time by perf that is attached to it."""
     directory = tmp_path_factory.mktemp("containers")
-    for tool in ("perf", "unshare", "gcc"):
-        if not shutil.which(tool):
-            pytest.skip(f"{tool} is not installed")
+    need("perf", "unshare", "gcc")
     (directory / "app.c").write_text(SOURCE)
     app = directory / "app"
     subprocess.run(["gcc", "-O1", "-o", app, directory / "app.c"], check=True)
@@ -45,7 +43,9 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     record = "perf record -q -e cpu-clock -F 500 -m 16 -o"
     started = []
     for path, argument in zip(paths, ("", "x"), strict=True):
-        both = f"{app} {argument} & {record} {path} -p $!; true"
+        # perf reads the process's name and mappings, which are the shell's until it has become the program.
+        started_app = 'until read name < /proc/$!/comm && [ "$name" = app ]; do :; done'
+        both = f"{app} {argument} & {started_app}; {record} {path} -p $!; true"
         command = ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", both]
         started.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
     for one in started:
@@ -112,8 +112,7 @@ def test_processes_of_one_name_and_pid_are_two_groups_and_two_tracks(
 @pytest.fixture(scope="module")
 def with_dumps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Recordings of two containers with Node.js, each beside the dump that it announces, which have one name."""
-    if not all(map(shutil.which, ("perf", "unshare", "node"))):
-        pytest.skip("perf, unshare or node is not installed")
+    need("perf", "unshare", "node")
     directory = tmp_path_factory.mktemp("dumps")
     started = []
     for name in "ab":

@@ -4,7 +4,6 @@ Compared with a program that has known numbers for each path (Paths.cs), and wit
 """
 
 import re
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -14,6 +13,8 @@ from typing import Any
 import pytest
 
 import perfuse as pf
+from mono_programs import compiled, recorded
+from needs import need
 from truth.command import output
 
 SOURCE = Path(__file__).parent / "mono" / "Paths.cs"
@@ -22,30 +23,21 @@ RUNTIME = re.compile(r"\(wrapper alloc\)|\(wrapper managed-to-native\) (object:_
 
 Path_ = tuple[str, ...]
 
-pytestmark = pytest.mark.skipif(
-    any(shutil.which(tool) is None for tool in ("mono", "mcs", "mprof-report")), reason="mono is not installed"
-)
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program, compiled."""
+    return compiled(SOURCE, tmp_path_factory.mktemp("paths"), "-nowarn:169,414")
+
+
+def record(program: Path, name: str, options: str) -> Path:
+    return recorded(program, program.with_name(name), f"nodefaults,alloc,exception,gchandle,monitor,{options}")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the program."""
-    folder = tmp_path_factory.mktemp("paths")
-    subprocess.run(["mcs", "-nowarn:169,414", f"-out:{folder / 'Paths.exe'}", SOURCE], check=True, capture_output=True)
-    return folder
-
-
-def record(folder: Path, name: str, options: str) -> Path:
-    log = folder / name
-    profile = f"--profile=log:nodefaults,alloc,exception,gchandle,monitor,{options},output={log}"
-    subprocess.run(["mono", profile, folder / "Paths.exe"], check=True, timeout=120)
-    return log
-
-
-@pytest.fixture(scope="module")
-def log(folder: Path) -> Path:
+def log(program: Path) -> Path:
     """A log of calls."""
-    return record(folder, "calls.mlpd", "calls")
+    return record(program, "calls.mlpd", "calls")
 
 
 def perfuse(*args: Any) -> str:
@@ -119,9 +111,9 @@ def test_allocations_have_the_calls_that_are_open(log: Path) -> None:
     assert {(name, tuple(frames)): count for name, frames, count in found if name in TYPES} == ALLOCATED
 
 
-def test_they_are_the_backtraces_of_the_same_program(folder: Path, log: Path) -> None:
-    recorded = record(folder, "backtraces.mlpd", "maxframes=32")
-    assert collapsed(recorded) == collapsed(log)
+def test_they_are_the_backtraces_of_the_same_program(program: Path, log: Path) -> None:
+    backtraces = record(program, "backtraces.mlpd", "maxframes=32")
+    assert collapsed(backtraces) == collapsed(log)
 
 
 @pytest.mark.truth(
@@ -142,10 +134,10 @@ def test_the_report_has_the_sites_and_states_what_stacks_are(log: Path) -> None:
     assert "ML052" in perfuse("check", log)
 
 
-def test_a_recording_with_backtraces_states_nothing_of_calls(folder: Path) -> None:
-    recorded = record(folder, "stated.mlpd", "maxframes=32")
-    assert "open calls" not in perfuse("report", recorded, "--section", "allocations")
-    assert "ML052" not in perfuse("check", recorded)
+def test_a_recording_with_backtraces_states_nothing_of_calls(program: Path) -> None:
+    backtraces = record(program, "stated.mlpd", "maxframes=32")
+    assert "open calls" not in perfuse("report", backtraces, "--section", "allocations")
+    assert "ML052" not in perfuse("check", backtraces)
 
 
 @pytest.mark.truth(
@@ -210,9 +202,9 @@ def test_selections_have_the_stacks_of_what_they_select(log: Path) -> None:
     assert re.search(r"\b130 +│? *├ Paths:ByOne \(\)", callers), callers
 
 
-def test_calls_beyond_the_recorded_depth_are_not_on_stacks(folder: Path) -> None:
+def test_calls_beyond_the_recorded_depth_are_not_on_stacks(program: Path) -> None:
     """The profiler leaves out calls deeper than `calldepth`: a stack ends with the last recorded one."""
-    shallow = record(folder, "shallow.mlpd", "calls,calldepth=3")
+    shallow = record(program, "shallow.mlpd", "calls,calldepth=3")
     found = collapsed(shallow)
     # The wrapper that calls Main is the first.
     assert max(len(frames) for _, frames in found) == 3
@@ -223,6 +215,7 @@ def test_calls_beyond_the_recorded_depth_are_not_on_stacks(folder: Path) -> None
 
 def peer_traces(log: Path) -> Iterator[tuple[Path_, int]]:
     """Stacks of allocations and bytes, as mprof-report states them, without calls of the runtime at the end."""
+    need("mprof-report")
     command = ["mprof-report", "--traces", "--maxframes=1000", "--reports=alloc", log]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "unresolved method" not in text

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,14 +11,12 @@ import pytest
 
 import perfuse as pf
 from mlpd_events import read_events
+from mono_programs import compiled, recorded
 from truth.command import run as run_perfuse
 
 HERE = Path(__file__).parent / "mono"
 NODES = 2000
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("mono") is None or shutil.which("mcs") is None, reason="mono is not installed"
-)
 ALLOCATOR = re.compile(
     r"\(wrapper alloc\)|__icall_wrapper_mono_(gc_alloc|profiler_raise|helper_ldstr)|FastAllocateString"
 )
@@ -31,15 +28,11 @@ Record = Callable[..., Path]
 def record(tmp_path_factory: pytest.TempPathFactory) -> Record:
     """Runs Counts.cs with options of the profiler, once for each combination."""
     folder = tmp_path_factory.mktemp("counts")
-    program = folder / "Counts.exe"
-    subprocess.run(["mcs", "-nowarn:414", f"-out:{program}", HERE / "Counts.cs"], check=True, capture_output=True)
+    program = compiled(HERE / "Counts.cs", folder, "-nowarn:414")
 
     def run(options: str, *args: str) -> Path:
         log = folder / f"{'-'.join([*options.split(','), *args])}.mlpd"
-        if not log.exists():
-            command = ["mono", f"--profile=log:{options},output={log}", program, *args]
-            subprocess.run(command, check=True, timeout=60)
-        return log
+        return log if log.exists() else recorded(program, log, options, *args)
 
     return run
 
@@ -171,6 +164,12 @@ def test_each_place_of_allocation_is_one_row(record: Record) -> None:
         assert innermost[place] == [(count, count * size)]
 
 
+def span_ns(log: Path) -> int:
+    """The time from the first event to the last."""
+    times = [event.time for event in read_events(log)]
+    return max(times) - min(times)
+
+
 EVERYTHING = "alloc,gcmove,gcroot,heapshot,legacy"
 LEAK_BYTES = 24
 
@@ -228,7 +227,7 @@ def test_facts_are_the_numbers_of_the_program(record: Record) -> None:
     # Each Leak retains itself and its array, which the collector rounds up.
     assert _values(log, "heap.retained_bytes['Leak']") == [1000 * (LEAK_BYTES + 80)]
     ((waited,),) = [_values(log, "locks.waits.max")]
-    assert 50e6 < (waited or 0) < 5e9
+    assert 95e6 < (waited or 0) < span_ns(log)
     assert _values(log, "gc.major.collections")[0] == sum(
         event.byte == 0x11 and event.values == (0, 1) for event in read_events(log)
     )
@@ -243,7 +242,8 @@ def test_facts_of_calls_are_the_numbers_of_the_program(record: Record) -> None:
         log, "calls['Counts:Wait ()'].count", "calls['Counts:Wait ()'].sum", "calls['Counts:Main (string[])'].count"
     )
     assert (count, unused) == (10, 1)
-    assert 10 * 20e6 <= (total or 0) < 10 * 60e6
+    # The main thread waits ten times for 20 ms at least, and only a busy machine makes it more.
+    assert 10 * 20e6 <= (total or 0) < span_ns(log)
     text = run_perfuse("report", log, "--section", "calls").stdout
     assert "Main None" not in text
     assert re.search(r"Main \d", text)

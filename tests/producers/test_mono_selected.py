@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 from itertools import pairwise
@@ -13,6 +12,7 @@ import pytest
 
 import perfuse as pf
 from mlpd_events import read_events
+from mono_programs import compiled, recorded
 from perfuse.analysis.handles import leaked_handles
 from truth.command import output
 
@@ -20,19 +20,12 @@ HERE = Path(__file__).parent / "mono"
 KIND, MADE, FREED = 1, (0x41, 0x61), (0x51, 0x71)
 """The handles of the program are of kind weak_track_resurrection; events of handles."""
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("mono") is None or shutil.which("mcs") is None, reason="mono is not installed"
-)
-
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("selected")
-    program, log = folder / "Selected.exe", folder / "selected.mlpd"
-    subprocess.run(["mcs", f"-out:{program}", HERE / "Selected.cs"], check=True, capture_output=True)
-    options = f"nodefaults,alloc,exception,gchandle,heapshot,output={log}"
-    subprocess.run(["mono", f"--profile=log:{options}", program], check=True, timeout=60)
-    return log
+    program = compiled(HERE / "Selected.cs", folder)
+    return recorded(program, folder / "selected.mlpd", "nodefaults,alloc,exception,gchandle,heapshot")
 
 
 def report(log: Path, *options: str) -> str:
@@ -132,7 +125,7 @@ def test_a_heap_cannot_be_selected_by_thread(log: Path, tmp_path: Path) -> None:
     )
     for command in commands:
         words = [sys.executable, "-m", "perfuse", *map(str, command), "--thread", "late"]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
         assert done.returncode == 2
         assert "objects on a heap belong to no thread" in done.stderr
 
@@ -146,7 +139,7 @@ def test_a_heap_cannot_be_selected_by_thread(log: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("by", ["stack", "function"])
 def test_differences_count_allocations_not_sums_of_them(log: Path, weight: str, by: str) -> None:
     command = [sys.executable, "-m", "perfuse", "diff", log, log, "--weight", weight, "--by", by, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
     rows = json.loads(done.stdout)["functions"]
     (found,) = [one for one in rows if one["name"] == "Found"]
     assert (found["count"]["base"], found["count"]["new"]) == (25, 25)

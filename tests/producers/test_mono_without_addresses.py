@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 import perfuse as pf
-from truth.producers import need, run_tool
+from mono_programs import compiled, run_until_it_ends, under_profiler
+from needs import need
 
 PROGRAM = """
 static class Busy {
@@ -41,19 +42,16 @@ def without_address(log: bytes, name: bytes) -> bytes:
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A recording of perf, the log and the perf map of one run."""
-    need("perf", "mono", "mcs")
+    need("perf")
     directory = tmp_path_factory.mktemp("without_addresses")
     (directory / "Busy.cs").write_text(PROGRAM, encoding="ascii")
-    run_tool(["mcs", "-optimize+", "Busy.cs"], directory)
-    mono = ["mono", "--jitmap", "--profile=log:nodefaults,jit,output=whole.mlpd", "Busy.exe"]
-    run_tool(
-        ["perf", "record", "-q", "-N", "-k", "mono", "-e", "cpu-clock", "-F", "499", "-g", "-o", "perf.data", *mono],
-        directory,
-    )
-    pid = pf.open(directory / "whole.mlpd").header["pid"]
+    program, log = compiled(directory / "Busy.cs", directory, "-optimize+"), directory / "whole.mlpd"
+    mono, *words = under_profiler(program, log, "nodefaults,jit")
+    perf = ["perf", "record", "-q", "-N", "-k", "mono", "-e", "cpu-clock", "-F", "499", "-g", "-o", "perf.data"]
+    run_until_it_ends([*perf, mono, "--jitmap", *words], log)
+    pid = pf.open(log).header["pid"]
     shutil.move(f"/tmp/perf-{pid}.map", directory / "mono.map")
-    log = (directory / "whole.mlpd").read_bytes()
-    (directory / "out.mlpd").write_bytes(without_address(log, b"Busy:Absent (int)"))
+    (directory / "out.mlpd").write_bytes(without_address(log.read_bytes(), b"Busy:Absent (int)"))
     return directory
 
 

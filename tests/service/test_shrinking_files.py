@@ -121,9 +121,10 @@ def changing(path: Path) -> Iterator[None]:
 def test_calls_on_files_that_change_meanwhile(copy: Path) -> None:
     """Whatever happens to the file, calls return or raise an error of perfuse; afterwards everything works."""
     expected = {name: question(pf.open(copy)) for name, question in QUESTIONS.items()}
-    num_failed = 0
+    num_failed = num_rounds = 0
     with changing(copy):
-        for _ in range(6):
+        while num_rounds < 6 or not num_failed:
+            num_rounds += 1
             for question in QUESTIONS.values():
                 try:
                     question(pf.open(copy))
@@ -133,7 +134,6 @@ def test_calls_on_files_that_change_meanwhile(copy: Path) -> None:
                     if CUT not in str(error):
                         raise
                     num_failed += 1
-    assert num_failed > 0
     assert {name: question(pf.open(copy)) for name, question in QUESTIONS.items()} == expected
 
 
@@ -165,7 +165,7 @@ def test_commands_on_files_that_change_meanwhile(copy: Path, verb: list[str], tm
                 [sys.executable, "-m", "perfuse", name, str(copy), *options],
                 cwd=tmp_path,
                 capture_output=True,
-                timeout=120,
+                timeout=600,
                 check=False,
             )
             assert ended.returncode in {0, 1, 2, 3}, (ended.returncode, ended.stderr.decode()[-2000:])

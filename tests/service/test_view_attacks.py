@@ -270,7 +270,7 @@ HOLD_CONNECTIONS = """
 import socket, sys
 held = []
 for number in range(1000):
-    held.append(socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=60))
+    held.append(socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=600))
     if number % 2:
         try:
             held[-1].sendall(b"GET /api/overview HTTP/1.1\\r\\nHost: ")
@@ -327,7 +327,7 @@ def test_a_slow_request_is_closed_after_its_time(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(server.RequestHandler, "timeout", 60)
     path = tmp_path / "stacks.collapsed"
     path.write_text("main;work 1\n", encoding="utf-8")
-    with served(path) as page, socket.create_connection(("127.0.0.1", page.port), timeout=60) as connection:
+    with served(path) as page, socket.create_connection(("127.0.0.1", page.port), timeout=600) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\n")
         # Without a limit this would wait for the timeout of the socket.
         assert connection.recv(1) == b""

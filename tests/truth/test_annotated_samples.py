@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 
 import perfuse
+from needs import need
 from perfuse.profile import Profile
 from perfuse.table import Columns
 
 from .command import json_of
 from .kinds import CORPUS, Kind
 from .outside import jitdump, perf_data
-from .producers import PROGRAMS, need, run_tool
+from .producers import PROGRAMS, run_tool
 
 EXPECTED = CORPUS / "jitdump" / "expected"
 JITTED = re.compile(r"\s+[0-9a-f]+ .*\+0x([0-9a-f]+) \(.*jitted-\d+-(\d+)\.so\)$")
@@ -202,7 +203,7 @@ def test_native_code_is_annotated_as_by_perf(tmp_path: Path) -> None:
     run_tool(["cc", "-g", "-O1", "-fno-omit-frame-pointer", "-o", program, PROGRAMS / "busy_calls.c"], tmp_path)
     perf_data = tmp_path / "perf.data"
     perf = ["perf", "record", "-qN", "-e", "cpu-clock", "-F", "1999", "-g", "-o", perf_data, "--", program]
-    subprocess.run(perf, cwd=tmp_path, check=True, capture_output=True, timeout=120)
+    subprocess.run(perf, cwd=tmp_path, check=True, capture_output=True, timeout=600)
     profile = perfuse.fuse(perf_data)
     hottest = profile.sql(
         f"""SELECT n.name FROM samples JOIN stacks USING (stack_id) JOIN frames f USING (frame_id)
@@ -244,7 +245,7 @@ def test_functions_of_one_name_in_a_program_are_listed_each(tmp_path: Path) -> N
     run_tool(["cc", "-g", "-O1", "-fno-omit-frame-pointer", "-o", "twice", "a.c", "b.c", "m.c"], tmp_path)
     perf_data = tmp_path / "perf.data"
     perf = ["perf", "record", "-qN", "-e", "cpu-clock:u", "-F", "999", "-g", "-o", perf_data, "--", "./twice"]
-    subprocess.run(perf, cwd=tmp_path, check=True, capture_output=True, timeout=120)
+    subprocess.run(perf, cwd=tmp_path, check=True, capture_output=True, timeout=600)
     annotation = perfuse.fuse(perf_data).annotate("helper")
     ours = Counter[int]()
     for one in annotation.compilations:

@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 from arro3.core import Table
-from tools import need, output_of
+from tools import output_of
 
 import perfuse
+from needs import need
 from perfuse.profile import Profile
 
 from . import exported

@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
+from needs import need
 from perfuse.profile import Profile
 
 from .command import json_of, run
 from .kinds import KINDS, Kind
 from .outside import Load, jitdump, outside, perf_data, read
-from .producers import need
 
 FUNCTIONS = {
     "perf_node": r"JS:|RegExp:",

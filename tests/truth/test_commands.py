@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import perfuse
+from needs import need
 from perfuse.exporters import export
 from truth.command import command_line, json_of
-from truth.producers import need
 
 PROGRAM = """
 i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done

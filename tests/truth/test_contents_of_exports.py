@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools import need_module
 
+from needs import need_module
 from perfuse.errors import ExportWarning
 from perfuse.exporters import target_named
 from perfuse.exporters.contents import DATA

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from .producers import PROGRAMS, need, record
+from needs import need
+
+from .producers import PROGRAMS, record
 
 SOURCE = PROGRAMS / "same_names.js"
 RUNS = {"a": (100, 400, 150, 500, 250, 600), "b": (500, 150, 400, 100, 600, 200)}

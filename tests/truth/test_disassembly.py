@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import perfuse
+from needs import need
 from perfuse.analysis.instructions import decode
 from perfuse.profile import Profile
 from perfuse.table import Columns
@@ -17,7 +18,6 @@ from perfuse.table import Columns
 from .command import json_of
 from .kinds import CORPUS, KINDS, Kind
 from .objdump import Function, Line, common_form, functions
-from .producers import need
 
 DUMPS = sorted(path for folder in ("produced", "fetched") for path in (CORPUS / "jitdump" / folder).glob("*.dump*"))
 WITHOUT_CODE = {"ddprof_jit-julia-partial.dump"}

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
-from tools import need, output_of
+from tools import output_of
 
+from needs import need
 from perfuse.profile import Profile
 
 from . import exported

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import pytest
 from devtools import loaded
-from tools import need, skip
 
 import perfuse as pf
+from needs import need
 from perfuse.errors import ExportError, ExportWarning
 from perfuse.profile import Profile
 
@@ -97,7 +97,7 @@ class Dump(NamedTuple):
 def read_hprof(path: Path) -> Dump:
     need("java")
     if not HEAP_LIBRARY.exists():
-        skip("visualvm is not installed")
+        pytest.skip("visualvm is not installed")
     command = ["java", "-Xmx512m", "-cp", HEAP_LIBRARY, READER, path]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     lines = [line.split("\t") for line in done.stdout.splitlines()]

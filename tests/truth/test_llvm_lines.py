@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 import perfuse
+from needs import need
 
 from .dwarf_lines import LineTable
-from .producers import PROGRAMS, Phase, Run, need, record, run_tool
+from .producers import PROGRAMS, Phase, Run, record, run_tool
 from .sampled import Leaf, leaves, share
 
 SOURCE = PROGRAMS / "phases.c"

@@ -9,8 +9,9 @@ from collections import Counter
 import pytest
 
 import perfuse
+from needs import need
 
-from .producers import PROGRAMS, Run, need, record
+from .producers import PROGRAMS, Run, record
 
 
 @pytest.fixture(scope="module")

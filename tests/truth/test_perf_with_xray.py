@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from needs import need
 from perfuse.profile import Profile
 
 from .command import output
 from .kinds import Kind
-from .producers import need
 
 CALLS = {"work": 1, "step": 8, "busy_30ms": 8, "busy_10ms": 16, "busy": 24}
 BUSY_MS = 8 * 30 + 16 * 10

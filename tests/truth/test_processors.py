@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from needs import need
 from truth.command import command_line, json_of
-from truth.producers import need
 
 LOOP = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import perfuse
+from needs import need
 
-from .producers import need, run_tool
+from .producers import run_tool
 
 _PROGRAM = """
 #include <stdio.h>

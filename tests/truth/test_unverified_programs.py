@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import perfuse
+from needs import need
 
-from .producers import need, run_tool
+from .producers import run_tool
 
 SPIN = "volatile long sum; __attribute__((noinline)) void %s(void) { for (long i = 0; i < 300000000; i++) sum += i; }\n"
 
@@ -38,7 +39,7 @@ def test_a_program_built_again_after_a_recording_to_a_pipe_is_reported(tmp_path:
     recording = tmp_path / "perf.data"
     with recording.open("wb") as out:
         command = ["perf", "record", "-qN", "-e", "cpu-clock", "-F", "499", "-o", "-", "--", program]
-        subprocess.run(command, stdout=out, stderr=subprocess.DEVNULL, check=True, cwd=tmp_path, timeout=60)
+        subprocess.run(command, stdout=out, stderr=subprocess.DEVNULL, check=True, cwd=tmp_path, timeout=600)
     same = codes(perfuse.fuse(recording))
     assert f"{program} ({program.stat().st_size:,} bytes, changed " in same["FU014"]
     assert "FU015" not in same

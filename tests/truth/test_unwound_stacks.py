@@ -11,8 +11,9 @@ import pytest
 
 import perf_chains
 import perfuse as pf
+from needs import need
 
-from .producers import PROGRAMS, need, run_tool
+from .producers import PROGRAMS, run_tool
 
 RECORDED = Path(__file__).parent / "recorded"
 PAGE_BYTES = 4096

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from needs import need
+
 from . import v8_listing
-from .producers import PROGRAMS, Run, function_lines, need, node_of, record
+from .producers import PROGRAMS, Run, function_lines, node_of, record
 from .sampled import Leaf, leaves, share
 
 SCRIPT = PROGRAMS / "phases.js"

@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from needs import need
+
 from .command import json_of
 from .kinds import CORPUS
-from .producers import PROGRAMS, need, run_tool
+from .producers import PROGRAMS, run_tool
 
 Path_ = tuple[str, ...]
 ALL = ("--percent-limit", "0", "--limit", "0")
@@ -44,7 +46,7 @@ def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         "--",
         program,
     ]
-    subprocess.run(perf, cwd=directory, check=True, capture_output=True, timeout=120)
+    subprocess.run(perf, cwd=directory, check=True, capture_output=True, timeout=600)
     return directory / "perf.data"
 
 
@@ -52,7 +54,7 @@ def perf_report(perf_data: Path, *words: str) -> list[str]:
     """Lines of `perf report --stdio`, without inlined frames and comments."""
     command = ["perf", "--buildid-dir", perf_data.parent / "debug", "report", "-i", perf_data, "--stdio", "--no-inline"]
     command += ["--percent-limit", "0", *words]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True, timeout=600)
     return [line.strip() for line in done.stdout.splitlines() if line.strip() and not line.startswith("#")]
 
 
@@ -145,18 +147,24 @@ def test_functions_and_modules_are_those_of_perf(recorded: Path) -> None:
         total[plain(name)] += float(share)  # type: ignore[assignment]
     document = report(recorded, "--by", "function")
     whole = document["recorded"]["count"]
-    groups = {name_of(one): one for one in document["groups"] if is_named((one["name"],))}
-    assert {name: one["self_count"] for name, one in groups.items()} == {
+    groups: dict[str, list[Any]] = defaultdict(list)
+    for one in document["groups"]:
+        if is_named((one["name"],)):
+            groups[name_of(one)].append(one)
+    assert {name: sum(one["self_count"] for one in of_name) for name, of_name in groups.items()} == {
         name: own[name] for name in own if is_named((name,))
     }
-    for name, one in groups.items():
-        assert 100 * one["total_count"] / whole == pytest.approx(total[name], abs=0.006), name
+    for name, of_name in groups.items():
+        if len(of_name) == 1:  # others may be on one stack, which perf counts once
+            assert 100 * of_name[0]["total_count"] / whole == pytest.approx(total[name], abs=0.006), name
     modules = Counter[str]()
     for line in perf_report(recorded, "--no-children", "-g", "none", "--sort", "dso", "-F", "sample,dso"):
         samples, _, name = line.partition(" ")
         modules[name.strip()] += int(samples)
-    listed = report(recorded, "--by", "module")["groups"]
-    assert {one["name"].rsplit("/", 1)[-1]: one["self_count"] for one in listed if one["self_count"]} == modules
+    listed = Counter[str]()
+    for one in report(recorded, "--by", "module")["groups"]:
+        listed[one["name"].rsplit("/", 1)[-1]] += one["self_count"]
+    assert +listed == modules
 
 
 @pytest.mark.truth(recording="perf_data", path="report:tree", source="perf report --children -g callee")
@@ -189,7 +197,7 @@ def test_callers_are_those_of_perf(recorded: Path) -> None:
 def test_callees_are_those_of_folded_stacks(recorded: Path) -> None:
     command = ["perf", "--buildid-dir", recorded.parent / "debug", "script", "-i", recorded, "--no-inline"]
     command += ["-F", "ip,sym"]
-    text = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True, timeout=120).stdout
+    text = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True, timeout=600).stdout
     stacks: list[Path_] = []
     for block in text.split("\n\n"):
         names = [line.split(maxsplit=1)[1] for line in block.splitlines() if line.strip()]

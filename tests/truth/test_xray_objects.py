@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 import perfuse
+from needs import need
 
 from .command import output
 from .kinds import CORPUS
-from .producers import PROGRAMS, need, run_tool
+from .producers import PROGRAMS, run_tool
 from .xray_programs import MODES
 
 TIMES = {"a": 3, "b": 5, "c": 7, "d": 11}

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from .producers import PROGRAMS, need, run_tool
+from needs import need
+
+from .producers import PROGRAMS, run_tool
 
 MODES = {"xray_fdr": "xray-fdr", "xray_basic": "xray-basic", "xray_profiling": "xray-profiling"}
 """LLVM's names of modes, by kind of recording."""
@@ -73,7 +75,7 @@ def run(program: Path, directory: Path, kind: str, *arguments: str) -> Traced:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=600,
         )
         assert done.returncode == 0, done.stderr
         (log,) = directory.glob("xray-log.*")

@@ -46,13 +46,6 @@ class CodeFunction:
         """A name for it that is the same whenever these files are opened: `f12`."""
         return f"f{self.function_ids[0]}"
 
-    @property
-    def where(self) -> str:
-        """`postcards.js:205`, or the module."""
-        place = self.path or self.module or ""
-        name = place.rsplit("/", 1)[-1]
-        return f"{name}:{self.line}" if self.path and self.line else name
-
 
 @dataclass(frozen=True, slots=True)
 class Search:

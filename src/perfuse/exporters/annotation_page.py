@@ -11,6 +11,7 @@ from perfuse.analysis.annotation import Annotation, Listing
 from perfuse.analysis.source_files import SourceFiles
 from perfuse.output.file import output_file
 from perfuse.reports.annotation import annotation_json, callee_text, code_text
+from perfuse.reports.names import where_text
 from perfuse.viewer import bundle
 
 STYLES = ("annotate/annotate.css", "annotate/listing.css")
@@ -52,7 +53,7 @@ def page_data(
             shown["shown"] = code_text(one, listing.compilation)
             shown["called"] = callee_text(one)
     data["opened"] = opened
-    data["where"] = annotation.function.where
+    data["where"] = where_text(annotation.function)
     data["zero_ns"] = (annotation.span_ns or (0, 0))[0]
     return data
 

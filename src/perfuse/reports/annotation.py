@@ -14,7 +14,7 @@ from perfuse.analysis.sampled import Event
 from perfuse.analysis.source_files import SourceFiles
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.jump_arrows import jump_arrows
-from perfuse.reports.names import function_text, module_text
+from perfuse.reports.names import function_text, module_text, where_text
 from perfuse.reports.text import Role, Style, cut, pad, printable
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, hex_text
 
@@ -60,7 +60,7 @@ def annotation_lines(
     """The report: the function, its compilations, and the code of some of them."""
     shown = list(listings)
     function = annotation.function
-    facts = [function.where, function.kind, function.handle]
+    facts = [where_text(function), function.kind, function.handle]
     yield _title(function_text(printable(function.name)), "  ".join(printable(one) for one in facts if one), style)
     if annotation.event is not None:
         samples = sum(one.self_samples for one in annotation.compilations)

@@ -156,6 +156,11 @@ def where_texts(functions: Sequence[Named], place: Callable[[Named], str]) -> li
     return [text(one, at) for one, at in zip(functions, places, strict=True)]
 
 
+def where_text(function: SourceFunction) -> str:
+    """Where one function is, in short: `postcards.js:205`, or its module."""
+    return where_texts([function], source_place)[0]
+
+
 @cache
 def format_titles() -> dict[str, str]:
     """The titles of formats by name: `JITDUMP` for `jitdump`."""

@@ -16,6 +16,7 @@ static class Counts
     static Node last;
     static readonly List<Leak> leaks = new List<Leak> (1000);
     static volatile object sink;
+    static volatile bool enters;
 
     [MethodImpl (MethodImplOptions.NoInlining)]
     static void MakeNodes (int number)
@@ -61,9 +62,19 @@ static class Counts
     {
         var gate = new object ();
         var taken = new ManualResetEvent (false);
-        var holder = new Thread (() => { lock (gate) { taken.Set (); Thread.Sleep (100); } }) { Name = "holder" };
+        var main = Thread.CurrentThread;
+        enters = false;
+        var holder = new Thread (() => {
+            lock (gate) {
+                taken.Set ();
+                while (!enters || (main.ThreadState & ThreadState.WaitSleepJoin) == 0)
+                    Thread.Sleep (1);
+                Thread.Sleep (100);
+            }
+        }) { Name = "holder" };
         holder.Start ();
         taken.WaitOne ();
+        enters = true;
         lock (gate) { }
         holder.Join ();
     }
