@@ -26,7 +26,7 @@ pub fn add_up(
     stacks: &Keys,
 ) -> Result<Vec<StackSum>, StackError> {
     let selected_threads = selected_threads(tables, options)?;
-    let mut sums = StackSums::default();
+    let mut sums = StackSums::new(tables.stacks.iter().map(RecordBatch::num_rows).sum());
     for batch in &tables.samples {
         let stack_ids: &UInt32Array = column(batch, "samples", "stack_id")?;
         let weights: &UInt64Array = column(batch, "samples", "weight")?;
@@ -154,7 +154,6 @@ impl<'a> SampleFilter<'a> {
 
 /// Sums during the pass. Nearly every stack is of one thread, so the first thread seen in a stack has its sum in an array;
 /// only further threads go through the hash table.
-#[derive(Default)]
 struct StackSums {
     no_stack: FxHashMap<u32, (u64, u64)>,
     first: Vec<StackSum>,
@@ -162,6 +161,11 @@ struct StackSums {
 }
 
 impl StackSums {
+    fn new(num_stacks: usize) -> Self {
+        let first = Vec::with_capacity(num_stacks);
+        Self { no_stack: FxHashMap::default(), first, others: FxHashMap::default() }
+    }
+
     #[inline]
     fn add(&mut self, thread: u32, stack: u32, weight: u64, samples: u64) {
         if stack == NONE {
@@ -170,7 +174,7 @@ impl StackSums {
         let row = stack as usize;
         if row >= self.first.len() {
             let empty = StackSum { thread: NONE, stack: NONE, weight: 0, samples: 0 };
-            self.first.resize(row.saturating_add(1).next_power_of_two(), empty);
+            self.first.resize(row.saturating_add(1), empty);
         }
         let Some(first) = self.first.get_mut(row) else { return };
         if first.stack == NONE {

@@ -1,7 +1,7 @@
 //! Symbols: frames of one function in one tier are the same symbol, and so are unnamed addresses of one module.
 
 use perfuse_binaries::symbolize::kernel_module;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::columns::{Keys, Texts, numbers, text};
 use super::{CodeOrigin, NONE, StackError, StackTables};
@@ -59,11 +59,13 @@ impl CallSymbols {
         let kinds = text(frames, "frames", "kind", &mut texts)?;
         let reasons = text(frames, "frames", "unnamed_because", &mut texts)?;
 
+        // Growing step by step costs a small profile more than all else here: each step is of other pages.
+        let num = functions.rows.len().min(kinds.len());
         let mut build = SymbolBuilder {
             texts,
-            by_key: FxHashMap::default(),
-            groups: FxHashMap::default(),
-            symbols: Vec::new(),
+            by_key: FxHashMap::with_capacity_and_hasher(num, FxBuildHasher),
+            groups: FxHashMap::with_capacity_and_hasher(num, FxBuildHasher),
+            symbols: Vec::with_capacity(num),
         };
         let jit = build.texts.id("jit");
         let mut of_frame = Vec::with_capacity(kinds.len().saturating_add(1));

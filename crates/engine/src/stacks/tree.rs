@@ -1,6 +1,6 @@
 //! The call tree: stacks with the same symbols, merged.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::columns::{Keys, numbers};
 use super::samples::StackSum;
@@ -170,7 +170,7 @@ impl SymbolStacks {
 pub fn fold(stacks: &SymbolStacks, sums: &[StackSum], merge_recursion: bool) -> CallNodes {
     let mut out = CallNodes::default();
     let mut node_of = vec![NONE; stacks.parents.len()];
-    let mut used = Vec::new();
+    let mut used = Vec::with_capacity(stacks.parents.len());
     for of_thread in sums.chunk_by(|a, b| a.thread == b.thread) {
         let thread = of_thread[0].thread;
         used.clear();
@@ -186,7 +186,8 @@ pub fn fold(stacks: &SymbolStacks, sums: &[StackSum], merge_recursion: bool) -> 
             }
         }
         used.sort_unstable();
-        let mut children = FxHashMap::with_capacity_and_hasher(used.len(), rustc_hash::FxBuildHasher);
+        out.nodes.reserve(used.len());
+        let mut children = FxHashMap::with_capacity_and_hasher(used.len(), FxBuildHasher);
         let mut child = |nodes: &mut Vec<CallNode>, parent: u32, symbol: u32| {
             *children.entry((parent, symbol)).or_insert_with(|| {
                 nodes.push(CallNode::new(parent, symbol, thread));
