@@ -98,3 +98,31 @@ def test_a_list_of_another_boot_is_not_used(recording: Path) -> None:
         file = recording / "kcore_dir" / name
         file.write_text(file.read_text().replace("ffffffff9a", "ffffffff9b").replace("ffffffffc0b", "ffffffffc0c"))
     assert not {name for (name,) in _names(pf.fuse(recording))} & {name for (name,) in NAMED}
+
+
+def test_code_after_the_kernels_mapping_is_the_kernels(tmp_path: Path) -> None:
+    """perf maps the kernel up to `_etext`; what an idle processor ran at its start is after the kernel's data."""
+    attribute = Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME | crafting.PERIOD)
+    start, module, beyond = TEXT + 0x2000000, TEXT + 0x3000000, TEXT + 0x9000000
+    records = [
+        _mapping(attribute, "[kernel.kallsyms]_text", TEXT, 0x1000000, TEXT),
+        _mapping(attribute, "[crafted_module]", module, 0x4000, 0),
+        *(
+            crafting.sample(attribute, ip=ip, pid=1, tid=1, time=number, misc=1)
+            for number, ip in enumerate((start + 0x10, start - 0x10, module + 0x5000, beyond), 1)
+        ),
+    ]
+    PerfFile([attribute], records).write(tmp_path / "perf.data")
+    symbols = (TEXT, "T _text"), (TEXT + 0x1000000, "D data"), (start, "T start_kernel"), (beyond, "T beyond")
+    (tmp_path / "kallsyms").write_text("".join(f"{at:x} {name}\n" for at, name in symbols))
+    found = (
+        pf.fuse(tmp_path / "perf.data", symbol_dirs=[tmp_path])
+        .sql("""
+        SELECT name::VARCHAR, unnamed_because FROM samples JOIN stacks USING (stack_id) JOIN frames USING (frame_id)
+        LEFT JOIN functions USING (function_id) ORDER BY ts_ns""")
+        .fetchall()
+    )
+    outside = "no kernel mapping was recorded here"
+    assert found[0] == ("start_kernel", None)
+    assert found[1] == (None, "no kernel symbol covers this address")
+    assert found[2:] == [(None, outside), (None, outside)]

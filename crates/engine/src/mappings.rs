@@ -6,6 +6,7 @@ use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use rustc_hash::FxHashMap;
 
 use perfuse_addresses::timed_space::{Interval, TimedSpace};
+use perfuse_binaries::symbolize::is_kernel_image;
 
 /// A row of table `mappings`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +70,9 @@ pub struct Mappings {
     kernel: TimedSpace,
 }
 
+/// Most bytes of a kernel after its code; real ones have 30 MB.
+const KERNEL_BYTES: u64 = 64 << 20;
+
 /// Mappings of a process that no later one has replaced, by start address.
 type Live = std::collections::BTreeMap<u64, Interval>;
 
@@ -121,10 +125,25 @@ impl Mappings {
             done.extend(live.into_values());
             match process {
                 Some(process) => drop(all.by_process.insert(process, TimedSpace::new(done))),
-                None => all.kernel = TimedSpace::new(done),
+                None => {
+                    done.extend(all.rest_of_kernel(&done));
+                    all.kernel = TimedSpace::new(done);
+                }
             }
         }
         Ok(all)
+    }
+
+    /// What follows the recorded mapping of the kernel itself, up to the next mapping: perf records the kernel up to `_etext`, and its
+    /// code of the time of the start is after its data. Processors that are idle have it on their stacks.
+    fn rest_of_kernel(&self, kernel: &[Interval]) -> Vec<Interval> {
+        let rest = |one: &Interval| {
+            let file = self.rows.get(one.id as usize).and_then(|row| self.file(row))?;
+            let starts = kernel.iter().map(|other| other.start).filter(|&start| start >= one.end);
+            let end = starts.fold(one.end.saturating_add(KERNEL_BYTES), u64::min);
+            is_kernel_image(&file.path).then_some(Interval { start: one.end, end, ..*one })
+        };
+        kernel.iter().filter_map(rest).collect()
     }
 
     /// The mapping of a process that contained an address at a time.

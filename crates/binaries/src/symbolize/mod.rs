@@ -30,6 +30,6 @@ pub use image::Image;
 pub use module::{FunctionCode, Module, Resolved, SymbolFrame};
 pub(crate) use names::{NameCache, demangle as demangled};
 pub use perf_map::{PerfMap, PerfMapEntry};
-pub use recorded_path::kernel_module;
+pub use recorded_path::{is_kernel_image, kernel_module};
 pub(crate) use symbol_index::by_familiarity;
 pub use symbolizer::{Options, Symbolizer};

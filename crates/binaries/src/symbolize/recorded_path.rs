@@ -64,6 +64,12 @@ pub fn kernel_module(path: &str) -> Option<String> {
     }
 }
 
+/// Whether a mapping is of the kernel itself.
+#[must_use]
+pub fn is_kernel_image(path: &str) -> bool {
+    matches!(RecordedPath::parse(path), RecordedPath::Kernel { .. })
+}
+
 /// `nf_tables` of `/lib/modules/6.1.0/kernel/net/netfilter/nf_tables.ko.xz`.
 fn kernel_module_stem(path: &str) -> Option<&str> {
     let name = path.rsplit('/').next()?;
