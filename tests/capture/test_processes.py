@@ -121,6 +121,20 @@ def test_a_map_in_a_container(tmp_path: Path) -> None:
     assert run.share(HOT) >= 0.4
 
 
+def test_an_old_map_in_a_container(tmp_path: Path) -> None:
+    """A map of another process that had the same id in its container: ids there are small, and often the same."""
+    if subprocess.run(["unshare", "-pfm", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("namespaces are not permitted")
+    old = "mount -t tmpfs none /tmp && echo 1000 7fffffffffff of_another > /tmp/perf-1.map"
+    busy = "i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done; echo done"
+    inside = f"{old} && touch -d 2020-01-01 /tmp/perf-1.map && {busy}"
+    run = record(["unshare", "--pid", "--fork", "--mount", "sh", "-c", inside], tmp_path)
+    assert run.done.stdout == "done\n", run.done.stderr
+    assert len(in_containers(run)) == 1
+    assert run.note["files"] == []
+    assert run.share("of_another") == 0
+
+
 def test_a_running_jvm(tmp_path: Path) -> None:
     """It is asked for a map of its code at the end, and continues to run."""
     need("java", "javac", "jcmd")

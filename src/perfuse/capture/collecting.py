@@ -175,7 +175,7 @@ class Collector:
             for folder in (MAPS, self._directory / "runtime-files"):
                 if self._bring(folder / f"perf-{process.pid}.map", process.pid, "map"):
                     break
-        elif descriptor is not None and seen is not None:
+        elif descriptor is not None and seen is not None and self._is_acceptable(os.fstat(descriptor), process.pid):
             self._take(descriptor, f"/tmp/perf-{seen.own_pid}.map", process.pid, "map")
         if runtime is not None and self._may_remove_of(process.pid) and not is_elsewhere:
             self._remove_leftovers(process, runtime)

@@ -203,9 +203,11 @@ def _wait_for_child(child: HeldChild, deadline: float | None, perf: _RunningPerf
 
 
 def _interrupt(perf: _RunningPerf) -> None:
-    with contextlib.suppress(ProcessLookupError):
+    with contextlib.suppress(ProcessLookupError, BrokenPipeError):
         if perf.process.poll() is None:
             perf.process.send_signal(signal.SIGINT)
+            # perf waits for its events without a limit; a signal that comes just before it does so does not wake it.
+            os.write(perf.control[0], b"stop\n")
 
 
 def _ended_perf(perf: _RunningPerf) -> str | None:

@@ -127,8 +127,21 @@ class Watcher:
                 descriptor = self._opened(root + path)
                 if descriptor is not None:
                     process.dumps[path] = descriptor
-        if process.map is None:
-            process.map = self._opened(f"{root}/tmp/perf-{process.own_pid}.map")
+        self._open_map(process, f"{root}/tmp/perf-{process.own_pid}.map")
+
+    def _open_map(self, process: WatchedProcess, path: str) -> None:
+        """Opens the map that is there now: a container gets its own /tmp after its first process has started."""
+        try:
+            status = Path(path).lstat()
+        except OSError:
+            return
+        if process.map is not None and os.path.samestat(os.fstat(process.map), status):
+            return
+        descriptor = self._opened(path)
+        if descriptor is not None and process.map is not None:
+            os.close(process.map)
+            self._num_descriptors -= 1
+        process.map = process.map if descriptor is None else descriptor
 
     def _opened(self, path: str) -> int | None:
         try:

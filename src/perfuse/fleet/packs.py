@@ -75,9 +75,10 @@ def saved_files(path: str) -> tuple[Input, ...]:
     from perfuse import recording
     from perfuse.archive.opening import manifest_of
     from perfuse.errors import PerfuseError
+    from perfuse.fusing.discovery import certain_roles
 
-    with suppress(PerfuseError), recording.open(path) as file:
-        if file.role == "saved_profile":
+    if "saved_profile" in certain_roles(Path(path)):
+        with suppress(PerfuseError), recording.open(path) as file:
             return manifest_of(file).inputs
     return ()
 

@@ -124,15 +124,15 @@ def _recorded_files(directory: Path, is_wanted: Callable[[Path], bool]) -> Itera
 
 def _is_named_or_dump(path: Path) -> bool:
     """Whether a format names such files, or it begins as a code dump, which is used where it matches a process."""
-    return any(one.names_file(path.name) for one in formats()) or "code_dump" in _certain_roles(path)
+    return any(one.names_file(path.name) for one in formats()) or "code_dump" in certain_roles(path)
 
 
 def _is_recording(path: Path) -> bool:
     """Whether a file begins as a recording that is not only code or unwind tables."""
-    return not _certain_roles(path).isdisjoint(("samples", "runtime_log", "call_trace", "saved_profile"))
+    return not certain_roles(path).isdisjoint(("samples", "runtime_log", "call_trace", "saved_profile"))
 
 
-def _certain_roles(path: Path) -> set[str]:
+def certain_roles(path: Path) -> set[str]:
     """The roles of the formats that a file certainly has by its first bytes."""
     return {format_named(name).role for name, how in _core.sniff(_head(path)) if how == "certain"}
 
