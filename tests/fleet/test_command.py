@@ -14,11 +14,15 @@ from pathlib import Path
 import pytest
 
 import perf_crafting as crafting
+import perfuse as pf
 from fleet.generated import Written, write_collapsed, write_fleet
 from needs import need
 from perf_crafting import Attribute, PerfFile
 from perfuse.cli import run
 from perfuse.cli.app import command_named
+from perfuse.fleet.questions import select_event
+from perfuse.fleet.selecting import parse_recordings
+from perfuse.fleet.stacks import collapsed_stacks
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -177,6 +181,9 @@ def test_functions_of_one_name_are_named_with_their_files(tmp_path: Path, perfus
     for library, share in (("liba.so", "75.0%"), ("libb.so", "25.0%")):
         at = next(number for number, line in enumerate(lines) if line.startswith(f"helper ({library})"))
         assert lines[at + 2].split()[2] == share
+    fleet, which = pf.fleet.open(tmp_path / "d"), parse_recordings("")
+    stacks = collapsed_stacks(fleet, which, select_event(fleet, which, None)).decode().splitlines()
+    assert sorted(stacks) == ["helper (liba.so) 3", "helper (libb.so) 1"]
 
 
 @pytest.mark.parametrize(

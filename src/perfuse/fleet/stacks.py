@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from perfuse.fleet.questions import FleetEvent
@@ -13,14 +14,18 @@ if TYPE_CHECKING:
 
 
 def collapsed_stacks(fleet: Fleet, which: Recordings, event: FleetEvent) -> bytes:
-    """The sums of the selected recordings by stack, as collapsed stacks: `main;render 1234`."""
+    """The sums of the selected recordings by stack, as collapsed stacks: `main;render 1234`.
+
+    Several functions of one name have their files after it: `helper (a.c)`.
+    """
     sums = fleet.only(which).rows(
         f"""SELECT stack_hash, sum(weight)::BIGINT FROM stack_totals SEMI JOIN ({which.query}) AS r USING (recording_id)
         WHERE event = ? GROUP BY stack_hash HAVING sum(weight) > 0 ORDER BY stack_hash""",
         [*which.parameters, event.name],
     )
     stacks = {own: (parent, function) for own, parent, function in fleet.head.rows("FROM stacks")}
-    names = {own: _plain(name) for own, name in fleet.head.rows("SELECT function_hash, name FROM functions")}
+    functions = fleet.head.rows("SELECT function_hash, name, coalesce(path, module) FROM functions")
+    names = _distinct_names({own: (_plain(name), place or "-") for own, name, place in functions})
     texts: dict[bytes, str] = {}
 
     def text_of(stack: bytes) -> str:
@@ -46,6 +51,20 @@ def collapsed_profile(fleet: Fleet, which: Recordings, event: FleetEvent) -> Pro
     number = fleet.selected(which)
     profile.title = f"{event.name} of {number:,} recordings{f' ({which.text})' if which.text else ''}"
     return profile
+
+
+def _distinct_names(functions: Mapping[bytes, tuple[str, str]]) -> dict[bytes, str]:
+    """The name of each function, given with its file: with the file where others have the name."""
+    from perfuse.reports.names import distinct_texts
+
+    places: dict[str, set[str]] = {}
+    for name, place in functions.values():
+        places.setdefault(name, set()).add(place)
+    shown = {name: distinct_texts(of_name) for name, of_name in places.items() if len(of_name) > 1}
+    return {
+        own: f"{name} ({_plain(shown[name][place])})" if name in shown else name
+        for own, (name, place) in functions.items()
+    }
 
 
 def _plain(name: str) -> str:
