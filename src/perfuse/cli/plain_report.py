@@ -16,7 +16,6 @@ from perfuse.cli.console import Console
 from perfuse.cli.opening import ProfileOptions, note_data_loss, open_profile
 from perfuse.cli.running import run_command
 from perfuse.errors import check_text
-from perfuse.reports.registry import LIMIT_IS_DEFAULT, choose_kind, kind_named, kind_of_file_name
 
 if TYPE_CHECKING:
     from perfuse.reports.registry import Report, ReportKind
@@ -37,8 +36,13 @@ def _report(console: Console, files: Sequence[str], *, as_json: bool) -> int:
         check_text(path)
     profile = open_profile(console, files, ProfileOptions(), meanwhile=lambda: import_report_modules(files))
     # A saved profile has the joined tables.
-    if profile.has("callchains") and profile.saved_path is None:
+    is_joined = profile.has("callchains") and profile.saved_path is None
+    if is_joined:
         profile._fusion.join_ahead(is_needed=True)
+    # What follows is imported while the core joins.
+    from perfuse.reports.registry import LIMIT_IS_DEFAULT, choose_kind, kind_named
+
+    if is_joined:
         _import_modules(kind_named("profile"))
     options = {"--limit": 0 if as_json else TEXT_LIMIT, LIMIT_IS_DEFAULT: True}
     exit_code = print_report(console, choose_kind(profile, {}).build(profile, options), as_json)
@@ -61,6 +65,8 @@ def import_report_modules(files: Sequence[str]) -> None:
     """Imports the modules of the report that large files will get, while the core reads them."""
     for path in files:
         if os.path.isfile(path) and os.path.getsize(path) >= PREFETCH_BYTES:
+            from perfuse.reports.registry import kind_of_file_name
+
             kind = kind_of_file_name(os.path.basename(path))
             if kind is not None:
                 _import_modules(kind)

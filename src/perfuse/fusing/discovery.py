@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -98,7 +97,9 @@ def _parts_hint(paths: list[Path]) -> str | None:
     names = {part[1] for part in parts if part}
     if not all(parts) or len(names) != 1:
         return None
-    files = f"{shlex.quote(*names)}.[0-9]*"
+    from shlex import quote
+
+    files = f"{quote(*names)}.[0-9]*"
     return f"perf record --switch-output writes a run as several files; of one run, open them together: {files}"
 
 
