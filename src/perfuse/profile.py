@@ -474,7 +474,7 @@ class Profile:
 
         Rows of counters, heap snapshots, GC handles and moves of objects belong to no thread.
         """
-        return self._fusion.pids_of_recordings()
+        return self._events.pids_of_recordings()
 
     def heap_sizes(self) -> dict[int, tuple[int, int]]:
         """Number of objects and their size in bytes of each heap snapshot, by its key; without empty snapshots."""

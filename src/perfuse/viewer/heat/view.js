@@ -77,7 +77,7 @@ export class HeatView {
     const key = JSON.stringify([kind, column, selection, state.function, state.handle]);
     if (key !== this.shown) {
       this.tracks = this.app.overview.has.timeline ? (await this.app.timeline()).tracks : [];
-      const of = kind === "latency" ? { function: state.function, handle: state.function && state.handle } : {};
+      const of = kind === "latency" ? await this.functionOf(state) : {};
       const answer = await this.app.server.columns("heat", { kind, column_ns: column, rows, ...selection, ...of }, { latest: "heat" });
       this.heat = kind === "seconds" ? answer : cropped(answer, kind === "latency");
       this.shown = key;
@@ -102,6 +102,16 @@ export class HeatView {
     if (kind === "processors") return overview.has.samples && this.tracks.some((track) => track.kind === "cpu");
     if (kind === "origins") return overview.has.samples && !state.filters?.length;
     return kind !== "tiers" || overview.has.samples;
+  }
+
+  /** The function in focus, as parameters of a request. */
+  async functionOf({ function: name, handle }) {
+    if (name === undefined) return {};
+    if (handle === undefined) {
+      const { num } = await this.app.server.json("find", { q: name, limit: 1 });
+      if (!num) throw Object.assign(new Error(`No call of a function with ${name} in its name was recorded.`), { code: "no_function" });
+    }
+    return { function: name, handle };
   }
 
   showControls(kind, column) {
