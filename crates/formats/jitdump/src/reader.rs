@@ -285,7 +285,7 @@ impl<'a> Reader<'a> {
     fn find_swallowed_record(&self) -> Option<u64> {
         let previous = self.previous?;
         let (prefix, body) = split_record(self.data, previous, self.endian)?;
-        if !has_sized_parts(prefix) || is_consistent(prefix, body, self.endian) {
+        if parts_fill(prefix, body, self.endian) {
             return None;
         }
         let mut from = previous.saturating_add(RecordPrefix::SIZE);
@@ -405,15 +405,26 @@ fn is_cut(data: &[u8], offset: u64, endian: Endian) -> bool {
     u64::from(prefix.total_size) > rest.len() as u64 && is_consistent(prefix, at.rest(), endian)
 }
 
-/// Whether a record is of a kind whose parts have sizes that depend on each other.
-fn has_sized_parts(prefix: RecordPrefix) -> bool {
-    matches!(
-        RecordTag(prefix.id),
-        RecordTag::JIT_CODE_LOAD
-            | RecordTag::JIT_CODE_MOVE
-            | RecordTag::JIT_CODE_DEBUG_INFO
-            | RecordTag::JIT_CODE_UNWINDING_INFO
-    )
+/// Whether the sizes of a record's parts fit its own, whatever else is in them: a repaired record has such parts. Records of other kinds
+/// have no sizes that depend on each other.
+fn parts_fill(prefix: RecordPrefix, body: &[u8], endian: Endian) -> bool {
+    let mut at = Cursor::new(body, 0, endian);
+    match RecordTag(prefix.id) {
+        RecordTag::JIT_CODE_LOAD => Load::read(&mut at).is_ok_and(|load| {
+            let name_bytes = (at.remaining() as u64).checked_sub(load.code_size);
+            let name = name_bytes.and_then(|len| at.rest().get(..usize::try_from(len).ok()?));
+            name.is_some_and(|name| std::ffi::CStr::from_bytes_with_nul(name).is_ok())
+        }),
+        RecordTag::JIT_CODE_MOVE => Move::read(&mut at).is_ok_and(|_| at.remaining() == 0),
+        RecordTag::JIT_CODE_DEBUG_INFO => DebugInfo::read(&mut at).is_ok_and(|info| {
+            info.nr_entry.checked_mul(17).is_some_and(|least| least <= at.remaining() as u64)
+        }),
+        RecordTag::JIT_CODE_UNWINDING_INFO => UnwindingInfo::read(&mut at).is_ok_and(|info| {
+            let padding = (at.remaining() as u64).checked_sub(info.unwind_data_size);
+            info.eh_frame_hdr_size <= info.unwind_data_size && padding.is_some_and(|padding| padding < 8)
+        }),
+        _ => true,
+    }
 }
 
 /// Whether the parts of a record fill it; of one that is cut, whether those that are there can. Only kinds whose sizes
