@@ -137,10 +137,13 @@ impl Mappings {
     /// What follows the recorded mapping of the kernel itself, up to the next mapping: perf records the kernel up to `_etext`, and its
     /// code of the time of the start is after its data. Processors that are idle have it on their stacks.
     fn rest_of_kernel(&self, kernel: &[Interval]) -> Vec<Interval> {
+        let mut starts: Vec<u64> = kernel.iter().map(|one| one.start).collect();
+        starts.sort_unstable();
         let rest = |one: &Interval| {
             let file = self.rows.get(one.id as usize).and_then(|row| self.file(row))?;
-            let starts = kernel.iter().map(|other| other.start).filter(|&start| start >= one.end);
-            let end = starts.fold(one.end.saturating_add(KERNEL_BYTES), u64::min);
+            let next = starts.get(starts.partition_point(|&start| start < one.end));
+            let most = one.end.saturating_add(KERNEL_BYTES);
+            let end = next.map_or(most, |&start| start.min(most));
             is_kernel_image(&file.path).then_some(Interval { start: one.end, end, ..*one })
         };
         kernel.iter().filter_map(rest).collect()

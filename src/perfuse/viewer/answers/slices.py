@@ -125,7 +125,7 @@ def symbols_of(part: Selected, name: str | None, handle: str | None) -> "list[Sy
     of those with the text in their names. None selects all.
 
     Raises:
-        RequestError: There is no such function.
+        RequestError: No call of such a function was recorded.
     """
     symbols = part.session.timeline.symbols
     if handle is not None:
