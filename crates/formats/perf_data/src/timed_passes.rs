@@ -6,7 +6,9 @@ use rustc_hash::FxHashMap;
 use super::consts::{RecordType, misc};
 use super::order::TimeOrder;
 use super::perf_file::PerfFile;
-use super::record::RecordLocation;
+use super::record::{RawEvent, RecordLocation};
+use super::rounds::TimedRecord;
+use super::sample::SampleHead;
 use super::sched::ThreadState;
 use super::tracepoints::Tracepoint;
 use super::wake_ups::ProcessOfThread;
@@ -101,18 +103,45 @@ fn read_states(file: &PerfFile) -> Vec<ThreadState> {
 /// Bits of a state in which a thread waits, idle kernel threads included; without them it could continue.
 const WAITS: u64 = 0xff;
 
+/// The samples of a file in order of time.
+struct NumberedSamples {
+    order: TimeOrder,
+    num_samples: u64,
+}
+
+/// A sample with its number in that order.
+struct NumberedSample<'a> {
+    number: u64,
+    timed: TimedRecord,
+    record: RawEvent<'a>,
+    head: SampleHead<'a>,
+}
+
+impl NumberedSamples {
+    fn of(file: &PerfFile) -> Self {
+        Self { order: TimeOrder::samples(file), num_samples: 0 }
+    }
+
+    /// The next sample that can be read.
+    fn next<'a>(&mut self, file: &'a PerfFile) -> Option<NumberedSample<'a>> {
+        loop {
+            let timed = self.order.next(file)?;
+            let Some(record) = file.at(timed.location) else { continue };
+            let Some(head) = file.sample_head(&record) else { continue };
+            let number = self.num_samples;
+            self.num_samples = number.saturating_add(1);
+            return Some(NumberedSample { number, timed, record, head });
+        }
+    }
+}
+
 /// States from samples of `sched_switch`: each is taken on the thread that leaves the processor, with its stack.
 fn states_of_tracepoint(file: &PerfFile, tracepoint: &Tracepoint) -> Vec<ThreadState> {
     let processes = ProcessOfThread::new(file);
     let mut states: Vec<ThreadState> = Vec::new();
     let mut open: FxHashMap<i32, usize> = FxHashMap::default();
-    let mut order = TimeOrder::samples(file);
-    let mut num_samples = 0u64;
-    while let Some(timed) = order.next(file) {
-        let Some(record) = file.at(timed.location) else { continue };
-        let Some(head) = file.sample_head(&record) else { continue };
-        let number = num_samples;
-        num_samples = num_samples.saturating_add(1);
+    let mut samples = NumberedSamples::of(file);
+    while let Some(NumberedSample { number, timed, record, head }) = samples.next(file) {
         let found = file.attributes.find(record.record_type, record.body, file.endian);
         if found.is_none_or(|(index, _)| index != tracepoint.event) {
             continue;
@@ -144,13 +173,8 @@ fn states_of_tracepoint(file: &PerfFile, tracepoint: &Tracepoint) -> Vec<ThreadS
 fn states_of_samples(file: &PerfFile, event: usize) -> Vec<ThreadState> {
     let mut states: Vec<ThreadState> = Vec::new();
     let mut open: FxHashMap<i32, usize> = FxHashMap::default();
-    let mut order = TimeOrder::samples(file);
-    let mut num_samples = 0u64;
-    while let Some(timed) = order.next(file) {
-        let Some(record) = file.at(timed.location) else { continue };
-        let Some(head) = file.sample_head(&record) else { continue };
-        let number = num_samples;
-        num_samples = num_samples.saturating_add(1);
+    let mut samples = NumberedSamples::of(file);
+    while let Some(NumberedSample { number, timed, record, head }) = samples.next(file) {
         let (Some(pid), Some(tid)) = (head.pid, head.tid.filter(|&tid| tid > 0)) else { continue };
         let found = file.attributes.find(record.record_type, record.body, file.endian);
         let leaves = found.is_some_and(|(index, _)| index == event);
