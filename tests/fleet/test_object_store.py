@@ -12,10 +12,11 @@ from urllib.request import Request, urlopen
 import pytest
 
 import perfuse
+from fleet.conftest import LABELS
 from fleet.generated import Written, write_fleet
 from fleet.tables import contents
-from perfuse.errors import PerfuseError
-from perfuse.fleet import Fleet, Pool
+from perfuse.errors import PerfuseError, UsageError
+from perfuse.fleet import Fleet, Pool, relabel, remove
 from perfuse.fleet.maintenance import clean
 from perfuse.fleet.packs import pack_path
 
@@ -141,3 +142,34 @@ def test_connections_are_lost(
         raise AssertionError(failures)
     assert lost.stat().st_size > before
     assert contents(Fleet(uri, _options(numbers[0]))) == undisturbed
+
+
+@pytest.mark.parametrize("proxy", [1, 2], ids=["requests", "answers"])
+def test_connections_are_lost_while_recordings_are_edited(
+    ports: tuple[list[int], Path], inputs: Written, tmp_path: Path, proxy: int
+) -> None:
+    """As above: what is repeated until it succeeds has the result of the local dataset."""
+    numbers, _ = ports
+    uri = f"s3://profiles/edited-{proxy}"
+    local, plain = Fleet(tmp_path / "dataset"), Fleet(uri, _options(numbers[0]))
+    for fleet in (local, plain):
+        fleet.add(inputs.paths, labels_from=LABELS)
+    service = "SELECT service, sum(self)::BIGINT FROM function_totals GROUP BY ALL ORDER BY ALL"
+    for edit in (
+        lambda fleet: relabel(fleet, "host=a", {"service": "web", "host": "c"}),
+        lambda fleet: remove(fleet, "host=b, last 2"),
+    ):
+        edit(local)
+        for number in range(8):
+            try:
+                edit(Fleet(uri, _options(numbers[proxy])))
+                break
+            except UsageError:
+                # Nothing is left to edit, since an earlier commit was made and its answer lost.
+                assert number
+                break
+            except (PerfuseError, OSError):
+                if number == 7:
+                    raise
+        assert contents(plain) == contents(local)
+        assert plain.rows(service) == local.rows(service)

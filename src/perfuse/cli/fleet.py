@@ -54,6 +54,8 @@ OPTIONS_OF: Mapping[str, tuple[str, ...]] = {
         "as_json",
     ),
     "open": ("output", "as_json"),
+    "remove": ("where", "failed", "as_json"),
+    "label": ("where", "labels", "as_json"),
     "gc": ("older_than", "keep_files", "as_json"),
     "files": ("as_json",),
 }
@@ -100,6 +102,8 @@ class FleetVerb(Verb):
         "perfuse fleet check profiles new.folded --against 'build=41, last 20' -o check.html",
         "perfuse fleet open profiles 3f2a",
         "perfuse fleet add profiles nightly/ --keep-packs",
+        "perfuse fleet label profiles --where 'build=41, host=a' --label build=42",
+        "perfuse fleet remove profiles --where 'build=41, until 2027-01-01'",
         "perfuse fleet gc profiles",
     ],
 )
@@ -107,7 +111,11 @@ class FleetVerb(Verb):
 @click.argument("dataset")
 @click.argument("arguments", nargs=-1, metavar="[ARG]...")
 @click.option(
-    "--label", "labels", multiple=True, metavar="NAME=VALUE", help="Label of all recordings, such as build=41; repeats."
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Label of the recordings, such as build=41; repeats. For label, NAME= removes one.",
 )
 @click.option(
     "--labels-from",
@@ -191,6 +199,9 @@ class FleetVerb(Verb):
 )
 @click.option("--against", metavar="SELECTION", default="last 20", help="Recordings to compare with. [last 20]")
 @click.option(
+    "--failed", is_flag=True, help="Remove inputs from the quarantine, which --where may select: not recordings."
+)
+@click.option(
     "--older-than",
     type=float,
     default=24.0,
@@ -228,7 +239,11 @@ def command(console: Console, action: str, dataset: str, arguments: tuple[str, .
     open: the files of a recording, by the beginning of its identity, and the command that shows it; -o copies its saved
     profile, where the dataset keeps one.
 
-    gc: merges small files, deletes what interrupted commands left.
+    remove: removes the recordings of --where, or with --failed what is in quarantine.
+
+    label: gives the recordings of --where other labels.
+
+    gc: merges small files, deletes what was removed or interrupted commands left.
 
     files: the Parquet files that are part of it, for other programs.
     """

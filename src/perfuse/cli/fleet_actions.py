@@ -89,6 +89,7 @@ def _added_json(dataset: str, result: AddResult) -> dict[str, Any]:
         "added": result.num_added,
         "partial": result.added["partial"],
         "kept": result.kept,
+        "replaced": result.replaced,
         "relabeled": result.relabeled,
         "failed": [{"input": one, "error_code": code, "error": error} for one, code, error in result.failed],
         "repeated_batches": result.repeated_batches,
@@ -106,6 +107,11 @@ def _print_added(console: Console, dataset: str, result: AddResult) -> None:
         console.note(
             f"{counted(result.relabeled, 'known recording')} had other labels, which stay: content counts once",
             f"perfuse fleet query {shlex.quote(dataset)} 'SELECT title, labels FROM recordings' shows them",
+        )
+    if result.replaced:
+        console.note(
+            f"{counted(result.replaced, 'recording')} of some of the same files became part of these: content counts"
+            " once"
         )
     if result.added["partial"]:
         console.note(f"{counted(result.added['partial'], 'recording')} of them lost data: `perfuse check` shows where")
@@ -378,6 +384,45 @@ def _saved_profile(fleet: Fleet, pack: str, output: str | None) -> str:
     return output
 
 
+def remove(console: Console, dataset: str, arguments: Sequence[str], **options: Any) -> int:
+    """Removes recordings, or inputs from the quarantine."""
+    from perfuse.fleet import editing
+
+    _no_arguments("remove", arguments)
+    if not options["where"] and not options["failed"]:
+        raise click.UsageError("remove needs --where, which recordings; --where 'since 1970-01-01' is all of them")
+    done = editing.remove(_fleet(dataset, options), options["where"], failed=options["failed"])
+    if options["as_json"]:
+        console.json({"dataset": dataset, "removed": done.num_changed})
+        return exit_codes.CLEAN
+    what = "input" if options["failed"] else "recording"
+    place = " from the quarantine" if options["failed"] else ""
+    console.line(f"{dataset}: {counted(done.num_changed, what)} removed{place}")
+    if not options["failed"]:
+        console.note("their rows are stored until they are a day old", f"perfuse fleet gc {shlex.quote(dataset)}")
+    return exit_codes.CLEAN
+
+
+def label(console: Console, dataset: str, arguments: Sequence[str], **options: Any) -> int:
+    """Gives recordings other labels."""
+    from perfuse.fleet import editing
+
+    _no_arguments("label", arguments)
+    labels = _pairs(options["labels"], "--label")
+    if not labels:
+        raise click.UsageError("label needs --label NAME=VALUE; NAME= removes a label")
+    if not options["where"]:
+        raise click.UsageError("label needs --where, which recordings; --where 'since 1970-01-01' is all of them")
+    done = editing.relabel(_fleet(dataset, options), options["where"], labels)
+    if options["as_json"]:
+        console.json({"dataset": dataset, "selected": done.num_selected, "changed": done.num_changed})
+    else:
+        same = done.num_selected - done.num_changed
+        others = f", {count_text(same)} had these labels" if same else ""
+        console.line(f"{dataset}: {counted(done.num_changed, 'recording')} changed{others}")
+    return exit_codes.CLEAN
+
+
 def gc(console: Console, dataset: str, arguments: Sequence[str], **options: Any) -> int:
     """Merges small files and deletes what is not part of the dataset."""
     from perfuse.fleet.maintenance import clean
@@ -417,6 +462,8 @@ ACTIONS: Mapping[str, Callable[..., int]] = {
     "find": find,
     "check": check,
     "open": open_recording,
+    "remove": remove,
+    "label": label,
     "gc": gc,
     "files": files,
 }

@@ -9,7 +9,8 @@ It needs the extra `perfuse[fleet]`.
 
 from perfuse.fleet.adding import AddResult
 from perfuse.fleet.dataset import Fleet, open
+from perfuse.fleet.editing import Edited, relabel, remove
 from perfuse.fleet.engines import Dask, Inline, Pool
 from perfuse.fleet.store import DatasetError
 
-__all__ = ["AddResult", "Dask", "DatasetError", "Fleet", "Inline", "Pool", "open"]
+__all__ = ["AddResult", "Dask", "DatasetError", "Edited", "Fleet", "Inline", "Pool", "open", "relabel", "remove"]

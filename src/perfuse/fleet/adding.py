@@ -39,7 +39,9 @@ class AddResult:
     Attributes:
         added: Recordings that are part of the dataset now, by state `ok` or `partial`.
         failed: Inputs that are in quarantine, each with the message.
-        kept: Inputs that were part of it before, or whose content another input has.
+        kept: Inputs that were part of it before, or whose content another input has, or which are one of the files of
+            a recording of several.
+        replaced: Recordings that were part of it, and are one of the files of a recording that was added.
         relabeled: Those of them that were given other labels than the dataset has: its own stay.
         repeated_batches: Batches that were worked on again, since their worker died or was slow.
         seconds: How long it took.
@@ -48,6 +50,7 @@ class AddResult:
     added: Counter[str] = field(default_factory=Counter)
     failed: list[tuple[str, str, str]] = field(default_factory=list)
     kept: int = 0
+    replaced: int = 0
     relabeled: int = 0
     repeated_batches: int = 0
     seconds: float = 0.0
@@ -247,8 +250,10 @@ class _Run:
                 break
             try:
                 self.store.create()
-                self.store.append_recordings([one.row for one in rows if one.row is not None])
+                parts = self.known.parts_of(rows)
+                self.store.append_recordings([one.row for one in rows if one.row is not None], replacing=parts)
                 self.known.note(rows)
+                self.result.replaced += len(parts)
             except Refused:
                 self.known.refresh()
                 continue
@@ -275,12 +280,13 @@ class _Run:
     def _new_rows(self) -> list[Outcome]:
         """What is done and not part of the dataset, each recording once."""
         rows: dict[str, Outcome] = {}
+        wholes = {part: one for one in self._pending if one.state != "failed" for part in one.parts}
         for one in self._pending:
             retry = self.options.retry_failed or one.state != "failed"
-            if one.recording_id in rows or self.known.has(one.recording_id, retry_failed=retry):
+            first = wholes.get(one.recording_id) or rows.get(one.recording_id)
+            if first or self.known.has(one.recording_id, retry_failed=retry):
                 self.result.kept += 1
-                first = rows.get(one.recording_id)
-                labels = first.labels if first else self.known.labels[one.recording_id]
+                labels = first.labels if first else self.known.labels_of(one.recording_id)
                 self.result.relabeled += contradicts(json.loads(one.labels), labels)
                 continue
             rows[one.recording_id] = one

@@ -171,9 +171,10 @@ class Fleet:
         self.require_labels(*which.labels)
         ((number,),) = self.head.rows(f"SELECT count(*) FROM ({which.query})", list(which.parameters))
         if not number:
+            ((total,),) = self.head.rows("SELECT count(*) FROM recordings")
             raise UsageError(
-                f"no recording of {self.uri} is {which.text!r}" if which.text else f"{self.uri} has no recordings",
-                hint=self._what_there_is() if which.text else f"perfuse fleet add {self.uri} FILE...",
+                f"no recording of {self.uri} is {which.text!r}" if total else f"{self.uri} has no recordings",
+                hint=self._what_there_is() if total else f"perfuse fleet add {self.uri} FILE...",
             )
         return int(number)
 

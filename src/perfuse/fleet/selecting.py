@@ -44,9 +44,13 @@ class Recordings:
     @property
     def query(self) -> str:
         """SQL that selects their rows of `recordings`."""
+        return self.query_of("recordings")
+
+    def query_of(self, view: str) -> str:
+        """SQL that selects their rows of `recordings`, or of `quarantine`."""
         where = f" WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
         cut = "" if self.last is None else f" ORDER BY start_ns DESC, recording_id LIMIT {self.last}"
-        return f"SELECT * FROM recordings{where}{cut}"
+        return f"SELECT * FROM {view}{where}{cut}"
 
     def without(self, recordings: Sequence[str]) -> Recordings:
         """The selection without some recordings, by their identities; `last` counts the others."""

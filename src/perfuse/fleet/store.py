@@ -8,7 +8,7 @@ were made on the same version, Delta refuses the second, which then looks at wha
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -187,11 +187,16 @@ class Store:
             return self.table(name).transaction_version(mark) is not None
         return True
 
-    def append_recordings(self, rows: Sequence[Sequence[Any]]) -> None:
+    def append_recordings(self, rows: Sequence[Sequence[Any]], *, replacing: Iterable[str] = ()) -> None:
         """Appends rows to `recordings`, on the version that was read last.
 
+        Args:
+            rows: The rows.
+            replacing: Identities of recordings whose rows are deleted in the same commit; those of `rows` may be among
+                them.
+
         Raises:
-            Refused: Another driver has appended rows since.
+            Refused: Another command has changed the table since.
         """
         delta = required("deltalake")
         from deltalake.exceptions import CommitFailedError
@@ -200,7 +205,7 @@ class Store:
         version = (table.transaction_version(_TRANSACTION) or 0) + 1
         properties = delta.CommitProperties(app_transactions=[delta.Transaction(_TRANSACTION, version)])
         try:
-            self._write(TABLES["recordings"], rows, properties)
+            self._write(TABLES["recordings"], rows, properties, _rows_of(replacing, rows))
         except CommitFailedError as error:
             self._tables.pop("recordings", None)
             raise Refused from error
@@ -228,19 +233,37 @@ class Store:
         """Closes the handles: the next use reads the logs anew."""
         self._tables.clear()
 
-    def _write(self, table: FleetTable, rows: Sequence[Sequence[Any]], properties: Any = None) -> None:
+    def _write(
+        self,
+        table: FleetTable,
+        rows: Sequence[Sequence[Any]],
+        properties: Any = None,
+        replaced: str | None = None,
+    ) -> None:
+        """Appends rows, in place of those that an SQL condition names."""
         delta = required("deltalake")
         with panics_as_notes():
             delta.write_deltalake(
                 self.table(table.name),
                 table.arrow(rows),
-                mode="append",
+                mode="append" if replaced is None else "overwrite",
+                predicate=replaced,
                 writer_properties=writer_properties(),
                 commit_properties=properties,
             )
 
     def _uri_of(self, name: str) -> str:
         return f"{self.uri}/{name}"
+
+
+def _rows_of(recordings: Iterable[str], rows: Sequence[Sequence[Any]]) -> str | None:
+    """An SQL condition that names rows of recordings, and new rows, as Delta demands; None where there are none."""
+    identities = set(recordings)
+    if not identities:
+        return None
+    place = TABLES["recordings"].names.index("recording_id")
+    listed = ", ".join(f"'{one}'" for one in sorted(identities | {row[place] for row in rows}))
+    return f"recording_id IN ({listed})"
 
 
 def _properties_of(table: FleetTable) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -72,6 +72,7 @@ class Outcome:
         recording_id: Its recording; empty where its files cannot be read.
         kept: Whether it is in the dataset already.
         relabeled: Whether it is there with other labels, which stay.
+        parts: The identities that each of its files alone would have, where it has several.
         row: The row of `recordings`, in the order of its columns; None where it is kept.
     """
 
@@ -80,6 +81,7 @@ class Outcome:
     kept: bool
     row: tuple[Any, ...] | None
     relabeled: bool = False
+    parts: tuple[str, ...] = ()
 
     @property
     def state(self) -> str:
@@ -106,6 +108,8 @@ class Known:
     """Tool version, state and time of the row that counts."""
     labels: dict[str, str] = field(default_factory=dict)
     """Labels of that row, as a JSON object."""
+    wholes: dict[str, str] = field(default_factory=dict)
+    """Recordings of several files, by the identities that each of their files alone would have."""
     _files: set[str] = field(default_factory=set)
     _last_ns: int = 0
 
@@ -118,38 +122,61 @@ class Known:
         files = set(table.file_uris())
         if files == self._files:
             return
+        if self._files - files:
+            # Rows were deleted, or files merged.
+            self.recordings.clear()
+            self.labels.clear()
+            self.wholes.clear()
+            self._last_ns = 0
         self._files = files
         query = QueryBuilder().register("recordings", table)
-        columns = ("recording_id", "tool_version", "state", "added_ns", "labels")
+        columns = ("recording_id", "tool_version", "state", "added_ns", "labels", "several")
+        several = "CASE WHEN inputs LIKE '%}, {%' THEN inputs END AS several"
         # Older files are skipped by their statistics.
         since = max(self._last_ns - _CLOCKS_DIFFER_NS, 0)
-        sql = f"SELECT {', '.join(columns)} FROM recordings WHERE added_ns >= {since}"
+        sql = f"SELECT {', '.join(columns[:-1])}, {several} FROM recordings WHERE added_ns >= {since}"
         found = ArrowTable.from_arrow(query.execute(sql))
         lists = [found[name].to_pylist() for name in columns]
-        for key, version, state, added, labels in sorted(zip(*lists, strict=True), key=lambda row: row[3]):
+        for key, version, state, added, labels, inputs in sorted(zip(*lists, strict=True), key=lambda row: row[3]):
             if state == "failed" and self.recordings.get(key, ("", "failed", 0))[1] != "failed":
                 continue
-            self.recordings[key] = (version, state, added)
-            # Recordings share few combinations of labels.
-            self.labels[key] = sys.intern(labels)
+            self._set(key, (version, state, added), labels, _parts(json.loads(inputs)) if inputs else ())
             self._last_ns = max(self._last_ns, added)
+
+    def _set(self, key: str, facts: tuple[str, str, int], labels: str, parts: Sequence[str]) -> None:
+        self.recordings[key] = facts
+        # Recordings share few combinations of labels.
+        self.labels[key] = sys.intern(labels)
+        if facts[1] != "failed":
+            self.wholes.update(dict.fromkeys(parts, key))
+
+    def parts_of(self, outcomes: Iterable[Outcome]) -> set[str]:
+        """Recordings that are part of others, which are new: of some of their files."""
+        return {part for one in outcomes if one.state != "failed" for part in one.parts if part in self.recordings}
 
     def note(self, outcomes: Sequence[Outcome]) -> None:
         """Adds recordings that this process has committed, without reading the table again."""
+        for part in self.parts_of(outcomes):
+            del self.recordings[part], self.labels[part]
         facts = ("recording_id", "tool_version", "state", "added_ns", "labels")
         places = [_RECORDING_COLUMNS.index(name) for name in facts]
         for one in outcomes:
             if one.row is not None:
                 key, version, state, added, labels = (one.row[place] for place in places)
-                self.recordings[key] = (version, state, added)
-                self.labels[key] = sys.intern(labels)
+                self._set(key, (version, state, added), labels, one.parts)
 
     def has(self, key: str, *, retry_failed: bool) -> bool:
-        """Whether a recording was read by this version of perfuse."""
+        """Whether a recording was read by this version of perfuse, or is one of the files of one that was read."""
         from perfuse import __version__
 
+        if key in self.wholes:
+            return True
         version, state, _ = self.recordings.get(key, ("", "", 0))
         return version == __version__ and not (retry_failed and state == "failed")
+
+    def labels_of(self, key: str) -> str:
+        """The labels of a recording, or of that of several files which it is one of, as a JSON object."""
+        return self.labels[self.wholes.get(key, key)]
 
     def kept(
         self, one: FleetInput, keys: Sequence[str], labels: Mapping[str, str], *, retry_failed: bool
@@ -157,7 +184,7 @@ class Known:
         """The outcome of an input that is in the dataset already, under one of the identities."""
         for key in keys:
             if self.has(key, retry_failed=retry_failed):
-                return Outcome(one, key, True, None, contradicts(labels, self.labels[key]))
+                return Outcome(one, key, True, None, contradicts(labels, self.labels_of(key)))
         return None
 
 
@@ -244,12 +271,13 @@ def _process(options: WorkOptions, store: Store, known: Known, one: FleetInput, 
     }
     with contextlib.ExitStack() as stack:
         key = ""
+        parts: tuple[str, ...] = ()
         try:
             for name in one.files:
                 check_text(name)
             files = stack.enter_context(local_files(one.files, options.store_options))
             stated = [_stated(shown, path) for shown, path in zip(one.files, files, strict=True)]
-            keys = _identities(stated, files)
+            keys, parts = _identities(stated, files), _parts(stated)
             key = keys[0]
             if kept := known.kept(one, keys, labels, retry_failed=options.retry_failed):
                 return kept
@@ -279,7 +307,7 @@ def _process(options: WorkOptions, store: Store, known: Known, one: FleetInput, 
         "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "added_ns": time.time_ns(),
     }
-    return Outcome(one, key, False, tuple(facts.get(name) for name in _RECORDING_COLUMNS))
+    return Outcome(one, key, False, tuple(facts.get(name) for name in _RECORDING_COLUMNS), parts=parts)
 
 
 def _require_content(found: Any) -> None:
@@ -384,6 +412,12 @@ def _identities(stated: list[dict[str, Any]], files: Sequence[str]) -> list[str]
         without = [one.sha256 for one in inputs if one.format not in dumps]
         found[:0] = [recording_id(one.sha256 for one in inputs), *([recording_id(without)] if without else [])]
     return found
+
+
+def _parts(stated: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The identities that each of several files alone would have; none of a single one."""
+    contents = dict.fromkeys(fact["sha256"] for fact in stated)
+    return tuple(recording_id([one]) for one in contents) if len(contents) > 1 else ()
 
 
 def identities_of(one: FleetInput, store_options: Mapping[str, str]) -> list[str]:
