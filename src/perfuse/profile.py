@@ -305,7 +305,8 @@ class Profile:
         if not start_s < end_s:
             raise UsageError(f"there is no time between {start_s:.9g} and {end_s:.9g} s", hint=recorded)
         if end_s <= 0 or start_s * 1e9 > last - zero:
-            raise UsageError(f"nothing was recorded between {start_s:.9g} and {end_s:.9g} s", hint=recorded)
+            text = f"before {end_s:.9g} s" if end_s <= 0 else f"after {start_s:.9g} s"
+            raise UsageError(f"nothing was recorded {text}", hint=recorded)
         # An infinite end is that of the recording.
         start, end = zero + round(max(start_s, 0) * 1e9), last + 1 if isinf(end_s) else zero + round(end_s * 1e9)
         return self._selected(replace(self.selection, start_ns=start, end_ns=end))

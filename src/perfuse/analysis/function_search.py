@@ -16,6 +16,8 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _SHOWN = 8
 """Number of functions that the message about several lists."""
 
+NO_CODE = "there is no code in these files"
+
 
 @dataclass(slots=True)
 class CodeFunction:
@@ -103,7 +105,8 @@ def find_function(profile: TableProfile, wanted: str) -> Search:
             hint="it was inlined, or it is only named: annotate the function that called it",
             field="function",
         )
-    raise UsageError(f"no function {wanted!r}", hint=nearest_hint(wanted, dict.fromkeys(names)), field="function")
+    hint = nearest_hint(wanted, dict.fromkeys(names)) if len(names) else NO_CODE
+    raise UsageError(f"no function {wanted!r}", hint=hint, field="function")
 
 
 class SeveralFunctions(UsageError):  # noqa: N818 - the text is at fault, not the program
@@ -151,7 +154,7 @@ def _by_handle(profile: TableProfile, codes: Columns, kind: str, key: int) -> Se
 
 
 def _keys_hint(kind: str, keys: Sequence[int]) -> str:
-    return f"handles are from {kind}{min(keys)} to {kind}{max(keys)}" if keys else "there is no code in these files"
+    return f"handles are from {kind}{min(keys)} to {kind}{max(keys)}" if keys else NO_CODE
 
 
 def _by_address(profile: TableProfile, codes: Columns, address: int) -> Search:
