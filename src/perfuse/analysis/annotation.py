@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from perfuse import _core
 from perfuse.analysis.function_search import CodeFunction, Search, find_function
-from perfuse.analysis.instructions import Callee, InlinedCall, Instruction, Loop, decode, loops
+from perfuse.analysis.instructions import Callee, InlinedCall, Instruction, Loop, address_in_code, decode, loops
 from perfuse.analysis.sampled import Event, events, select_event
 from perfuse.archive.contents import NativeCode, NotSavedError
 from perfuse.errors import UsageError
@@ -337,8 +337,7 @@ class Annotation:
         columns = ("function_id", "inline_depth", "mapping_id", "relative_address", "unwound_by")
         for function, depth, mapping, address, unwound_by in frames.tuples(*columns):
             if function in keys and depth == 0 and address is not None:
-                position = address if unwound_by == "sampled" else max(address - 1, 0)
-                positions[files.get(mapping, (None, None))].add(position)
+                positions[files.get(mapping, (None, None))].add(address_in_code(address, unwound_by))
         self._symbols: dict[int, _Symbol] = {}
         found: list[Compilation] = []
         failures: list[tuple[str, ValueError]] = []
