@@ -4,14 +4,13 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from perfuse.analysis.functions import Backtrace, stack_backtraces
-from perfuse.analysis.objects import type_names
+from perfuse.analysis.objects import UNKNOWN_TYPE, type_names
 from perfuse.analysis.profiles import RuntimeProfile
 from perfuse.errors import UsageError
 from perfuse.table import Columns
 from perfuse.value_class import value_class
 
 AllocationOrder = Literal["bytes", "count"]
-UNKNOWN = "(unknown type)"
 
 
 @value_class
@@ -127,7 +126,7 @@ class Allocations:
         found: dict[str, TypeAllocations] = {}
         columns = ("type_id", "num_objects", "size_bytes", "largest_bytes")
         for type_id, count, size, largest in self._sums.take(range(len(self._sums)), columns):
-            name = names.get(type_id, UNKNOWN)
+            name = names.get(type_id, UNKNOWN_TYPE)
             sums = found.get(name, TypeAllocations(name, 0, 0, 0))
             maximum = max(sums.largest_bytes, largest)
             found[name] = TypeAllocations(name, sums.count + count, sums.bytes + size, maximum)
@@ -141,7 +140,7 @@ class Allocations:
         places: dict[Backtrace, dict[str, tuple[int, int]]] = {}
         for stack, type_id, count, size in rows:
             types = places.setdefault(stacks[stack], {})
-            name = names.get(type_id, UNKNOWN)
+            name = names.get(type_id, UNKNOWN_TYPE)
             counted, bytes_ = types.get(name, (0, 0))
             types[name] = counted + count, bytes_ + size
         return [
