@@ -8,10 +8,11 @@ from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable
 from itertools import groupby
+from math import isfinite
 from pathlib import Path
 from typing import IO
 
-from perfuse.errors import ExportError
+from perfuse.errors import ExportError, UsageError
 from perfuse.exporters.contents import contents
 from perfuse.exporters.source import Source, no_code_error
 from perfuse.reports.text import printable
@@ -31,6 +32,7 @@ def write(profile: Source, out: IO[bytes], *, at: float | None = None, pid: int 
 
     Raises:
         ExportError: No process has JIT code, or several have and none is named.
+        UsageError: `at` is not a number.
     """
     maps = _maps(profile, at)
     pids = [of for of, _ in maps]
@@ -67,6 +69,8 @@ def _maps(profile: Source, at: float | None) -> list[tuple[int, str]]:
     Raises:
         ExportError: No process has JIT code, or had some at that time.
     """
+    if at is not None and not isfinite(at):
+        raise UsageError(f"at is a number of seconds, not {at}", field="at")
     if at is None:
         moment, alive = "NULL::BIGINT", "true"
     else:

@@ -15,7 +15,7 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from perfuse import _core
-from perfuse.errors import UsageError
+from perfuse.errors import UsageError, require_version
 from perfuse.formats.mono.unsupported import UNSUPPORTED
 from perfuse.output.file import output_file
 from perfuse.recording import Input, Recording, open_of_format
@@ -107,6 +107,7 @@ def convert(
     recordings = [open_of_format(one, "mono", "a Mono log") for one in inputs]
     if not recordings:
         raise UsageError("no log to convert")
+    require_version(version)
     options: _core._MonoOptions = {
         "version": version,
         "between_ns": None if between is None else (round(between[0] * _SECOND_NS), round(between[1] * _SECOND_NS)),

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from perfuse import _core
-from perfuse.errors import UsageError
+from perfuse.errors import UsageError, require_in_range, require_version
 from perfuse.output.file import output_path
 from perfuse.recording import Input, Recording, open_of_format
 
@@ -119,6 +119,8 @@ def convert(
     recordings = [open_of_format(one, "xray", "an XRay log") for one in inputs]
     if not recordings:
         raise UsageError("no log to convert")
+    require_version(version)
+    require_in_range(hz, 1, 2**64 - 1, "hz")
     options: _core._XRayOptions = {
         "mode": mode,
         "version": version,
