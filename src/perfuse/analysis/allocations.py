@@ -73,6 +73,9 @@ class Allocations:
         self.count: int = sum(self._sums["num_objects"])
         self.bytes: int = sum(self._sums["size_bytes"])
 
+    def __repr__(self) -> str:
+        return f"<perfuse allocations: {self.count:,} objects, {self.bytes:,} bytes>"
+
     def __len__(self) -> int:
         """Number of types."""
         return len(self.by_type())

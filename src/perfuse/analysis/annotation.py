@@ -219,6 +219,10 @@ class Annotation:
             (one for one in self.compilations if one.code_object_id == search.code_object_id is not None), None
         )
 
+    def __repr__(self) -> str:
+        num, samples = len(self.compilations), sum(one.self_samples for one in self.compilations)
+        return f"<perfuse annotation of {self.function.name}: {num:,} compilations, {samples:,} samples>"
+
     @property
     def hottest(self) -> Compilation:
         """The compilation that was requested, else the one with the most samples, else the last one."""
