@@ -87,6 +87,7 @@ class Allocations:
             limit: Largest number of rows; None for all.
             order: By `bytes` or `count`.
         """
+        _require_order(order)
         return sorted(self._by_name.values(), key=lambda one: (-getattr(one, order), one.name))[:limit]
 
     def of_type(self, name: str) -> TypeAllocations | None:
@@ -95,8 +96,7 @@ class Allocations:
 
     def by_site(self, limit: int | None = None, *, order: AllocationOrder = "bytes") -> list[AllocationSite]:
         """Places, the largest first; allocations without a stack are one row."""
-        if order not in get_args(AllocationOrder):
-            raise UsageError(f"order is bytes or count, not {order!r}", field="order")
+        _require_order(order)
         return sorted(self._sites, key=lambda one: -getattr(one, order))[:limit]
 
     @property
@@ -156,3 +156,8 @@ class Allocations:
             )
             for place, types in places.items()
         ]
+
+
+def _require_order(order: str) -> None:
+    if order not in get_args(AllocationOrder):
+        raise UsageError(f"order is bytes or count, not {order!r}", field="order")
