@@ -1,6 +1,26 @@
 """The clock of a recording."""
 
+from math import isnan
 from typing import NamedTuple
+
+from perfuse.errors import UsageError
+
+_MOST_NS = 2**63 - 1
+
+
+def range_ns(between: tuple[float, float] | None) -> tuple[int, int] | None:
+    """A range of seconds in nanoseconds; its end may be infinite. None is none.
+
+    Raises:
+        UsageError: It is empty, or an end is not a number.
+    """
+    if between is None:
+        return None
+    start, end = between
+    if isnan(start) or isnan(end) or not start < end:
+        raise UsageError(f"there is no time between {start:.9g} and {end:.9g} s", field="between")
+    first, last = (max(-_MOST_NS, min(one * 1e9, _MOST_NS)) for one in between)
+    return min(round(first), _MOST_NS), min(round(last), _MOST_NS)
 
 
 class Clock(NamedTuple):

@@ -196,6 +196,18 @@ def require_known(value: str, known: Iterable[str], what: str) -> str:
     raise UsageError(f"no {what} {value!r}", hint=nearest_hint(value, names))
 
 
+def require_in_range(value: int | None, least: int, most: int, name: str) -> None:
+    """Raises `UsageError` for a number of the parameter `name` outside of a range; None is none."""
+    if value is not None and not least <= value <= most:
+        raise UsageError(f"{name} is from {least:,} to {most:,}, not {value}", field=name)
+
+
+def require_version(version: int | None) -> None:
+    """Raises `UsageError` for a version that no format has; formats refuse others. None is none."""
+    if version is not None and not 0 <= version <= 0xFF:
+        raise UsageError(f"version {version} does not exist", field="version")
+
+
 class ExportWarning(UserWarning):
     """A part of a profile that the output format cannot represent.
 

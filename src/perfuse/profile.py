@@ -166,26 +166,27 @@ class Profile:
         Of calls and runtime logs: in selected time, its start and end; in selected threads of a call trace, their
         first and last event.
         """
-        is_whole = self.selection == Selection() and not self.stack_filter
-        if is_whole and (stated := self._opened.stated_span_ns) is not None:
+        if self._is_whole and (stated := self._opened.stated_span_ns) is not None:
             return stated
         if all(recording.summary.span is None for recording in self.recordings):
             return None
         traced = None if self._opened.has_no_events else self._events.trace_span()
-        roles = {recording.role for recording in self.recordings}
-        if traced and roles <= {"call_trace", "runtime_log"}:
-            if (selected := self.selection.time_ns) is not None:
-                traced = max(selected[0], traced[0]), min(selected[1], traced[1])
-            elif self.selection.selects_threads and roles == {"call_trace"}:
-                totals = Columns(self.call_statistics(functions=[]).totals())
-                ((first, last),) = totals.tuples("first_ns", "last_ns")
-                traced = None if first is None else (first, last)
-            return traced if traced and traced[0] <= traced[1] else None
-        if self.selection != Selection():
-            traced = None
+        if traced and self._roles <= {"call_trace", "runtime_log"}:
+            return self._selected_part(traced)
         spans = [(first, last) for *_, first, last in _core.sampled_events(self.tables["samples"])]
-        spans += [traced] if traced else []
+        spans += [traced] if traced and self.selection == Selection() else []
         return (min(first for first, _ in spans), max(last for _, last in spans)) if spans else None
+
+    def _selected_part(self, traced: tuple[int, int]) -> tuple[int, int] | None:
+        """The selected part of the time from the first to the last event of traces; None where it is empty."""
+        if (selected := self.selection.time_ns) is not None:
+            start, end = max(selected[0], traced[0]), min(selected[1], traced[1])
+            return (start, end) if start <= end else None
+        if self.selection.selects_threads and self._roles == {"call_trace"}:
+            totals = Columns(self.call_statistics(functions=[]).totals())
+            ((first, last),) = totals.tuples("first_ns", "last_ns")
+            return None if first is None else (first, last)
+        return traced
 
     def allocations(self) -> "Allocations":
         """Allocations of the selected threads and time: by type, by stack, by thread."""
@@ -305,7 +306,8 @@ class Profile:
         if not start_s < end_s:
             raise UsageError(f"there is no time between {start_s:.9g} and {end_s:.9g} s", hint=recorded)
         if end_s <= 0 or start_s * 1e9 > last - zero:
-            raise UsageError(f"nothing was recorded between {start_s:.9g} and {end_s:.9g} s", hint=recorded)
+            text = f"before {end_s:.9g} s" if end_s <= 0 else f"after {start_s:.9g} s"
+            raise UsageError(f"nothing was recorded {text}", hint=recorded)
         # An infinite end is that of the recording.
         start, end = zero + round(max(start_s, 0) * 1e9), last + 1 if isinf(end_s) else zero + round(end_s * 1e9)
         return self._selected(replace(self.selection, start_ns=start, end_ns=end))
@@ -655,9 +657,17 @@ class Profile:
     def _threads(self) -> list[int] | None:
         return None if not self.selection.selects_threads else self.selection.keys(self._whole().tables["threads"])
 
+    @property
+    def _roles(self) -> set[str]:
+        return {recording.role for recording in self.recordings}
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether nothing was selected or filtered."""
+        return self.selection == Selection() and not self.stack_filter
+
     def _whole(self) -> "Profile":
-        is_whole = self.selection == Selection() and not self.stack_filter
-        return self if is_whole else self._selected(Selection()).filtered(StackFilter())
+        return self if self._is_whole else self._selected(Selection()).filtered(StackFilter())
 
     def _selected(self, selection: Selection) -> Self:
         """The same recordings, which the selection does not own."""

@@ -352,7 +352,8 @@ def open_of_format(source: Input | Recording, name: str, title: str) -> Recordin
     """
     recording = source if isinstance(source, Recording) else open(source)
     if recording.format != name:
-        raise UsageError(f"{recording.path} is not {title} but {recording.format}", path=recording.path)
+        found = recording.entry.title
+        raise UsageError(f"{recording.path} is not {title}: its format is {found}", path=recording.path)
     return recording
 
 

@@ -6,6 +6,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from perfuse.declared_formats import formats
 from perfuse.diagnostics import Diagnostic, from_core
 from perfuse.errors import ExportError, UnreadableInput
 from perfuse.output.file import output_path
@@ -106,7 +107,10 @@ def _write(recording: Recording, path: Path) -> tuple[list[tuple[str, str, int]]
     except OSError as error:
         if error.errno is not None:
             raise
-        raise ExportError(f"cannot repair {recording.path}: {error}", path=recording.path) from error
+        hint = None
+        if "repair" not in recording.entry.capabilities:
+            hint = f"files of {', '.join(one.title for one in formats() if 'repair' in one.capabilities)} can be"
+        raise ExportError(f"cannot repair {recording.path}: {error}", path=recording.path, hint=hint) from error
 
 
 def _repaired(recording: Recording, path: Path) -> Recording:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from command_line import Perfuse
 
+import perfuse as pf
 from perfuse.formats.jitdump.code import Declaration, InlineCall, Line
 from perfuse.formats.jitdump.writer import Writer
 
@@ -39,6 +40,10 @@ def dump(recordings: Path) -> str:
 def listing(done_out: str) -> list[str]:
     """The lines with an offset and an instruction."""
     return [line for line in done_out.splitlines() if re.search(r" [0-9a-f]+  \w", line) and "offset" not in line]
+
+
+def test_an_annotation_is_shown_by_its_function(dump: str) -> None:
+    assert repr(pf.fuse(dump).annotate("loop")) == "<perfuse annotation of loop: 2 compilations, 0 samples>"
 
 
 def test_the_code_of_the_last_compilation_with_its_source(perfuse: Perfuse, dump: str) -> None:

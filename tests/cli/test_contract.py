@@ -19,6 +19,7 @@ import pytest
 from command_line import Perfuse
 
 DUMP = "jit-2345.dump"
+XRAY = "xray-log.server.uocuES"
 LOG = "xray-log.server.uocuES"
 
 
@@ -172,6 +173,9 @@ def test_cut_output_has_a_note(perfuse: Perfuse) -> None:
         (("query", DUMP, "FROM nowhere"), 2, "nowhere", ""),
         (("query", DUMP, "SELECT name::INTEGER FROM functions"), 2, "Conversion Error", "LINE "),
         (("query", DUMP), 2, "no SQL", ""),
+        (("query", DUMP, "perf.data"), 2, "no SQL: it follows the files", ""),
+        (("query", "SELECT 1", DUMP), 2, "no SQL: it follows the files", ""),
+        (("query", "SELECT 1" + " " * 300), 2, "no file: files precede SQL", ""),
         (("records", DUMP, "--kind", "JIT_CODE_LOD"), 2, "no record kind 'JIT_CODE_LOD'", "did you mean JIT_CODE_LOAD"),
         (("records", DUMP, "--range", "5"), 2, "is not a range", ""),
         (("records", DUMP, "--range", "5..5"), 2, "is empty", ""),
@@ -187,6 +191,24 @@ def test_cut_output_has_a_note(perfuse: Perfuse) -> None:
         (("convert", DUMP, "-o", "-"), 2, "give --to", ""),
         (("convert", DUMP, "-o", "nowhere/x.json"), 2, "there is no directory nowhere", "mkdir -p nowhere"),
         (("annotate", "perf.data", DUMP), 2, "no FUNCTION: it follows the files", "`perfuse annotate --help`"),
+        (("annotate", "hot", DUMP), 2, "no FUNCTION: it follows the files", "`perfuse annotate --help`"),
+        (("mono", "heapshot", DUMP), 2, "is not a Mono log: its format is JITDUMP", ""),
+        (("convert", DUMP, "-o", "x.map", "-O", "at=nan"), 2, "at is a number of seconds, not nan", ""),
+        (("convert", XRAY, "-o", "x.xray", "-O", "hz=-1"), 2, "hz is from 1 to 18,446,744,073,709,551,615, not -1", ""),
+        (("convert", XRAY, "-o", "x.xray", "-O", "version=-1"), 2, "version -1 does not exist", ""),
+        (("convert", XRAY, "-o", "x.csv", "-O", "limit=-1"), 2, "limit is from 0 to", ""),
+        (("convert", "output.mlpd", "-o", "x.mlpd", "-O", "version=300"), 2, "version 300 does not exist", ""),
+        (("convert", "perf.data", "-o", "x.svg", "-O", "width=-5"), 2, "width is from 300 to 100,000, not -5", ""),
+        (
+            ("convert", "perf.data", "-o", "x.svg", "-O", "threads=-1"),
+            2,
+            "has thread_id -1",
+            "keys of threads are from 0",
+        ),
+        (("convert", "perf.data", "-o", "x.html", "-O", "processes=99"), 2, "has process_id 99", "keys of processes"),
+        (("convert", "perf.data", "-o", "x.html", "-O", "time_ns=5,1"), 2, "no time between 5 and 1 ns", ""),
+        (("convert", DUMP, "-o", "x.map", "-O", "at=-99"), 2, "no JIT code existed -99 s after the first sample", ""),
+        (("convert", "a.out", "-o", "x.map"), 2, "no process has JIT code", "open the dump as well"),
         (("explain", "JD05"), 2, "no rule has the code JD05", "did you mean JD05"),
         (("view", "nothing-like-it"), 3, "cannot read nothing-like-it: No such file", "has a similar name"),
         (("report", DUMP, "--between", "3..1"), 2, "ends before it starts", ""),
@@ -203,6 +225,15 @@ def test_errors_have_a_message_and_a_hint(
     assert message in first
     assert hint in "\n".join(rest)
     assert len(rest) <= 1
+
+
+def test_formats_that_can_be_repaired_are_named(perfuse: Perfuse, recordings: Path) -> None:
+    (recordings / "out.folded").write_text("main;parse 7\n", encoding="utf-8")
+    done = perfuse("repair", "out.folded", "-o", "x")
+    assert (done.code, done.out) == (2, "")
+    message, hint = done.err.splitlines()
+    assert message.endswith("collapsed stacks files cannot be repaired")
+    assert hint.split("files of ")[1] == "JITDUMP, perf.data, Mono log, SFrame, XRay can be"
 
 
 @pytest.mark.parametrize("name", ["repotr", "xyzzy"])

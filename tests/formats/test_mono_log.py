@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import math
 import re
 import subprocess
 import sys
@@ -175,6 +176,11 @@ def test_parts(mono_corpus: Path, tmp_path: Path) -> None:
     assert len(main) == 1
     pf.mono.convert(log, output=out, threads=list(main))
     assert pf.open(out).summary.records["METHOD_ENTER"] == main.total()
+    pf.mono.convert(log, output=out, between=(0, math.inf))
+    assert pf.open(out).summary.records == log.summary.records
+    for wrong in ({"version": 300}, {"threads": [-1]}, {"between": (2, 1)}):
+        with pytest.raises(UsageError, match=r"does not exist| is from |no time between"):
+            pf.mono.convert(log, output=out, **wrong)
     pf.mono.convert(log, output=out, between=(0.01, 0.02))
     calls = pf.open(out).summary.records
     assert 0 < calls["METHOD_ENTER"] < log.summary.records["METHOD_ENTER"]

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 import re
 import subprocess
 import sys
@@ -110,6 +111,9 @@ def test_refusals(tmp_path: Path) -> None:
         xray_log.convert(output=tmp_path / "out")
     with pytest.raises(UsageError, match="no version"):
         xray_log.convert(_log(), output=tmp_path / "out", version=9)
+    for wrong in ({"version": 300}, {"hz": -1}, {"tids": [2**40]}, {"functions": [2**40]}, {"between": (math.nan, 1)}):
+        with pytest.raises(UsageError, match=r"does not exist| is from |no time between"):
+            xray_log.convert(_log(), output=tmp_path / "out", **wrong)
     with pytest.raises(ExportError, match=r"not of one run.* give the rate"):
         xray_log.convert(_log(), _log(hz=5), output=tmp_path / "out")
     with pytest.raises(ExportError, match="No such file"):
@@ -133,6 +137,13 @@ def test_parts(tmp_path: Path) -> None:
     # From the first event on: within the call of thread 8, after the call of thread 7.
     xray_log.convert(_log(), output=path, between=(2.5e-6, 2.6e-6))
     assert sorted((row[0], row[4]) for row in calls(path)) == [(2_000, "enter"), (4_000, "exit")]
+
+
+def test_a_part_without_an_end_is_the_rest(tmp_path: Path) -> None:
+    path = tmp_path / "part.xray"
+    for between in ((0, math.inf), (-math.inf, math.inf), (-1, 1e300)):
+        xray_log.convert(_log(), output=path, between=between)
+        assert path.read_bytes() == _log()
 
 
 def test_logs_become_one(tmp_path: Path) -> None:

@@ -27,3 +27,6 @@ pub mod selected;
 pub mod stacks;
 pub mod timeline;
 pub mod unwind;
+
+/// Stands for "none" in columns of keys and row numbers.
+pub const NONE: u32 = u32::MAX;

@@ -12,12 +12,13 @@ use arrow_array::{
 use arrow_schema::{DataType, Field};
 use perfuse_engine::calls::{Options, Selection};
 use perfuse_formats::registry;
-use perfuse_formats::saved::parquet_file::{self, BATCH_ROWS, ParquetTable, ROW_GROUP_ROWS};
+use perfuse_formats::saved::parquet_file::{self, ParquetTable, ROW_GROUP_ROWS};
 use perfuse_formats::saved::{SavedProfile, crc};
 use perfuse_formats::{Clock, Rate, Recording, Source};
 use perfuse_profile::saved::{JOINED_TABLES, JoinedRows, SavedFacts};
 use perfuse_profile::saved_events::RecordingFacts;
 use perfuse_profile::{AllocationQuery, Profile, ProfileInput};
+use perfuse_tables::BATCH_ROWS;
 use perfuse_tables::TABLES;
 use perfuse_writers::TraceSurvey;
 

@@ -5,12 +5,9 @@ use arrow_array::{Array, RecordBatch};
 use perfuse_disassembly::{Architecture, Disassembler, Syntax};
 use perfuse_formats::jitdump::JitDump;
 use perfuse_tables::access::{ColumnError, bytes, numbers};
-use perfuse_tables::instructions;
+use perfuse_tables::{BATCH_ROWS, instructions};
 
 use crate::profile::Profile;
-
-/// Number of rows of a batch.
-const BATCH_ROWS: usize = 1 << 16;
 
 impl Profile {
     /// The instructions of all code whose bytes were recorded, made on demand.

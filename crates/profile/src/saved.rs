@@ -11,11 +11,11 @@ use perfuse_binaries::symbolize::Follow;
 use perfuse_binaries::xray_map::NamedFunctions;
 use perfuse_engine::join::JoinedTables;
 use perfuse_formats::saved::SavedProfile;
-use perfuse_formats::saved::parquet_file::{BATCH_ROWS, TableError};
+use perfuse_formats::saved::parquet_file::TableError;
 use perfuse_formats::{Clock, Placement, Recording, TableRequest};
 use perfuse_tables::access::{ColumnError, nullable, numbers};
 use perfuse_tables::{
-    Identities, TableSpec, frames, functions, modules, processes, samples, stacks, threads,
+    BATCH_ROWS, Identities, TableSpec, frames, functions, modules, processes, samples, stacks, threads,
 };
 
 use crate::profile::{Profile, ProfileOptions};

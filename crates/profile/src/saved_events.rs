@@ -12,13 +12,13 @@ use perfuse_engine::allocated::AllocationOrigin;
 use perfuse_engine::calls::{BorderEvents, CallPath, CallPaths, FirstKeys, Sampled, slices_of_part};
 use perfuse_engine::selected::rows_where;
 use perfuse_formats::saved::SavedProfile;
-use perfuse_formats::saved::parquet_file::{BATCH_ROWS, ParquetTable, TableError, write};
+use perfuse_formats::saved::parquet_file::{ParquetTable, TableError, write};
 use perfuse_formats::{
     BatchStream, CallStream, Clock, Format, Placement, Position, Rate, Recording, Source, Summary,
     TableRequest, call_stream, one_batch, registry,
 };
 use perfuse_tables::access::{ColumnError, nullable, numbers, text};
-use perfuse_tables::{AllocationSum, Offsets, call_events, event_objects, samples, slices};
+use perfuse_tables::{AllocationSum, BATCH_ROWS, Offsets, call_events, event_objects, samples, slices};
 use perfuse_wire::{Diagnostics, Endian, RecordView};
 
 use crate::calls_near::CallsNear;

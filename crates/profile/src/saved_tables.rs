@@ -7,7 +7,8 @@ use arrow_array::RecordBatch;
 use arrow_array::types::UInt32Type;
 use perfuse_formats::Recording;
 use perfuse_formats::saved::SavedProfile;
-use perfuse_formats::saved::parquet_file::{BATCH_ROWS, TableError};
+use perfuse_formats::saved::parquet_file::TableError;
+use perfuse_tables::BATCH_ROWS;
 use perfuse_tables::access::{nullable, numbers};
 
 use crate::inputs::Unreadable;

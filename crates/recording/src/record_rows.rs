@@ -3,13 +3,10 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use perfuse_tables::records;
+use perfuse_tables::{BATCH_ROWS, records};
 use perfuse_wire::RecordView;
 
 use crate::{BatchStream, Placement, Position, Recording, TableRequest};
-
-/// Number of rows in a batch.
-const BATCH_ROWS: usize = 1 << 16;
 
 /// A table of a recording: one that its format fills, or `records`, which every format has.
 #[must_use]

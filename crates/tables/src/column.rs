@@ -188,7 +188,7 @@ impl Nullable for Str {
     }
 }
 
-/// The values of a [`Choice`] column; `choices!` implements it.
+/// The values of a column of one of several texts; `choices!` implements it.
 pub trait Choices: Copy + Eq + std::fmt::Debug + Send + Sync + 'static {
     /// All values, in order of their keys.
     const ALL: &'static [Self];

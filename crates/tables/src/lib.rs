@@ -9,6 +9,7 @@
 pub mod access;
 mod calls;
 mod column;
+pub mod context;
 mod family;
 mod identities;
 mod schema;
@@ -33,6 +34,9 @@ pub use perfuse_addresses::unwinding::{
 };
 pub use schema::{ColumnSpec, TableSpec};
 pub use sums::{AllocationGroup, AllocationSum, SnapshotSum};
+
+/// Rows of a batch of a large table, which is made batch by batch.
+pub const BATCH_ROWS: usize = 1 << 16;
 
 /// Every common table, in the order of the documentation.
 pub static TABLES: &[&TableSpec] = &[

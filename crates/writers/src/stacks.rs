@@ -3,11 +3,9 @@
 use arrow_array::types::UInt64Type;
 use arrow_array::{PrimitiveArray, RecordBatch};
 
+pub use perfuse_engine::NONE;
 use perfuse_engine::stacks::StackError;
 use perfuse_engine::stacks::columns::{Keys, Texts, column, numbers, text};
-
-/// Stands for "none" in columns of row numbers and texts.
-pub const NONE: u32 = u32::MAX;
 
 /// A frame. Texts are numbers into [`Stacks::texts`].
 #[derive(Clone, Copy, Debug)]

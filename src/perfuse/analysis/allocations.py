@@ -4,14 +4,13 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from perfuse.analysis.functions import Backtrace, stack_backtraces
-from perfuse.analysis.objects import type_names
+from perfuse.analysis.objects import UNKNOWN_TYPE, type_names
 from perfuse.analysis.profiles import RuntimeProfile
 from perfuse.errors import UsageError
 from perfuse.table import Columns
 from perfuse.value_class import value_class
 
 AllocationOrder = Literal["bytes", "count"]
-UNKNOWN = "(unknown type)"
 
 
 @value_class
@@ -74,6 +73,9 @@ class Allocations:
         self.count: int = sum(self._sums["num_objects"])
         self.bytes: int = sum(self._sums["size_bytes"])
 
+    def __repr__(self) -> str:
+        return f"<perfuse allocations: {self.count:,} objects, {self.bytes:,} bytes>"
+
     def __len__(self) -> int:
         """Number of types."""
         return len(self.by_type())
@@ -85,6 +87,7 @@ class Allocations:
             limit: Largest number of rows; None for all.
             order: By `bytes` or `count`.
         """
+        _require_order(order)
         return sorted(self._by_name.values(), key=lambda one: (-getattr(one, order), one.name))[:limit]
 
     def of_type(self, name: str) -> TypeAllocations | None:
@@ -93,8 +96,7 @@ class Allocations:
 
     def by_site(self, limit: int | None = None, *, order: AllocationOrder = "bytes") -> list[AllocationSite]:
         """Places, the largest first; allocations without a stack are one row."""
-        if order not in get_args(AllocationOrder):
-            raise UsageError(f"order is bytes or count, not {order!r}", field="order")
+        _require_order(order)
         return sorted(self._sites, key=lambda one: -getattr(one, order))[:limit]
 
     @property
@@ -127,7 +129,7 @@ class Allocations:
         found: dict[str, TypeAllocations] = {}
         columns = ("type_id", "num_objects", "size_bytes", "largest_bytes")
         for type_id, count, size, largest in self._sums.take(range(len(self._sums)), columns):
-            name = names.get(type_id, UNKNOWN)
+            name = names.get(type_id, UNKNOWN_TYPE)
             sums = found.get(name, TypeAllocations(name, 0, 0, 0))
             maximum = max(sums.largest_bytes, largest)
             found[name] = TypeAllocations(name, sums.count + count, sums.bytes + size, maximum)
@@ -141,7 +143,7 @@ class Allocations:
         places: dict[Backtrace, dict[str, tuple[int, int]]] = {}
         for stack, type_id, count, size in rows:
             types = places.setdefault(stacks[stack], {})
-            name = names.get(type_id, UNKNOWN)
+            name = names.get(type_id, UNKNOWN_TYPE)
             counted, bytes_ = types.get(name, (0, 0))
             types[name] = counted + count, bytes_ + size
         return [
@@ -154,3 +156,8 @@ class Allocations:
             )
             for place, types in places.items()
         ]
+
+
+def _require_order(order: str) -> None:
+    if order not in get_args(AllocationOrder):
+        raise UsageError(f"order is bytes or count, not {order!r}", field="order")

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from perfuse import _core
 from perfuse.analysis.function_search import CodeFunction, Search, find_function
-from perfuse.analysis.instructions import Callee, InlinedCall, Instruction, Loop, decode, loops
+from perfuse.analysis.instructions import Callee, InlinedCall, Instruction, Loop, address_in_code, decode, loops
 from perfuse.analysis.sampled import Event, events, select_event
 from perfuse.archive.contents import NativeCode, NotSavedError
 from perfuse.errors import UsageError
@@ -219,6 +219,10 @@ class Annotation:
             (one for one in self.compilations if one.code_object_id == search.code_object_id is not None), None
         )
 
+    def __repr__(self) -> str:
+        num, samples = len(self.compilations), sum(one.self_samples for one in self.compilations)
+        return f"<perfuse annotation of {self.function.name}: {num:,} compilations, {samples:,} samples>"
+
     @property
     def hottest(self) -> Compilation:
         """The compilation that was requested, else the one with the most samples, else the last one."""
@@ -337,8 +341,7 @@ class Annotation:
         columns = ("function_id", "inline_depth", "mapping_id", "relative_address", "unwound_by")
         for function, depth, mapping, address, unwound_by in frames.tuples(*columns):
             if function in keys and depth == 0 and address is not None:
-                position = address if unwound_by == "sampled" else max(address - 1, 0)
-                positions[files.get(mapping, (None, None))].add(position)
+                positions[files.get(mapping, (None, None))].add(address_in_code(address, unwound_by))
         self._symbols: dict[int, _Symbol] = {}
         found: list[Compilation] = []
         failures: list[tuple[str, ValueError]] = []

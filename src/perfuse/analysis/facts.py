@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from perfuse.analysis.allocations import UNKNOWN, Allocations
+from perfuse.analysis.allocations import Allocations
 from perfuse.analysis.counters import counters
 from perfuse.analysis.distribution import Distribution
 from perfuse.analysis.exceptions import exceptions
@@ -15,7 +15,7 @@ from perfuse.analysis.heap import Heap, snapshots
 from perfuse.analysis.heap_rows import HeapClass
 from perfuse.analysis.latency import CallAccount, Latency
 from perfuse.analysis.locks import contention
-from perfuse.analysis.objects import Objects, type_names
+from perfuse.analysis.objects import UNKNOWN_TYPE, Objects, type_names
 from perfuse.analysis.profiles import UNSELECTED, read_selected
 from perfuse.analysis.recorded import not_recorded
 from perfuse.analysis.sampled import events
@@ -95,7 +95,7 @@ def _duration(profile: Profile) -> float:
 
 
 def _type_names(profile: Profile) -> set[str]:
-    return {*type_names(profile).values(), UNKNOWN}
+    return {*type_names(profile).values(), UNKNOWN_TYPE}
 
 
 def _allocations(profile: Profile) -> dict[str, Fact]:
@@ -138,7 +138,7 @@ _CLASS_SUMS = {"objects": "num_objects", "bytes": "size_bytes", "retained_bytes"
 
 
 def _by_type(classes: Iterable[HeapClass]) -> dict[str, HeapClass]:
-    return {one.type or UNKNOWN: one for one in classes}
+    return {one.type or UNKNOWN_TYPE: one for one in classes}
 
 
 def _heap(profile: Profile) -> dict[str, Fact]:

@@ -1,5 +1,6 @@
 """The content of a flame graph: the call tree of selected samples."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
 
@@ -7,6 +8,7 @@ from perfuse import _core
 from perfuse.analysis.profiles import SampleProfile
 from perfuse.analysis.sampled import Event, SampleFilter, call_tree, select_event
 from perfuse.errors import UsageError
+from perfuse.table import Columns
 
 Metric = Literal["weight", "samples"]
 
@@ -53,10 +55,15 @@ class FlameTree:
             time_ns: Start and end (not included) on the profile's clock.
 
         Raises:
-            UsageError: The profile has no such event, or `weight` is neither of the two.
+            UsageError: The profile has no such event, thread or process, the time is empty, or `weight` is neither of
+                the two.
         """
         if weight not in ("weight", "samples"):
             raise UsageError(f"weight is one of weight, samples, not {weight!r}", field="weight")
+        _require_keys(profile, "threads", "thread_id", threads or ())
+        _require_keys(profile, "processes", "process_id", processes or ())
+        if time_ns is not None and time_ns[0] >= time_ns[1]:
+            raise UsageError(f"there is no time between {time_ns[0]} and {time_ns[1]} ns", field="time_ns")
         found = select_event(profile, event)
         return cls(profile, found, SampleFilter(found.name, threads, processes, time_ns), inverted, weight)
 
@@ -76,3 +83,11 @@ class FlameTree:
         return call_tree(
             self.profile, self.selection, inverted=inverted, split_threads=split_threads, min_share=min_share
         )
+
+
+def _require_keys(profile: SampleProfile, table: str, column: str, keys: Sequence[int]) -> None:
+    """Raises `UsageError` for keys that no row of a table has."""
+    known = set(Columns(profile.tables[table])[column]) if keys else set()
+    if unknown := [str(key) for key in keys if key not in known]:
+        hint = f"keys of {table} are from 0 to {max(known, default=0)}"
+        raise UsageError(f"no row of table {table} has {column} {', '.join(unknown)}", field=table, hint=hint)

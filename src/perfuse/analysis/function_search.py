@@ -16,6 +16,8 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _SHOWN = 8
 """Number of functions that the message about several lists."""
 
+NO_CODE = "there is no code in these files"
+
 
 @dataclass(slots=True)
 class CodeFunction:
@@ -103,7 +105,8 @@ def find_function(profile: TableProfile, wanted: str) -> Search:
             hint="it was inlined, or it is only named: annotate the function that called it",
             field="function",
         )
-    raise UsageError(f"no function {wanted!r}", hint=nearest_hint(wanted, dict.fromkeys(names)), field="function")
+    hint = nearest_hint(wanted, dict.fromkeys(names)) if len(names) else NO_CODE
+    raise UsageError(f"no function {wanted!r}", hint=hint, field="function")
 
 
 class SeveralFunctions(UsageError):  # noqa: N818 - the text is at fault, not the program
@@ -151,30 +154,18 @@ def _by_handle(profile: TableProfile, codes: Columns, kind: str, key: int) -> Se
 
 
 def _keys_hint(kind: str, keys: Sequence[int]) -> str:
-    return f"handles are from {kind}{min(keys)} to {kind}{max(keys)}" if keys else "there is no code in these files"
+    return f"handles are from {kind}{min(keys)} to {kind}{max(keys)}" if keys else NO_CODE
 
 
 def _by_address(profile: TableProfile, codes: Columns, address: int) -> Search:
     """The function whose code is, or was at some time, at an address."""
-    starts, sizes = codes["start_address"], codes["size_bytes"]
-    rows = [row for row, start in enumerate(starts) if start <= address < start + sizes[row]]
-    moves = Columns(profile.tables["code_moves"])
-    if len(moves):
-        row_of = {key: row for row, key in enumerate(codes["code_object_id"])}
-        moved = (
-            row_of.get(key)
-            for key, new in moves.tuples("code_object_id", "new_address")
-            if _is_in(address, new, sizes[row_of[key]] if key in row_of else 0)
-        )
-        rows = list(dict.fromkeys([*rows, *(row for row in moved if row is not None)]))
     functions = Columns(profile.tables["functions"])
-    if rows:
-        wanted_ids = {codes["function_id"][row] for row in rows}
-        of_functions = [row for row, key in enumerate(functions["function_id"]) if key in wanted_ids]
-        names = {functions["name"][row] for row in of_functions}
+    if rows := _rows_at(profile, codes, address):
+        keys = {codes["function_id"][row] for row in rows}
+        names = {name for key, name in functions.tuples("function_id", "name") if key in keys}
         same = [row for row, name in enumerate(functions["name"]) if name in names]
         groups = _with_code(profile, codes, _grouped(profile, functions, same))
-        found = [one for one in groups if wanted_ids.intersection(one.function_ids)]
+        found = [one for one in groups if keys.intersection(one.function_ids)]
         if len(rows) == 1:
             return Search(found[0], codes["code_object_id"][rows[0]], address)
         if len(found) == 1:
@@ -186,13 +177,11 @@ def _by_address(profile: TableProfile, codes: Columns, address: int) -> Search:
             hint=f"give the handle of one: {listed}{more}",
             field="function",
         )
-    frames = Columns(profile.tables["frames"])
-    near = {
-        function
-        for at, function, depth in frames.tuples("address", "function_id", "inline_depth")
-        if at == address and function is not None and depth == 0
+    columns = ("address", "function_id", "inline_depth")
+    keys = {
+        key for at, key, depth in Columns(profile.tables["frames"]).tuples(*columns) if at == address and depth == 0
     }
-    of_frames = [row for row, key in enumerate(functions["function_id"]) if key in near]
+    of_frames = [row for row, key in enumerate(functions["function_id"]) if key in keys]
     found = _with_code(profile, codes, _grouped(profile, functions, of_frames))
     if len(found) == 1:
         return Search(found[0], None, address)
@@ -201,6 +190,19 @@ def _by_address(profile: TableProfile, codes: Columns, address: int) -> Search:
         hint="an address is inside JIT code of a dump, or one at which a sample was taken",
         field="function",
     )
+
+
+def _rows_at(profile: TableProfile, codes: Columns, address: int) -> list[int]:
+    """The rows of code objects that were at an address, from the start or after they were moved."""
+    starts, sizes = codes["start_address"], codes["size_bytes"]
+    rows = [row for row, start in enumerate(starts) if _is_in(address, start, sizes[row])]
+    moves = Columns(profile.tables["code_moves"])
+    row_of = {key: row for row, key in enumerate(codes["code_object_id"])} if len(moves) else {}
+    for key, new_address in moves.tuples("code_object_id", "new_address"):
+        row = row_of.get(key)
+        if row is not None and _is_in(address, new_address, sizes[row]):
+            rows.append(row)
+    return list(dict.fromkeys(rows))
 
 
 def _is_in(address: int, start: int, size: int) -> bool:

@@ -14,6 +14,18 @@ InstructionRow = tuple[int, int, str, str, int | None, int | None]
 """Offset, size, text, flow, target and constant of an instruction."""
 
 
+def address_in_code(frame_address: int, unwound_by: str) -> int:
+    """An address in the instruction that ran: that of a frame, or one less where it is that to which a call returns.
+
+    `is_after_call` in `exporters/queries.py` is the same in SQL.
+
+    Args:
+        frame_address: `address` or `relative_address` of a row of table `frames`.
+        unwound_by: How the frame was found, as in this table.
+    """
+    return frame_address if unwound_by == "sampled" else max(frame_address - 1, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Callee:
     """A function that was called at an instruction, as sampled stacks have it.

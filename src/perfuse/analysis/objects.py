@@ -6,6 +6,9 @@ from perfuse.analysis.profiles import RuntimeProfile, TableProfile, collector_sl
 from perfuse.table import Columns
 from perfuse.value_class import value_class
 
+UNKNOWN_TYPE = "(unknown type)"
+"""Stands in texts for a type that was not recorded; `(unknown type)` of the core is the same."""
+
 
 @value_class
 class AllocatedObject:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from perfuse import _core
-from perfuse.analysis.instructions import InstructionRow, decoded_rows
+from perfuse.analysis.instructions import InstructionRow, address_in_code, decoded_rows
 from perfuse.analysis.sampled import events
 from perfuse.archive.contents import CodeChoice, Frames, NativeCode, NotSavedError, SourceChoice, SymbolFrames
 from perfuse.archive.source import WholeProfile
@@ -74,9 +74,8 @@ class _Recorder:
                 continue
             if not all_on_stacks and (mapping, address) not in sampled:
                 continue
-            is_sampled = unwound_by == "sampled"
-            positions.setdefault((path, build_id), set()).add(address if is_sampled else max(address - 1, 0))
-            if is_sampled:
+            positions.setdefault((path, build_id), set()).add(address_in_code(address, unwound_by))
+            if unwound_by == "sampled":
                 starts.setdefault((path, build_id), set()).add(address)
         return [self._module(*file, sorted(found), starts.get(file, set())) for file, found in positions.items()]
 
@@ -136,34 +135,12 @@ class _Recorder:
 
     def jit(self, sampled: Sequence[int]) -> list[list[Any]]:
         """What code of sampled code objects refers to in files: `[process, address, [[ts_ns, name, offset, file]]]`."""
-        fusion, profile = self._profile._fusion, self._profile
+        fusion = self._profile._fusion
         lines = Columns(_core.code_rows(fusion, "line_rows", sampled))
         self.paths |= {path for path in lines["path"] if path}
-        codes = Columns(_core.code_rows(fusion, "code_objects", sampled))
-        measured = [one for one in events(profile) if not one.is_sum] if profile.has_samples else []
-        lasts = sorted({one.last_ns for one in measured})
-        # Instructions are decoded anew at sampled positions, which depend on the event.
-        starts: dict[int, list[set[int]]] = {key: [set()] for key in sampled}
-        for event in measured:
-            positions, _, _ = _core.code_samples(profile.tables, sampled, [], event=event.name)
-            for key in sampled:
-                starts[key].append(set())
-            for code, _, at, num_samples, *_ in positions:
-                if code in starts and num_samples:
-                    starts[code][-1].add(at)
-        columns = ("code_object_id", "process_id", "create_ns", "retire_ns", "start_address", "code", "source_id")
-        queries: set[tuple[int, int, int]] = set()
-        for key, process, created, retired, address, code, source in codes.tuples(*columns):
-            if not code or process is None or created is None:
-                continue
-            machine = machine_of_code(profile.recordings[source].summary.arch, profile.recordings)
-            end = address + len(code)
-            found = set()
-            for some in {frozenset(one) for one in starts.get(key, [set()])}:
-                found |= _references(decoded_rows(bytes(code), address, machine, starts=some), address, end)
-            times = {created, *(last - 1 for last in ([retired] if retired else lasts) if last > created)}
-            queries |= {(process, at, to) for at in times for to in found}
-        asked = sorted(queries, key=lambda query: (query[0], query[2], query[1]))
+        references = self._references_of_code(sampled)
+        # By process and address, then by time.
+        asked = sorted(references, key=lambda query: (query[0], query[2], query[1]))
         rows: dict[tuple[int, int], list[list[Any]]] = {}
         for (process, at, to), answer in zip(asked, _core.code_targets_at(fusion, asked), strict=True):
             if answer is None or answer[0] is not None:
@@ -174,6 +151,43 @@ class _Recorder:
             if not known or known[-1][1:] != new:
                 known.append([at, *new])
         return [[process, address, found] for (process, address), found in rows.items()]
+
+    def _references_of_code(self, sampled: Sequence[int]) -> set[tuple[int, int, int]]:
+        """Processes, times and addresses outside of code objects that their instructions refer to.
+
+        The times are those of the code's first state, and of its last, which is annotated.
+        """
+        profile = self._profile
+        measured = [one for one in events(profile) if not one.is_sum] if profile.has_samples else []
+        lasts = {one.last_ns for one in measured}
+        starts = self._decoded_starts(sampled, [one.name for one in measured])
+        columns = ("code_object_id", "process_id", "create_ns", "retire_ns", "start_address", "code", "source_id")
+        references: set[tuple[int, int, int]] = set()
+        codes = Columns(_core.code_rows(profile._fusion, "code_objects", sampled))
+        for key, process, created, retired, address, code, source in codes.tuples(*columns):
+            if not code or process is None or created is None:
+                continue
+            machine = machine_of_code(profile.recordings[source].summary.arch, profile.recordings)
+            end = address + len(code)
+            found: set[int] = set()
+            for some in starts[key]:
+                found |= _references(decoded_rows(bytes(code), address, machine, starts=some), address, end)
+            times = {created, *(last - 1 for last in ([retired] if retired else lasts) if last > created)}
+            references |= {(process, at, to) for at in times for to in found}
+        return references
+
+    def _decoded_starts(self, sampled: Sequence[int], event_names: Sequence[str]) -> dict[int, set[frozenset[int]]]:
+        """Sets of positions at which code is decoded anew, by code object: none, and those sampled by each event."""
+        starts: dict[int, set[frozenset[int]]] = {key: {frozenset()} for key in sampled}
+        for name in event_names:
+            positions, _, _ = _core.code_samples(self._profile.tables, sampled, [], event=name)
+            of_event: dict[int, set[int]] = {}
+            for code, _, at, num_samples, *_ in positions:
+                if code is not None and num_samples:
+                    of_event.setdefault(code, set()).add(at)
+            for key in starts.keys() & of_event.keys():
+                starts[key].add(frozenset(of_event[key]))
+        return starts
 
     def sources(self, choice: SourceChoice) -> list[dict[str, Any]]:
         """Texts of source files that are found on this machine."""

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from pathlib import Path
 
 import click
 
 from perfuse.cli.budget import LEAST_BYTES
 from perfuse.cli.console import Console
 from perfuse.cli.opening import ProfileOptions, note_data_loss, open_profile
-from perfuse.cli.options import JSON, limit, output, profile_options, stack_filters
+from perfuse.cli.options import (
+    JSON,
+    files_and_text,
+    is_path,
+    limit,
+    missing_text,
+    output,
+    profile_options,
+    stack_filters,
+)
 from perfuse.cli.verbs import verb
 from perfuse.errors import UsageError
-
-_NO_FUNCTION = "no FUNCTION: it follows the files"
 
 
 @verb(
@@ -83,17 +89,14 @@ def command(
     from perfuse.analysis.source_files import SourceFiles
     from perfuse.reports.annotation import ListingOptions, annotation_json, annotation_lines
 
-    *files, function = files_and_function
-    if not files:
-        missing = _NO_FUNCTION if Path(function).exists() else "no file: files precede FUNCTION"
-        raise click.UsageError(missing)
+    files, function = files_and_text(files_and_function, "FUNCTION", may_be_path=True)
     _check_outputs(as_json, output, budget)
     profile = open_profile(console, files, how)
     try:
         annotation = Annotation(profile, function, tier=tier, event=event, intel=syntax == "intel")
     except UsageError as error:
-        if error.field == "function" and Path(function).is_file():
-            raise click.UsageError(_NO_FUNCTION) from error
+        if error.field == "function" and is_path(function):
+            raise missing_text("FUNCTION") from error
         raise
     if compilation == "all" or (output is not None and compilation is None):
         selected = annotation.compilations

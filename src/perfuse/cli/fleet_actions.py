@@ -15,6 +15,7 @@ import click
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
 from perfuse.cli.result import form_of_file, write_result
+from perfuse.errors import UsageError
 from perfuse.fleet.dataset import Fleet
 from perfuse.fleet.selecting import Recordings, parse_recordings
 from perfuse.reports import fleet as texts
@@ -115,8 +116,8 @@ def _print_added(console: Console, dataset: str, result: AddResult) -> None:
         )
     if result.added["partial"]:
         console.note(f"{counted(result.added['partial'], 'recording')} of them lost data: `perfuse check` shows where")
-    for text, code, error in result.failed[:TEXT_LIMIT]:
-        console.note(f"{text}: {code}: {error}")
+    for text, _, error in result.failed[:TEXT_LIMIT]:
+        console.note(error if error.startswith(f"{text}: ") else f"{text}: {error}")
     if result.failed:
         console.note("they are in quarantine", f"perfuse fleet status {shlex.quote(dataset)} lists all of them")
 
@@ -254,8 +255,12 @@ def check(console: Console, dataset: str, inputs: Sequence[str], **options: Any)
     given = inputs_of(inputs)
     # A recording that was added before it is checked would be compared with itself.
     own = fleet.known_among([key for one in given for key in identities_of(one, fleet.store.options)])
-    which = which.without(own)
     if own:
+        fleet.selected(which)
+        which = which.without(own)
+        if not fleet.count(which):
+            hint = f"`perfuse fleet add {shlex.quote(dataset)} FILE...` adds recordings to compare with"
+            raise UsageError(f"no recording of {dataset} is {which.text!r}, but for the new one", hint=hint)
         console.note(f"{counted(len(own), 'new recording')} in the dataset already, compared with the others only")
     event = select_event(fleet, which, options["event"])
     base = _graphs(console, fleet, which, event, nodes=True)

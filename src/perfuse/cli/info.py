@@ -148,7 +148,7 @@ def _record_table(records: Mapping[str, int], style: Style) -> Iterator[str]:
     rows: list[list[Cell]] = [
         [
             count_text(count),
-            (bar(count / most if most else 0, BAR_COLUMNS).ljust(BAR_COLUMNS), Role.NAME),
+            (bar(count, most, BAR_COLUMNS), Role.NAME),
             name,
         ]
         for name, count in ordered

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import threading
@@ -43,6 +44,35 @@ FOLLOW = click.option(
 LAST_OBJECT = 255
 """The highest object number of XRay."""
 FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...")
+
+
+def files_and_text(arguments: tuple[str, ...], what: str, *, may_be_path: bool = False) -> tuple[list[str], str]:
+    """The arguments of `FILE... TEXT`: the files, and the last.
+
+    Args:
+        arguments: All of them.
+        what: What the text is called.
+        may_be_path: Whether a text that is also a path is a text, as long as files precede it.
+
+    Raises:
+        click.UsageError: One of them is missing.
+    """
+    *files, text = arguments
+    if is_path(text) and not (may_be_path and files and all(one == "-" or is_path(one) for one in files)):
+        raise missing_text(what)
+    if not files:
+        raise click.UsageError(f"no file: files precede {what}")
+    return files, text
+
+
+def missing_text(what: str) -> click.UsageError:
+    """The error for files without the text that follows them."""
+    return click.UsageError(f"no {what}: it follows the files")
+
+
+def is_path(text: str) -> bool:
+    """Whether a text is the path of something that exists; it may be longer than paths can be."""
+    return os.path.exists(text)  # noqa: PTH110 - which raises for such texts
 
 
 def limit(default: int | None, what: str) -> Callable[[F], F]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from perfuse.cli.console import Console
 from perfuse.cli.opening import ProfileOptions, note_data_loss, open_profile
-from perfuse.cli.options import limit, output, profile_options, stack_filters
+from perfuse.cli.options import files_and_text, limit, output, profile_options, stack_filters
 from perfuse.cli.result import FORMATS, form_of_file, write_result
 from perfuse.cli.verbs import verb
 
@@ -50,10 +48,7 @@ def command(
     how: ProfileOptions,
 ) -> int:
     """The SQL dialect is DuckDB's. `perfuse tables FILE` lists the tables; only those that a query names are built."""
-    *files, sql = files_and_sql
-    if not files:
-        missing = "no SQL: it follows the files" if Path(sql).exists() else "no file: files precede the SQL"
-        raise click.UsageError(missing)
+    files, sql = files_and_text(files_and_sql, "SQL")
     if as_json:
         form = "json"
     if form is None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from perfuse.cli.console import Console
 from perfuse.cli.opening import ProfileOptions, open_profile
-from perfuse.cli.options import FOLLOW, JSON, STRICT, limit
+from perfuse.cli.options import FOLLOW, JSON, STRICT, is_path, limit
 from perfuse.cli.result import write_result
 from perfuse.cli.verbs import verb
 from perfuse.errors import require_known
@@ -56,9 +55,9 @@ def command(
 ) -> None:
     """With files: all tables with their rows and columns, or the rows of one. With only a table: its columns."""
     *files, last = arguments
-    table = last if last in names() and not Path(last).exists() else None
+    table = last if last in names() and not is_path(last) else None
     if table is None:
-        if files and not Path(last).exists() and last != "-":
+        if files and not is_path(last) and last != "-":
             require_known(last, list(names()), "file or table")
         files.append(last)
     if columns is not None and (table is None or not files):

@@ -10,7 +10,7 @@ from perfuse.analysis.functions import Function
 from perfuse.analysis.latency import LATENCY_COLUMNS, CallAccount, FunctionLatency
 from perfuse.analysis.orders import Grouping, Order
 from perfuse.analysis.profiles import CallProfile
-from perfuse.errors import ExportError, UsageError
+from perfuse.errors import ExportError, UsageError, require_in_range
 from perfuse.exporters.contents import contents
 from perfuse.reports.text import printable
 from perfuse.table import Columns
@@ -63,6 +63,7 @@ def write(
         raise ExportError("there are no calls", hint="statistics of calls are made of call traces")
     if formulas not in {"keep", "text"}:
         raise UsageError(f"formulas is keep or text, not {formulas!r}", field="formulas")
+    require_in_range(limit, 0, 2**63 - 1, "limit")
     if llvm and by != "function":
         raise UsageError("llvm-xray accounts by function only", field="by")
     if llvm:

@@ -6,7 +6,7 @@ from typing import IO
 
 from perfuse.errors import ExportError
 from perfuse.exporters.contents import contents
-from perfuse.exporters.source import ImageSource
+from perfuse.exporters.source import ImageSource, no_code_error
 from perfuse.output.file import seekable_copy
 
 MAX_PROCESSES = 256
@@ -71,7 +71,7 @@ def code_pids(profile: ImageSource) -> list[int]:
         hint = "open the recording of one of them alone"
         raise ExportError(f"{pids.count(shared)} processes have pid {shared}", hint=hint)
     if not pids:
-        raise ExportError("no process has JIT code", hint="open the dump as well")
+        raise no_code_error()
     return pids
 
 

@@ -52,7 +52,7 @@ def write(
         time_ns: Start and end (not included) on the profile's clock.
 
     Raises:
-        UsageError: The profile has no such event.
+        UsageError: The profile has no such event, thread or process.
     """
     flame = FlameTree.of(
         profile, inverted=inverted, weight=weight, event=event, threads=threads, processes=processes, time_ns=time_ns

@@ -8,12 +8,13 @@ from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable
 from itertools import groupby
+from math import isfinite
 from pathlib import Path
 from typing import IO
 
-from perfuse.errors import ExportError
+from perfuse.errors import ExportError, UsageError
 from perfuse.exporters.contents import contents
-from perfuse.exporters.source import Source
+from perfuse.exporters.source import Source, no_code_error
 from perfuse.reports.text import printable
 
 CONTENTS = contents(code="addresses, sizes and names")
@@ -31,22 +32,21 @@ def write(profile: Source, out: IO[bytes], *, at: float | None = None, pid: int 
 
     Raises:
         ExportError: No process has JIT code, or several have and none is named.
+        UsageError: `at` is not a number.
     """
     maps = _maps(profile, at)
     pids = [of for of, _ in maps]
     if pid is not None and pid not in pids:
-        known = ", ".join(map(str, pids)) or "none"
-        hint = f"processes with JIT code: {known}"
+        hint = f"processes with JIT code: {', '.join(map(str, pids))}"
         raise ExportError(f"process {pid} has no JIT code", field="pid", hint=hint)
     selected = [lines for of, lines in maps if pid in (None, of)]
     if pid is not None and len(selected) > 1:
         raise ExportError(f"{len(selected)} processes have pid {pid}", hint="give a directory for a file each")
-    if len(selected) != 1:
-        known = ", ".join(map(str, pids))
+    if len(selected) > 1:
         raise ExportError(
-            f"a perf map is of one process, and {len(maps)} have JIT code" + (f": {known}" if known else ""),
+            f"a perf map is of one process, and {len(maps)} have JIT code: {', '.join(map(str, pids))}",
             field="pid",
-            hint="name one with pid=, or give a directory for a file each" if maps else "open the dump as well",
+            hint="name one with pid=, or give a directory for a file each",
         )
     out.write(selected[0].encode())
 
@@ -56,18 +56,21 @@ def write_directory(profile: Source, path: Path, *, at: float | None = None) -> 
 
     A further process with a pid gets `perf-PID-2.map`.
     """
-    maps = _maps(profile, at)
-    if not maps:
-        raise ExportError("no process has JIT code", hint="open the dump as well")
     num_of: Counter[int] = Counter()
-    for pid, lines in maps:
+    for pid, lines in _maps(profile, at):
         num_of[pid] += 1
         number = f"-{num_of[pid]}" if num_of[pid] > 1 else ""
         (path / f"perf-{pid}{number}.map").write_text(lines, encoding="utf-8")
 
 
 def _maps(profile: Source, at: float | None) -> list[tuple[int, str]]:
-    """Each process's pid and lines, by pid: several processes may have one."""
+    """Each process's pid and lines, by pid: several processes may have one.
+
+    Raises:
+        ExportError: No process has JIT code, or had some at that time.
+    """
+    if at is not None and not isfinite(at):
+        raise UsageError(f"at is a number of seconds, not {at}", field="at")
     if at is None:
         moment, alive = "NULL::BIGINT", "true"
     else:
@@ -89,6 +92,10 @@ def _maps(profile: Source, at: float | None) -> list[tuple[int, str]]:
         WHERE size_bytes > 0 AND {alive}
         ORDER BY pid, process_id, create_ns DESC, code_object_id DESC
     """).fetchall()
+    if not rows and at is not None and profile.sql("SELECT 1 FROM code_objects LIMIT 1").fetchall():
+        raise ExportError(f"no JIT code existed {at:g} s after the first sample", field="at")
+    if not rows:
+        raise no_code_error()
     return [
         (pid, _lines(row[1:] for row in group)) for (_, pid), group in groupby(rows, key=lambda row: (row[0], row[1]))
     ]

@@ -190,6 +190,11 @@ def no_samples_error(profile: Source) -> ExportError:
     return ExportError("there are no samples, calls or allocations to show", hint=hint)
 
 
+def no_code_error() -> ExportError:
+    """The error of an exporter that needs JIT code, for a profile without any."""
+    return ExportError("no process has JIT code", hint="open the dump as well")
+
+
 def no_times_error(profile: Source, message: str) -> ExportError:
     """The error of an exporter that needs points in time, for a profile without any."""
     hint = "open the recording that has them as well"

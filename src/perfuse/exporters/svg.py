@@ -10,6 +10,7 @@ from arro3.core import Table
 
 from perfuse.analysis.flame import FlameTree, Metric
 from perfuse.analysis.profiles import SampleProfile
+from perfuse.errors import require_in_range
 from perfuse.exporters.contents import STACKS_OF_ONE_EVENT, note_other_events
 from perfuse.exporters.palette import ORIGINS, SHADES, Colour, Origin, hexadecimal
 from perfuse.reports.names import module_name
@@ -78,7 +79,7 @@ def write(
         profile: The profile.
         out: A binary file object.
         inverted: Whether roots are the innermost functions and children their callers.
-        width: Width in pixels, from 300 on. Boxes narrower than 0.4 pixels are one box together.
+        width: Width in pixels, from 300 to 100,000. Boxes narrower than 0.4 pixels are one box together.
         weight: Meaning of widths: `weight` or `samples`.
         event: Name of an event; by default the one with the most samples.
         threads: Keys (`thread_id`) of threads; all by default.
@@ -86,14 +87,15 @@ def write(
         time_ns: Start and end (not included) on the profile's clock.
 
     Raises:
-        UsageError: The profile has no such event.
+        UsageError: The profile has no such event, thread or process, or the width is out of range.
     """
+    require_in_range(width, 300, 100_000, "width")
     flame = FlameTree.of(
         profile, inverted=inverted, weight=weight, event=event, threads=threads, processes=processes, time_ns=time_ns
     )
     if event is None:
         note_other_events(profile, flame.event.name)
-    out.write(picture(flame, max(int(width), 300)).encode())
+    out.write(picture(flame, width).encode())
 
 
 def picture(flame: FlameTree, width: int = 1200) -> str:

@@ -345,9 +345,10 @@ def steps_since(
         raise UsageError(f"no recording has {label} {since!r}", hint=nearest_hint(since, values))
     first = values.index(since) + 1 if since is not None else 1
     if first >= len(values):
-        raise UsageError(
-            f"there is no {label} after {values[-1] if values else '-'}", hint=f"{label}s: {', '.join(values)}"
-        )
+        if not values:
+            hint = f"`perfuse fleet add --label {label}=NAME` gives them one; --by compares by another label"
+            raise UsageError(f"no recording with event {selected.name!r} has a {label}", hint=hint)
+        raise UsageError(f"there is no {label} after {values[-1]}", hint=f"{label}s: {', '.join(values)}")
     groups: dict[str, list[_Run]] = {}
     for run in runs:
         groups.setdefault(run.group, []).append(run)

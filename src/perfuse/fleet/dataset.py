@@ -169,13 +169,18 @@ class Fleet:
             UsageError: There is none, or no recording has a label that it names.
         """
         self.require_labels(*which.labels)
-        ((number,),) = self.head.rows(f"SELECT count(*) FROM ({which.query})", list(which.parameters))
+        number = self.count(which)
         if not number:
             ((total,),) = self.head.rows("SELECT count(*) FROM recordings")
             raise UsageError(
                 f"no recording of {self.uri} is {which.text!r}" if total else f"{self.uri} has no recordings",
                 hint=self._what_there_is() if total else f"perfuse fleet add {self.uri} FILE...",
             )
+        return number
+
+    def count(self, which: Recordings) -> int:
+        """The number of recordings of a selection, which may be 0."""
+        ((number,),) = self.head.rows(f"SELECT count(*) FROM ({which.query})", list(which.parameters))
         return int(number)
 
     def known_among(self, identities: Sequence[str]) -> list[str]:

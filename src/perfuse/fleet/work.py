@@ -325,7 +325,7 @@ def _failure(error: Exception, facts: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "state": "failed",
         "error_code": type(cause).__name__,
-        "error": str(cause)[:2000],
+        "error": ((isinstance(cause, OSError) and cause.strerror) or str(cause))[:2000],
         "inputs": facts.get("inputs", "[]"),
         "input_bytes": facts.get("input_bytes", 0),
         "start_ns": start,

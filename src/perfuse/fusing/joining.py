@@ -1,7 +1,7 @@
 """Joins several recordings on one clock."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike, fspath
 from typing import Literal
 
@@ -28,6 +28,7 @@ from perfuse.memory import limit_memory
 from perfuse.opened import OpenedRecordings
 from perfuse.profile import Join, Profile, Progress
 from perfuse.recording import Input, Recording
+from perfuse.value_class import replace, value_class
 
 Rate = int | Literal["auto", "header"]
 """Ticks per second, or where that rate is from."""
@@ -85,7 +86,7 @@ def fuse(
     with unpacking_at_most(max_unpacked):
         limit = allowed_bytes()
         found = open_inputs(inputs, strict=strict)
-    recordings, diagnostics = found.recordings, found.diagnostics
+    recordings = found.recordings
     if not recordings:
         raise UsageError("nothing to open", hint="give a perf.data, a jit-PID.dump, or both")
     if any(one.role == "saved_profile" for one in recordings):
@@ -94,60 +95,107 @@ def fuse(
         resolves = bool(maps or symbol_dirs) or tsc_hz != "auto" or not debug_info
         return open_alone(recordings, inputs, resolves=resolves)
     sampled = [one for one in recordings if one.role == "samples" and one.entry.clock.kinds]
-    samplings = [SamplingFacts.of(one) for one in sampled]
-    numbers = _process_numbers(samplings)
     dumps = [one for one in recordings if one.role == "code_dump"]
     others = [one for one in recordings if one not in sampled and one.role != "code_dump"]
+    samplings = _Samplings(sampled)
     for recording in recordings:
         recording.read_ahead()
-    if samplings:
+    if sampled:
         report_progress("finding dumps", 0.2)
     with unpacking_at_most(limit):
-        matches = _match_dumps(samplings, dumps, found.nearby_dumps, diagnostics, numbers, strict=strict, follow=follow)
-    logs = _match_logs(samplings, others, numbers)
+        matches, unmatched = _match_dumps(dumps, found.nearby_dumps, samplings, strict=strict, follow=follow)
     traces = [one for one in others if one.role == "call_trace"]
     objects, map_diagnostics = _find_maps(traces, maps or {}, symbol_dirs, follow)
-    diagnostics += map_diagnostics
     report_progress("joining", 0.5)
-    dump_clocks = [_align_dump(one, facts) for one, facts in matches]
-    clocks = [_align_other(one, logs.get(one), samplings, tsc_hz) for one in others]
-    joined = [
-        *((one, facts, clock) for (one, facts), clock in zip(matches, dump_clocks, strict=True)),
-        *((*logs[one], clock) for one, clock in zip(others, clocks, strict=True) if one in logs),
-    ]
-    for one, facts, clock in joined:
-        diagnostics += _diagnose_dump(one, facts, clock)
-    diagnostics += [
-        diagnostic("FU006", one.path, f"{one.path} is on another clock than {samplings[0].path}")
-        for one, clock in zip(others, clocks, strict=True)
-        if samplings and one not in logs and one.entry.clock.kinds and _is_on_another_clock(one, clock, samplings)
-    ]
-    placed = [_placed(facts.recording, None, Clock(facts.clock), numbers[facts]) for facts in samplings]
-    placed += [
-        _placed(one.dump, one.pid, clock, numbers[facts])
-        for (one, facts), clock in zip(matches, dump_clocks, strict=True)
-    ]
-    for other, clock in zip(others, clocks, strict=True):
-        log, sampling = logs.get(other, (None, None))
-        placed.append(_placed(other, None if log is None else log.pid, clock, numbers[sampling]))
-    machine = samplings[0].machine if samplings else None
+    joined = [_join_dump(one, facts) for one, facts in matches]
+    joined += [_join_other(one, samplings, tsc_hz) for one in others]
+    placed = [_placed(facts.recording, None, Clock(facts.clock), samplings.nth_of_pid(facts)) for facts in samplings]
+    placed += [_placed(one.recording, one.pid, one.clock, samplings.nth_of_pid(one.facts)) for one in joined]
+
+    def join_with(directories: Sequence[str]) -> _core.Profile:
+        machine = samplings.facts[0].machine if sampled else None
+        return _core.Profile(placed, directories, debug_info, machine, objects, follow, limit)
+
     directories = [*(fspath(path) for path in symbol_dirs), *(_kernel_copies(sampled) if follow != "none" else ())]
-    fusion = _core.Profile(placed, directories, debug_info, machine, objects, follow, limit)
+    fusion = join_with(directories)
+    failures: tuple[str, ...] = ()
     if debuginfod and sampled:
         cache, failures = _downloaded(fusion, debuginfod, report_progress)
-        diagnostics += [diagnostic("FU022", sampled[0].path, failure) for failure in failures]
-        fusion = _core.Profile(placed, [*directories, cache], debug_info, machine, objects, follow, limit)
-    if samplings:
+        fusion = join_with([*directories, cache])
+    if sampled:
         fusion.join_ahead()
-    titles = [facts.command_line for facts in samplings]
-    joined_recordings = [*(facts.recording for facts in samplings), *(one.dump for one, _ in matches), *others]
+    joined_recordings = [*sampled, *(one.recording for one in joined)]
     return Profile(
         OpenedRecordings(joined_recordings, fusion),
-        joins=[_join(one, clock) for one, _, clock in joined] if samplings else [],
-        found=diagnostics,
-        title=" + ".join(dict.fromkeys(filter(None, titles))) or ", ".join(one.path for one in recordings),
+        joins=[one.join for one in joined if one.match] if sampled else [],
+        found=[
+            *(*found.diagnostics, *unmatched, *map_diagnostics),
+            *(finding for one in joined for finding in _findings(one, samplings)),
+            *(diagnostic("FU022", sampled[0].path, failure) for failure in failures),
+        ],
+        title=samplings.title or ", ".join(one.path for one in recordings),
         owned=[one for one in joined_recordings if not any(one is given for given in inputs)],
     )
+
+
+class _Samplings:
+    """The recordings of samples, with which dumps, logs and traces are joined.
+
+    Attributes:
+        facts: Facts about each.
+    """
+
+    def __init__(self, sampled: Sequence[Recording]) -> None:
+        self.facts = [SamplingFacts.of(one) for one in sampled]
+        self._nth_of_pid: dict[SamplingFacts, dict[int, int]] = {}
+        if len(sampled) > 1:
+            numbers = _core.process_numbers([one._core for one in sampled])
+            self._nth_of_pid = dict(zip(self.facts, numbers, strict=True))
+
+    def __iter__(self) -> Iterator[SamplingFacts]:
+        return iter(self.facts)
+
+    @property
+    def title(self) -> str:
+        """The recorded command lines."""
+        return " + ".join(dict.fromkeys(filter(None, (facts.command_line for facts in self))))
+
+    def nth_of_pid(self, facts: SamplingFacts | None) -> Mapping[int, int]:
+        """By pid, which of the processes with that pid one of the recordings has; 0, the first, is left out.
+
+        Processes of two containers or machines may have one pid. They are distinguished by their programs.
+        """
+        return {} if facts is None else self._nth_of_pid.get(facts, {})
+
+
+@value_class
+class _Joined:
+    """A recording that has no samples of its own clock, on the clock of the samples where that is known.
+
+    Attributes:
+        recording: The open dump, log or trace.
+        clock: Its clock.
+        match: The process that wrote it; None where its format names no process, or no samples have the process.
+        facts: The recording of samples that has this process; None where none has.
+    """
+
+    recording: Recording
+    clock: Clock
+    match: Match | None
+    facts: SamplingFacts | None
+
+    @property
+    def pid(self) -> int | None:
+        """Its process, in the recorder's pid namespace; None where it is not known."""
+        return None if self.match is None else self.match.pid
+
+    @property
+    def join(self) -> Join:
+        """How it was joined with the samples."""
+        assert self.match is not None
+        clock = self.clock
+        found_by = self.match.found_by
+        return Join(self.recording.path, self.pid, found_by, clock.alignment, clock.offset_ns, clock.uncertainty_ns)
 
 
 def _require_options(
@@ -198,37 +246,23 @@ _Matched = tuple[Match, SamplingFacts | None]
 """A dump with its process, and the recording of samples that has the process; None where no recording has it."""
 
 
-_Numbers = Mapping[SamplingFacts | None, Mapping[int, int]]
-"""Of each recording of samples, by pid, which of the processes with that pid is its own; 0, the first, is left out."""
-
-
-def _process_numbers(samplings: Sequence[SamplingFacts]) -> _Numbers:
-    """Distinguishes processes with one pid, as of two containers or machines, by their programs."""
-    if len(samplings) < 2:
-        return {key: {} for key in (None, *samplings)}
-    numbers = _core.process_numbers([facts.recording._core for facts in samplings])
-    return {None: {}, **dict(zip(samplings, numbers, strict=True))}
-
-
 def _match_dumps(
-    samplings: Sequence[SamplingFacts],
-    dumps: Sequence[Recording],
-    nearby: Sequence[Recording],
-    diagnostics: list[Diagnostic],
-    numbers: _Numbers,
-    *,
-    strict: bool,
-    follow: Follow,
-) -> list[_Matched]:
-    """Matches the dumps that were named, those nearby that match, and those that processes announced."""
+    named: Sequence[Recording], nearby: Sequence[Recording], samplings: _Samplings, *, strict: bool, follow: Follow
+) -> tuple[list[_Matched], list[Diagnostic]]:
+    """Matches the dumps that were named, those nearby that match, and those that processes announced.
+
+    Returns:
+        The dumps, and diagnostics about those that are missing or of no process.
+    """
     matches: list[_Matched] = []
+    diagnostics: list[Diagnostic] = []
     matched: set[tuple[int, int]] = set()
-    left = list(dumps)
-    of_another = _dumps_of_others(left, samplings, numbers)
+    left = list(named)
+    of_another = _dumps_of_others(left, samplings)
     for facts in samplings:
-        nth = numbers[facts].get
+        nth = samplings.nth_of_pid(facts).get
         candidates = [dump for dump in left if facts not in of_another.get(dump, ())]
-        own = _of_a_process(match(candidates, facts, only=len(samplings) == 1), facts)
+        own = _of_a_process(match(candidates, facts, only=len(samplings.facts) == 1), facts)
         left = [dump for dump in left if all(one.dump is not dump for one in own)]
         own += _of_a_process(match(nearby, facts, only=False), facts)
         matched |= {(one.pid, nth(one.pid, 0)) for one in own if one.pid is not None}
@@ -237,21 +271,20 @@ def _match_dumps(
         own += [one for one in match(announced, facts, only=False) if one.pid is not None]
         diagnostics += missing
         matches += [(one, facts) for one in own]
-    if samplings:
+    if samplings.facts:
         diagnostics += [_no_process(dump) for dump in left]
-    return [*matches, *((Match(dump, None, None, "unmatched"), None) for dump in left)]
+    return [*matches, *((Match(dump, None, None, "unmatched"), None) for dump in left)], diagnostics
 
 
-def _dumps_of_others(
-    dumps: Sequence[Recording], samplings: Sequence[SamplingFacts], numbers: _Numbers
-) -> dict[Recording, list[SamplingFacts]]:
+def _dumps_of_others(dumps: Sequence[Recording], samplings: _Samplings) -> dict[Recording, list[SamplingFacts]]:
     """For each dump, the recordings whose process with its pid is not the one that wrote it."""
-    if not any(numbers.values()):
+    if not any(map(samplings.nth_of_pid, samplings)):
         return {}
     others: dict[Recording, list[SamplingFacts]] = {}
     for dump in dumps:
-        first, *rest = sampled_by(dump, samplings) or (None,)
-        others[dump] = [facts for facts in rest if numbers[facts] != numbers[first]]
+        first, *rest = sampled_by(dump, samplings.facts) or (None,)
+        own = samplings.nth_of_pid(first)
+        others[dump] = [facts for facts in rest if samplings.nth_of_pid(facts) != own]
     return others
 
 
@@ -260,43 +293,36 @@ def _of_a_process(matches: Sequence[Match], facts: SamplingFacts) -> list[Match]
     return [one for one in matches if one.pid is not None and not is_of_a_later_run(one.dump, facts)]
 
 
-def _match_logs(
-    samplings: Sequence[SamplingFacts], others: Sequence[Recording], numbers: _Numbers
-) -> dict[Recording, tuple[Match, SamplingFacts]]:
-    """The process of each runtime log that a recording of samples has."""
-    matched: dict[Recording, tuple[Match, SamplingFacts]] = {}
-    for log in others:
-        groups = logged_by(log, samplings) if log.role == "runtime_log" else []
-        for found, (facts, *equal) in groups[:1]:
-            pid = found.pid or 0
-            own = numbers[facts].get(pid, 0)
-            uncertain = tuple(one.path for one in equal if numbers[one].get(pid, 0) != own)
-            matched[log] = (Match(log, found.pid, found.marker, found.found_by, other_recordings=uncertain), facts)
-    return matched
+def _match_log(log: Recording, samplings: _Samplings) -> tuple[Match, SamplingFacts] | None:
+    """The process of a runtime's log, and the likeliest of the recordings that have it; None where none has it."""
+    groups = logged_by(log, samplings.facts)
+    if not groups:
+        return None
+    found, (facts, *equal) = groups[0]
+    pid = found.pid or 0
+    own = samplings.nth_of_pid(facts).get(pid, 0)
+    uncertain = tuple(one.path for one in equal if samplings.nth_of_pid(one).get(pid, 0) != own)
+    return replace(found, other_recordings=uncertain), facts
 
 
-def _align_dump(m: Match, facts: SamplingFacts | None) -> Clock:
+def _join_dump(m: Match, facts: SamplingFacts | None) -> _Joined:
     if facts is None:
-        return Clock(m.dump.summary.clock, alignment="none")
+        return _Joined(m.dump, Clock(m.dump.summary.clock, alignment="none"), m, None)
     uses = _first_uses(m, facts, Clock()) if needs_first_uses(m, facts) else []
-    return align(m, facts, uses)
+    return _Joined(m.dump, align(m, facts, uses), m, facts)
 
 
-def _align_other(
-    recording: Recording,
-    matched: tuple[Match, SamplingFacts] | None,
-    samplings: Sequence[SamplingFacts],
-    tsc_hz: Rate,
-) -> Clock:
-    """The clock of a recording that is not samples or a dump, aligned with the samples where both have a process."""
+def _join_other(recording: Recording, samplings: _Samplings, tsc_hz: Rate) -> _Joined:
+    """Puts a recording that is neither samples nor a dump on their clock, where both have a process."""
     hz = tsc_hz if isinstance(tsc_hz, int) else None
     clock = Clock(*recording._core.clock(hz, tsc_hz == "header"))
+    matched = _match_log(recording, samplings) if recording.role == "runtime_log" else None
     if matched is None:
         differs = clock.alignment == "same_clock" and _is_on_another_clock(recording, clock, samplings)
-        return clock._replace(alignment="none") if differs else clock
+        return _Joined(recording, clock._replace(alignment="none") if differs else clock, None, None)
     found, facts = matched
     uses = _first_uses(found, facts, clock) if facts.clock != clock.kind else []
-    return align_log(recording, clock, facts, uses)
+    return _Joined(recording, align_log(recording, clock, facts, uses), found, facts)
 
 
 def _first_uses(m: Match, facts: SamplingFacts, clock: Clock) -> list[tuple[int, int]]:
@@ -305,7 +331,7 @@ def _first_uses(m: Match, facts: SamplingFacts, clock: Clock) -> list[tuple[int,
     return _core.Profile(raw, [], False).first_uses(0, 1)
 
 
-def _is_on_another_clock(recording: Recording, clock: Clock, samplings: Sequence[SamplingFacts]) -> bool:
+def _is_on_another_clock(recording: Recording, clock: Clock, samplings: _Samplings) -> bool:
     """Whether a recording has times that are not on the clock of all samples."""
     return bool(recording.entry.clock.kinds) and any(facts.clock != clock.kind for facts in samplings)
 
@@ -318,37 +344,36 @@ def _placed(
     return _core.Placed(recording._core, clock, pid, None if note is None else note.definitions, nth_of_pid or {})
 
 
-def _join(m: Match, clock: Clock) -> Join:
-    return Join(m.dump.path, m.pid, m.found_by, clock.alignment, clock.offset_ns, clock.uncertainty_ns)
-
-
 def _no_process(dump: Recording) -> Diagnostic:
     message = f"{dump.path} is of process {recorded_pid(dump)}, which the recording does not have, or of another time"
     return diagnostic("FU001", dump.path, message)
 
 
-def _diagnose_dump(m: Match, facts: SamplingFacts | None, clock: Clock) -> list[Diagnostic]:
-    """Diagnostics about the process and the clock of a dump or log that was matched."""
-    if facts is None or m.pid is None:
+def _findings(joined: _Joined, samplings: _Samplings) -> list[Diagnostic]:
+    """What is uncertain about the process and the clock of a dump, log or trace."""
+    path, m, facts, clock = joined.recording.path, joined.match, joined.facts, joined.clock
+    if m is None and _is_on_another_clock(joined.recording, clock, samplings):
+        return [diagnostic("FU006", path, f"{path} is on another clock than {samplings.facts[0].path}")]
+    if m is None or facts is None or m.pid is None:
         return []
     diagnostics = []
     header_pid = recorded_pid(m.dump)
     if header_pid is not None and header_pid != m.pid:
         message = f"process {m.pid} is process {header_pid} in its own pid namespace"
-        diagnostics.append(diagnostic("FU004", m.dump.path, message))
+        diagnostics.append(diagnostic("FU004", path, message))
     if m.others:
         others = ", ".join(map(str, m.others))
-        message = f"{m.dump.path} is taken for that of process {m.pid}; it may be of {others}"
-        diagnostics.append(diagnostic("FU023", m.dump.path, message))
+        message = f"{path} is taken for that of process {m.pid}; it may be of {others}"
+        diagnostics.append(diagnostic("FU023", path, message))
     if m.other_recordings:
         others = ", ".join(m.other_recordings)
-        message = f"{m.dump.path} is taken for that of process {m.pid} of {facts.path}; it may be of that in {others}"
-        diagnostics.append(diagnostic("FU023", m.dump.path, message))
+        message = f"{path} is taken for that of process {m.pid} of {facts.path}; it may be of that in {others}"
+        diagnostics.append(diagnostic("FU023", path, message))
     if clock.alignment == "none":
-        diagnostics.append(diagnostic("FU006", m.dump.path, f"{m.dump.path} is on another clock than {facts.path}"))
+        diagnostics.append(diagnostic("FU006", path, f"{path} is on another clock than {facts.path}"))
     elif clock.alignment != "same_clock":
         rate = f", {clock.hz / 1e6:,.1f} MHz ({clock.hz_source})" if clock.kind == "tsc" and clock.hz else ""
         sure = "" if clock.uncertainty_ns is None else f", sure to {clock.uncertainty_ns / 1e6:.3f} ms"
         message = f"put on the recording's clock by its {clock.alignment.replace('_', ' ')}{rate}{sure}"
-        diagnostics.append(diagnostic("FU003", m.dump.path, message))
+        diagnostics.append(diagnostic("FU003", path, message))
     return diagnostics

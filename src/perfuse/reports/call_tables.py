@@ -35,9 +35,7 @@ def function_lines(
     """A table of functions with their statistics; shares are of `whole_ns`."""
     latencies = [one.latency for one in rows]
     most = max((one.self_ns for one in latencies), default=0)
-    bars: list[Cell] = [
-        (bar(one.self_ns / most if most else 0, BAR_COLUMNS).ljust(BAR_COLUMNS), Role.JIT) for one in latencies
-    ]
+    bars: list[Cell] = [(bar(one.self_ns, most, BAR_COLUMNS), Role.JIT) for one in latencies]
     columns = [
         Ranked(Column("self", right=True), [time(one.self_ns) for one in latencies]),
         Ranked(Column("", right=True), [percent_text(one.self_ns, whole_ns) for one in latencies], 3),

@@ -305,7 +305,6 @@ def _instant_counts(profile: Profile) -> list[InstantCount]:
     return [InstantCount(kind, event_type, count) for (kind, event_type), count in ordered]
 
 
-BAR_COLUMNS = 12
 ROWS_SHOWN = 8
 _GROUPING_WORDS = {"function": "", "thread": " by thread", "cpu": " by processor"}
 _ORDER_WORDS = {
@@ -428,9 +427,7 @@ def _thread_section(report: CallsReport, style: Style, time: Time) -> Iterator[s
     yield from section("Threads", style, "time with any call open")
     shown = threads[:ROWS_SHOWN]
     most = max(one.busy_ns for one in threads)
-    bars: list[Cell] = [
-        (bar(one.busy_ns / most if most else 0, BAR_COLUMNS).ljust(BAR_COLUMNS), Role.JIT) for one in shown
-    ]
+    bars: list[Cell] = [(bar(one.busy_ns, most), Role.JIT) for one in shown]
     columns = [
         Ranked(Column("busy", right=True), [time(one.busy_ns) for one in shown]),
         Ranked(Column("", right=True), [_share(one, report.selected_ns) for one in shown]),

@@ -200,9 +200,6 @@ def _query_reuse(profile: Profile) -> Reuse:
     return Reuse(addresses, reused, retired, moved)
 
 
-BAR_COLUMNS = 12
-
-
 def code_lines(report: CodeReport, style: Style) -> Iterator[str]:
     """The report, line by line."""
     yield style.paint(report.title, Role.TITLE)
@@ -229,7 +226,7 @@ def record_lines(kinds: Sequence[RecordKind], style: Style) -> Iterator[str]:
     columns = [Column("records", right=True), Column("bytes", right=True), Column(""), Column("kind")]
     rows: list[list[Cell]] = []
     for kind in kinds:
-        drawn = bar(kind.bytes / whole if whole else 0, BAR_COLUMNS).ljust(BAR_COLUMNS)
+        drawn = bar(kind.bytes, whole)
         rows.append([count_text(kind.records), bytes_text(kind.bytes), (drawn, Role.NAME), kind.kind])
     return grid(columns, rows, style)
 
@@ -264,7 +261,7 @@ def _group_table(groups: Sequence[CodeGroup], whole: int, style: Style) -> Itera
     ]
     rows: list[list[Cell]] = []
     for group in groups:
-        drawn = bar(group.bytes / whole if whole else 0, BAR_COLUMNS).ljust(BAR_COLUMNS)
+        drawn = bar(group.bytes, whole)
         numbers = [
             count_text(group.code_objects),
             count_text(group.functions),

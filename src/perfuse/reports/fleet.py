@@ -65,7 +65,7 @@ def status_lines(status: FleetStatus, style: Style, limit: int | None) -> Iterat
         yield from section("Quarantine", style, "inputs that cannot be read")
         failures = status.quarantine[: limit or None]
         columns = [Column("input", shrinks=30, cut=cut_middle), Column("error", shrinks=30)]
-        yield from grid(columns, [[one.text, f"{one.error_code}: {one.error}"] for one in failures], style)
+        yield from grid(columns, [[one.text, one.error] for one in failures], style)
         yield from _more(len(status.quarantine) - len(failures), style)
         yield style.paint(f"  read them again: {status.retry_command}", Role.FAINT)
 

@@ -11,6 +11,8 @@ GAP = "  "
 Cell = str | tuple[str, Role]
 
 _STEPS = "▁▂▃▄▅▆▇█"
+BAR_COLUMNS = 12
+"""Width of bars, where a line has room for them."""
 
 
 @value_class
@@ -56,11 +58,11 @@ def sparkline(values: Sequence[int]) -> str:
     return "".join("·" if value == 0 else _STEPS[min(value * len(_STEPS) // top, len(_STEPS) - 1)] for value in values)
 
 
-def bar(share: float, width: int) -> str:
-    """A bar with a length of `share` (0 to 1) of `width` columns, in eighths of a column."""
-    eighths = round(max(0.0, min(share, 1.0)) * width * 8)
-    full, rest = divmod(eighths, 8)
-    return "█" * full + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[rest]
+def bar(part: float, whole: float, width: int = BAR_COLUMNS) -> str:
+    """A bar as long as `part` of `whole`, in eighths of a column, with spaces up to `width` columns."""
+    share = part / whole if whole else 0.0
+    full, rest = divmod(round(max(0.0, min(share, 1.0)) * width * 8), 8)
+    return ("█" * full + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[rest]).ljust(width)
 
 
 def _cell(cell: Cell, column: Column) -> tuple[str, Role]:

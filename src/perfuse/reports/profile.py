@@ -11,7 +11,7 @@ from perfuse.analysis.sampled import Event, SampleFilter, events, recorded_event
 from perfuse.analysis.weights import FunctionWeight, GroupWeight, UnnamedFrames, Weights
 from perfuse.errors import UsageError, require_known
 from perfuse.joins import Join, Unwinding
-from perfuse.reports.grid import Cell, Column, bar, fields, grid, section
+from perfuse.reports.grid import BAR_COLUMNS, Cell, Column, bar, fields, grid, section
 from perfuse.reports.inputs import (
     DiagnosticCount,
     Input,
@@ -206,7 +206,6 @@ MOST_OF_TRAMPOLINES = 0.01
 """Most of the samples that are in the code of functions which are trampolines to others."""
 LEAST_OF_CALLERS = 0.1
 """Least of the samples that such functions are on the stack of, where they are listed."""
-BAR_COLUMNS = 12
 NARROW_BAR_COLUMNS = 6
 SHARES_SHOWN = 8
 
@@ -473,4 +472,4 @@ def _unnamed_section(
 def _bar(weight: int, most: int, style: Style) -> str:
     """A bar in proportion to the longest of the list, padded to the same width in every list."""
     width = BAR_COLUMNS if style.width is None or style.width >= 100 else NARROW_BAR_COLUMNS
-    return bar(weight / most if most else 0, width).ljust(width)
+    return bar(weight, most, width)

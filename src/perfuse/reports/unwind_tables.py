@@ -166,9 +166,6 @@ def _with_hex_addresses(section: dict[str, Any]) -> dict[str, Any]:
     return section
 
 
-BAR_COLUMNS = 12
-
-
 def unwind_lines(report: UnwindReport, style: Style) -> Iterator[str]:
     """The report, line by line."""
     yield style.paint(report.path, Role.TITLE)
@@ -265,7 +262,7 @@ def _code_table(rows: Sequence[CodeSection], style: Style) -> Iterator[str]:
             row.name,
             count_text(row.size_bytes),
             percent_text(row.covered_bytes, row.size_bytes),
-            bar(row.covered_bytes / row.size_bytes, BAR_COLUMNS).ljust(BAR_COLUMNS),
+            bar(row.covered_bytes, row.size_bytes),
             percent_text(row.eh_frame_bytes, row.size_bytes),
         ]
         for row in rows

@@ -18,11 +18,11 @@ use perfuse_tables::access::{ColumnError, numbers};
 use perfuse_tables::{EndReason, border_events};
 use rustc_hash::FxHashMap;
 
-use super::NONE;
 use super::events::Event;
 use super::machine::Calls;
 use super::selection::Selection;
 use super::visitor::{CallEntry, Leave, Level, OpenCall, Visitor};
+use crate::NONE;
 use crate::batch::{add_row, take_runs};
 
 /// So many rows are never too many.

@@ -41,6 +41,3 @@ pub use slices::{Slices, slices, slices_of_part};
 pub use tree::{CallPathTree, PathNode};
 pub use visitor::{CallEntry, Leave, Level, OpenCall, Visitor};
 pub use within::CallsWithin;
-
-/// Stands for "none" in columns of keys.
-const NONE: u32 = u32::MAX;

@@ -6,9 +6,9 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
 use perfuse_tables::call_paths;
 use rustc_hash::FxHashMap;
 
-use super::NONE;
 use super::statistics::keys;
 use super::tree::{CallPathTree, FirstCall, PathNode};
+use crate::NONE;
 
 /// A function with the functions that called it, up to the outermost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

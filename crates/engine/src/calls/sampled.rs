@@ -6,9 +6,9 @@ use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use perfuse_tables::{frames, samples, stacks};
 use rustc_hash::FxHashMap;
 
-use super::NONE;
 use super::paths::{CallPaths, PathRow};
 use super::selection::Selection;
+use crate::NONE;
 
 /// First free keys.
 #[derive(Clone, Copy, Debug, Default)]

@@ -5,16 +5,13 @@ use std::iter::Map;
 
 use arrow_array::RecordBatch;
 use perfuse_tables::access::ColumnError;
-use perfuse_tables::{SliceKind, StartReason, slices as table};
+use perfuse_tables::{BATCH_ROWS, SliceKind, StartReason, slices as table};
 use rustc_hash::FxHashMap;
 
 use super::events::Event;
 use super::machine::{Calls, LostEntries};
 use super::selection::Selection;
 use super::visitor::{CallEntry, Leave, Level, OpenCall, Visitor};
-
-/// Number of rows of a batch.
-const BATCH_ROWS: usize = 1 << 16;
 
 /// Calls in batches of table `slices`, made on demand.
 #[derive(Debug)]

@@ -8,11 +8,11 @@ use perfuse_workers::{in_call, install};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::NONE;
 use super::durations::{Durations, Figures, Rank};
 use super::selection::CallGrouping;
 use super::series::{EndCounts, Series, SeriesList};
 use super::tree::{CallPathTree, PathNode};
+use crate::NONE;
 
 /// The cost of the calls of a series.
 #[derive(Debug, Default)]

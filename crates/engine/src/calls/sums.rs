@@ -5,8 +5,8 @@ use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Int64Array, RecordBatch};
 use perfuse_tables::access::{ColumnError, lists, numbers};
 
-use super::NONE;
 use super::tree::CallPathTree;
+use crate::NONE;
 
 impl CallPathTree {
     /// Adds a batch of `call_sums`. Sums have no time: their paths begin at 0.

@@ -7,11 +7,11 @@ use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHashMap;
 
-use super::NONE;
 use super::events::Event;
 use super::selection::{CallGrouping, Options, same_as};
 use super::series::{EXCLUDED, EndCounts, SeriesList};
 use super::visitor::{CallEntry, Leave, Level, OpenCall, Visitor};
+use crate::NONE;
 
 /// Calls of one function with the same calls around them, in one thread.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,8 @@
 //! Dominators of objects, by the algorithm of Lengauer and Tarjan with simple linking, in time m log n for every graph.
 
-use super::NONE;
 use super::references::ObjectReferences;
 use super::walk::HeapWalk;
+use crate::NONE;
 
 /// The dominator of each number of a walk. The two numbers that are not objects are their own dominators.
 pub fn dominators(walk: &HeapWalk, references: &ObjectReferences, roots: &[u32]) -> Vec<u32> {

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use arrow_array::RecordBatch;
 use perfuse_tables::{frames, functions, samples, stacks};
 
-use super::{Heap, NONE};
+use super::Heap;
+use crate::NONE;
 
 /// Frame of objects that no single root or object retains.
 const SHARED: &str = "[several ways]";

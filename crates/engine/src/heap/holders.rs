@@ -2,9 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
+use super::Heap;
 use super::paths::HeapPaths;
 use super::roots::RootIdentity;
-use super::{Heap, NONE};
+use crate::NONE;
 
 /// Objects whose shortest paths from a root have the same types.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,8 @@ use perfuse_workers::install;
 use rayon::prelude::*;
 
 use super::addresses::AddressMap;
-use super::{Error, MOST, NONE};
+use super::{Error, MOST};
+use crate::NONE;
 
 /// An allocation.
 #[derive(Clone, Copy, Debug)]

@@ -43,9 +43,7 @@ pub use self::rows::{ClassChange, RetainedObjects};
 pub use self::sites::{Snapshots, site_sums, sites, whereabouts};
 pub use self::sums::SnapshotSums;
 use self::walk::HeapWalk;
-
-/// No number.
-const NONE: u32 = u32::MAX;
+use crate::NONE;
 
 /// Limit on the objects, and on the references, of one snapshot; greater numbers have other meanings.
 const MOST: usize = (u32::MAX - 16) as usize;

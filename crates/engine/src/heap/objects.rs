@@ -8,7 +8,8 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::pages::AddressIndex;
-use super::{Error, MOST, NONE};
+use super::{Error, MOST};
+use crate::NONE;
 
 /// Every object once, with its size and type.
 #[derive(Debug, Default)]

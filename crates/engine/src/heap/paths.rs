@@ -1,7 +1,7 @@
 //! Shortest paths from roots.
 
-use super::NONE;
 use super::references::ObjectReferences;
+use crate::NONE;
 
 /// The shortest path to each object.
 #[derive(Debug)]

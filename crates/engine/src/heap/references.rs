@@ -7,7 +7,8 @@ use arrow_array::types::UInt64Type;
 use perfuse_tables::access::{nullable, numbers};
 
 use super::objects::HeapObjects;
-use super::{Error, MOST, NONE};
+use super::{Error, MOST};
+use crate::NONE;
 
 /// References between the objects of a snapshot, in the order of their owners.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! Retained sizes of objects and of classes.
 
-use super::NONE;
 use super::objects::HeapObjects;
 use super::walk::HeapWalk;
+use crate::NONE;
 
 /// Sums over the tree of dominators, by the numbers of a walk.
 #[derive(Debug)]

@@ -5,23 +5,20 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch, UInt32Array, UInt64Array};
-use perfuse_tables::{heap_classes, heap_dominators};
+use perfuse_tables::{BATCH_ROWS, heap_classes, heap_dominators};
 
 use super::duplicates::duplicates;
 use super::sites::find_origins;
-use super::{Heap, HeapObjects, NONE, ObjectLifetimes};
+use super::{Heap, HeapObjects, ObjectLifetimes};
+use crate::NONE;
 use crate::batch;
-
-/// Number of rows of a batch.
-const BATCH_ROWS: u32 = 1 << 16;
 
 impl Heap {
     /// Ranges of objects for the batches of [`Heap::dominator_rows`].
     pub fn object_ranges(&self) -> impl Iterator<Item = Range<u32>> + use<> {
         let len = self.objects.len() as u32;
-        (0..len)
-            .step_by(BATCH_ROWS as usize)
-            .map(move |start| start..start.saturating_add(BATCH_ROWS).min(len))
+        let rows = BATCH_ROWS as u32;
+        (0..len).step_by(BATCH_ROWS).map(move |start| start..start.saturating_add(rows).min(len))
     }
 
     /// Rows of `heap_dominators`.

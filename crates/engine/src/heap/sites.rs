@@ -9,9 +9,10 @@ use perfuse_tables::access::{nullable, numbers};
 use perfuse_tables::heap_sites;
 use rustc_hash::FxHashMap;
 
+use super::Error;
 use super::lives::{LifetimeReplay, ObjectIdentity, ObjectLifetimes};
 use super::objects::HeapObjects;
-use super::{Error, NONE};
+use crate::NONE;
 use crate::batch;
 
 /// The heap snapshots of a recording, in the order of time.

@@ -1,7 +1,7 @@
 //! Numbers objects depth first: first from the roots, then from the entries of the unreachable rest.
 
-use super::NONE;
 use super::references::ObjectReferences;
+use crate::NONE;
 
 /// A depth-first numbering. Two numbers are not objects: 0, above all reachable objects, and [`HeapWalk::rest`], above all others.
 #[derive(Debug)]

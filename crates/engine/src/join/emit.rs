@@ -7,8 +7,9 @@ use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use perfuse_tables::{Offsets, frames, functions, modules, samples, stacks};
 
-use super::locate::{LocatedSamples, Location, NONE};
+use super::locate::{LocatedSamples, Location};
 use super::resolve::{DEFERRED, DEFERRED_MODULE, FrameFunction, NO_MODULE, Resolution};
+use crate::NONE;
 use crate::address_spaces::Region;
 use crate::mappings::Mappings;
 

@@ -3,23 +3,15 @@
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, PrimitiveArray, RecordBatch};
 use perfuse_tables::access::{ColumnError, lists, numbers};
+use perfuse_tables::context::{
+    CONTEXT_GUEST_KERNEL, CONTEXT_GUEST_USER, CONTEXT_HYPERVISOR, CONTEXT_KERNEL, CONTEXT_MAX, CONTEXT_USER,
+    CONTEXT_USER_DEFERRED,
+};
 use rustc_hash::FxHashMap;
 
+use crate::NONE;
 use crate::address_spaces::{AddressSpaces, Region};
 use crate::unwind::{Chains, FrameOrigin, UnwoundAddress};
-
-/// Lowest marker: this address and all above it are markers that state the context of the addresses after them.
-const CONTEXT_MAX: u64 = (-4095i64) as u64;
-const CONTEXT_HYPERVISOR: u64 = (-32i64) as u64;
-const CONTEXT_GUEST_KERNEL: u64 = (-2176i64) as u64;
-const CONTEXT_GUEST_USER: u64 = (-2560i64) as u64;
-const CONTEXT_KERNEL: u64 = (-128i64) as u64;
-const CONTEXT_USER: u64 = (-512i64) as u64;
-/// Follows a chain whose user part was deferred and never recorded.
-const CONTEXT_USER_DEFERRED: u64 = (-640i64) as u64;
-
-/// Stands for "no parent", "no stack" and "no process".
-pub const NONE: u32 = u32::MAX;
 
 /// A distinct code location of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -16,7 +16,7 @@ mod tests;
 
 pub use emit::{JoinedTables, NO_FRAME, emit};
 pub use lines::{CodeLines, SourcePosition};
-pub use locate::{AddressColumn, LocatedSamples, Location, NONE, locate};
+pub use locate::{AddressColumn, LocatedSamples, Location, locate};
 pub use recorded::RecordedNames;
 pub use resolve::{
     CodeFunctions, DEFERRED, DescribeName, FrameFunction, MapFunction, NO_MODULE, NativeNames, PerfMapDirs,

@@ -6,9 +6,9 @@ use perfuse_workers::install;
 use rayon::slice::ParallelSliceMut;
 use rustc_hash::FxHashMap;
 
-use super::NONE;
 use super::symbols::NO_STACK;
 use super::tree::CallTree;
+use crate::NONE;
 
 /// The number of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,8 @@ use arrow_array::{Array, DictionaryArray, RecordBatch, StringArray, UInt32Array}
 use arrow_schema::DataType;
 use rustc_hash::FxHashMap;
 
-use super::{NONE, StackError};
+use super::StackError;
+use crate::NONE;
 
 /// Texts, each kept once.
 #[derive(Clone, Debug, Default)]

@@ -2,9 +2,10 @@
 
 use arrow_array::{Int64Array, RecordBatch, UInt64Array};
 
+use super::StackError;
 use super::columns::{Texts, column, text};
 use super::samples::COUNTED_UNIT;
-use super::{NONE, StackError};
+use crate::NONE;
 
 /// The samples of one event.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,8 @@ use rustc_hash::FxHashMap;
 
 use super::columns::{numbers, text};
 use super::symbols::may_be_of;
-use super::{CallSymbols, NONE, StackError, StackTables};
+use super::{CallSymbols, StackError, StackTables};
+use crate::NONE;
 use crate::batch;
 
 /// One row per frame: `frame_id`, `name`, `has_own_path`, `code_origin`.

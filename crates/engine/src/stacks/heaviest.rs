@@ -7,9 +7,9 @@ use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
 use rustc_hash::FxHashMap;
 
-use super::NONE;
 use super::tree::CallTree;
 use super::weights::{WeightGrouping, WeightRow, weight_columns};
+use crate::NONE;
 use crate::batch;
 
 /// Which weight functions are sorted by; the other one decides between equal ones.

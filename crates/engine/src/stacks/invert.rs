@@ -1,8 +1,8 @@
 //! The tree of callers.
 
-use super::NONE;
 use super::layout::least_weight;
 use super::tree::{CallNode, CallNodes};
+use crate::NONE;
 
 /// The position of a group of samples on its way to the root.
 #[derive(Clone, Copy)]

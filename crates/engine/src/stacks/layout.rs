@@ -1,7 +1,7 @@
 //! The order of nodes: preorder, the heaviest first.
 
-use super::NONE;
 use super::tree::{CallNode, CallNodes};
+use crate::NONE;
 
 impl CallNodes {
     /// Puts nodes into preorder with the heaviest child first, and leaves out those below a share of the whole.

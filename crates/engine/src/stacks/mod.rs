@@ -43,9 +43,6 @@ pub use tree::{CallNode, CallTree};
 pub use unnamed::UnnamedFrames;
 pub use weights::WeightGrouping;
 
-/// Stands for "none" in columns of row numbers and keys.
-pub(crate) const NONE: u32 = u32::MAX;
-
 /// The common tables that stacks are made of, in record batches.
 #[derive(Clone, Debug, Default)]
 pub struct StackTables {

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch, StringArray, UInt32Array, UInt64Array};
 
+use super::CallSymbols;
 use super::short_name::short_name;
 use super::tree::{CallNode, CallTree};
-use super::{CallSymbols, NONE};
+use crate::NONE;
 use crate::batch;
 
 impl CallTree {

@@ -6,7 +6,8 @@ use arrow_array::{RecordBatch, UInt64Array};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::columns::{Keys, Texts, column, numbers, text};
-use super::{CallTreeOptions, NONE, StackError, StackTables, samples};
+use super::{CallTreeOptions, StackError, StackTables, samples};
+use crate::NONE;
 
 /// Code whose samples are counted.
 #[derive(Clone, Debug, Default)]

@@ -4,7 +4,8 @@ use arrow_array::{Array, Int64Array, RecordBatch, UInt32Array, UInt64Array};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::columns::{Keys, Texts, column, numbers, text};
-use super::{CallTreeOptions, NONE, StackError, StackTables};
+use super::{CallTreeOptions, StackError, StackTables};
+use crate::NONE;
 
 /// The samples of one thread in one stack.
 #[derive(Clone, Copy, Debug)]

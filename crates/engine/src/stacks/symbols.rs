@@ -4,7 +4,8 @@ use perfuse_binaries::symbolize::kernel_module;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::columns::{Keys, Texts, numbers, text};
-use super::{CodeOrigin, NONE, StackError, StackTables};
+use super::{CodeOrigin, StackError, StackTables};
+use crate::NONE;
 
 /// A name in a call tree. Texts are numbers into the texts of its [`CallSymbols`]; `u32::MAX` stands for none.
 #[derive(Clone, Copy, Debug)]

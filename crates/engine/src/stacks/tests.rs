@@ -6,9 +6,10 @@ use arrow_array::{Array, ArrayAccessor, RecordBatch, StringArray};
 use perfuse_tables as t;
 
 use super::{
-    CallTree, CallTreeOptions, CodeOrigin, NONE, SampledEvent, StackError, StackStep, StackTables,
-    StackTransform, UnnamedFrames, WeightGrouping, call_tree, frame_names, sampled_events,
+    CallTree, CallTreeOptions, CodeOrigin, SampledEvent, StackError, StackStep, StackTables, StackTransform,
+    UnnamedFrames, WeightGrouping, call_tree, frame_names, sampled_events,
 };
+use crate::NONE;
 
 const MAIN: u32 = 0;
 const FIB_COLD: u32 = 1;

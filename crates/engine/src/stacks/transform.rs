@@ -9,7 +9,8 @@ use arrow_array::{RecordBatch, UInt32Array};
 use rustc_hash::FxHashMap;
 
 use super::columns::{Keys, column, numbers};
-use super::{CallSymbols, NONE, StackError, StackTables};
+use super::{CallSymbols, StackError, StackTables};
+use crate::NONE;
 
 /// A step that depends on a set of symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

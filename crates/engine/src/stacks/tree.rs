@@ -4,7 +4,8 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::columns::{Keys, numbers};
 use super::samples::StackSum;
-use super::{CallSymbols, NONE, StackError, StackTables};
+use super::{CallSymbols, StackError, StackTables};
+use crate::NONE;
 
 /// A node of a call tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

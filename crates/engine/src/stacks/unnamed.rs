@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::NONE;
 use super::tree::CallTree;
+use crate::NONE;
 
 /// Frames without a name, of one reason and module.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch, StringArray, UInt64Array};
 
+use super::CallSymbol;
 use super::output::numbers;
 use super::tree::{CallNode, CallTree};
-use super::{CallSymbol, NONE};
+use crate::NONE;
 use crate::batch;
 
 /// How weights are grouped.

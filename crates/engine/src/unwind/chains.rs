@@ -7,6 +7,7 @@ use arrow_array::{Array, ArrayRef, ListArray, PrimitiveArray, RecordBatch, UInt6
 use arrow_buffer::OffsetBuffer;
 use perfuse_tables::UserStack;
 use perfuse_tables::access::{ColumnError, lists, nullable, numbers};
+use perfuse_tables::context::{CONTEXT_MAX, CONTEXT_USER, CONTEXT_USER_DEFERRED};
 use perfuse_workers::{in_call, install, num_threads};
 use rayon::prelude::*;
 
@@ -15,13 +16,6 @@ use super::memory::StackCopy;
 use super::registers::{Machine, Registers};
 use super::step::FrameOrigin;
 use super::walk::{Stop, UnwoundFrame, caller_in_registers, unwind_stack};
-
-/// Marker that precedes the user part of a chain.
-const CONTEXT_USER: u64 = (-512i64) as u64;
-/// Marker that follows a chain whose user part is missing.
-const CONTEXT_USER_DEFERRED: u64 = (-640i64) as u64;
-/// Lowest marker: this address and all above it are markers.
-const CONTEXT_MAX: u64 = (-4095i64) as u64;
 
 /// A batch of table `callchains` whose user stacks are unwound.
 #[derive(Debug)]

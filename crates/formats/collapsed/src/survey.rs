@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
 use perfuse_recording::{BatchStream, Placement, Source, one_batch};
-use perfuse_tables::{Identities, Offsets, frames, functions, samples, stacks};
+use perfuse_tables::{BATCH_ROWS, Identities, Offsets, frames, functions, samples, stacks};
 use perfuse_wire::{Diagnostic, Diagnostics};
 use perfuse_workers::{in_call, install, num_threads};
 use rayon::prelude::*;
@@ -19,9 +19,6 @@ use crate::{CUT_LINE, EMPTY_FRAME, FRACTION, NOT_UTF8, TWO_COUNTS};
 
 /// Bytes that one thread parses at a time.
 const CHUNK_BYTES: usize = 4 << 20;
-
-/// Rows of a batch of samples.
-const BATCH_ROWS: usize = 1 << 16;
 
 /// Stands for "no stack".
 const NONE: u32 = u32::MAX;

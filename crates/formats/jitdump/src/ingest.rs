@@ -10,8 +10,8 @@ use perfuse_workers::{in_call, install, num_threads};
 use rayon::prelude::*;
 
 use perfuse_tables::{
-    Identities, Offsets, code_moves, code_objects, embedded_files, functions, inline_calls, line_rows,
-    modules, records,
+    BATCH_ROWS, Identities, Offsets, code_moves, code_objects, embedded_files, functions, inline_calls,
+    line_rows, modules, records,
 };
 
 use super::code_lines::{debug_lines, with_inline_tree};
@@ -24,9 +24,6 @@ use super::lines::DebugLine;
 use super::reader::{Reader, ReaderStep};
 use super::records::LoadRecord;
 use perfuse_recording::{BatchStream, ClockMap, Placement, Source, TableRequest, one_batch};
-
-/// Number of rows of a batch.
-const BATCH_ROWS: usize = 1 << 16;
 
 /// One table of a dump, in batches; `None` for a table that dumps do not have.
 pub fn table(

@@ -65,21 +65,7 @@ pub mod misc {
     pub const BUILD_ID_SIZE: u16 = abi::PERF_RECORD_MISC_BUILD_ID_SIZE;
 }
 
-/// Markers in call chains; addresses from [`CONTEXT_MAX`](context::CONTEXT_MAX) on are markers.
-pub mod context {
-    /// Lowest marker.
-    pub const CONTEXT_MAX: u64 = (-4095i64) as u64;
-    /// The addresses that follow are of user mode.
-    pub const CONTEXT_USER: u64 = (-512i64) as u64;
-    /// The addresses that follow are of kernel mode.
-    pub const CONTEXT_KERNEL: u64 = (-128i64) as u64;
-    /// The addresses that follow are of a guest's kernel.
-    pub const CONTEXT_GUEST_KERNEL: u64 = (-2176i64) as u64;
-    /// The addresses that follow are of a guest's user mode.
-    pub const CONTEXT_GUEST_USER: u64 = (-2560i64) as u64;
-    /// The user part of the chain is in a later record; a cookie follows.
-    pub const CONTEXT_USER_DEFERRED: u64 = (-640i64) as u64;
-}
+pub use perfuse_tables::context;
 
 /// Type of a record. Numbers without a name may occur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

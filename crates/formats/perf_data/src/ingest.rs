@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 
 use arrow_array::RecordBatch;
 use linux_perf_event_reader::constants as abi;
-use perfuse_tables::{callchains, mappings};
+use perfuse_tables::{BATCH_ROWS, callchains, mappings};
 use perfuse_wire::Endian;
 use rustc_hash::FxHashMap;
 
@@ -32,8 +32,6 @@ use perfuse_recording::{BatchStream, Placement, Position, one_batch};
 
 /// Name of the event whose samples are times off the processor, between context switches.
 const OFF_CPU_EVENT: &str = "off-cpu";
-/// Number of rows of a record batch.
-const BATCH_ROWS: usize = 65_536;
 /// Largest number of stacks to unwind in a batch; unwinding them is expensive.
 const BATCH_STACKS: usize = 1024;
 /// Number of batches whose stacks remain in memory, because unwinding reads them later.

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use arrow_array::RecordBatch;
 use linux_perf_event_reader::constants as abi;
 use perfuse_recording::{BatchStream, Placement, one_batch};
-use perfuse_tables::{cgroups, kernel_symbols, namespaces, sched_states, text_pokes};
+use perfuse_tables::{BATCH_ROWS, cgroups, kernel_symbols, namespaces, sched_states, text_pokes};
 use rustc_hash::FxHashMap;
 
 use super::consts::RecordType;
@@ -19,8 +19,6 @@ use super::timed_passes::sched_states as states_of;
 use super::tracepoints::Tracepoint;
 use super::wake_ups;
 
-/// Number of rows of a record batch.
-const BATCH_ROWS: usize = 65_536;
 /// Names of namespaces, in the order of a NAMESPACES record.
 const NAMESPACES: [&str; 7] = ["net", "uts", "ipc", "pid", "user", "mnt", "cgroup"];
 /// `PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER`.

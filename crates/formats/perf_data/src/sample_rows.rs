@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use arrow_array::RecordBatch;
 use perfuse_recording::Placement;
+use perfuse_tables::BATCH_ROWS;
 use rustc_hash::FxHashMap;
 
 use super::attribute::EventRecordLayout;
@@ -12,9 +13,6 @@ use super::order::TimeOrder;
 use super::perf_file::PerfFile;
 use super::reader::RecordPages;
 use super::sample::SampleRecord;
-
-/// Number of rows of a record batch.
-const BATCH_ROWS: usize = 65_536;
 
 /// What rows of a sample have in common.
 #[derive(Clone, Copy, Debug)]

@@ -29,11 +29,11 @@ use perfuse_recording::{
     BatchStream, Capabilities, ClockPolicy, Format, Placement, Position, Recording, Role, Sniff, Source,
     Summary, TableRequest,
 };
-use perfuse_tables::{Offsets, RESOLVED_TABLES, TABLES, TableSpec};
+use perfuse_tables::{BATCH_ROWS, Offsets, RESOLVED_TABLES, TABLES, TableSpec};
 use perfuse_wire::{Diagnostics, ErrorKind, ParseError, RecordView, Value};
 
 use container::{MANIFEST, Member};
-use parquet_file::{BATCH_ROWS, ParquetTable, TableError};
+use parquet_file::{ParquetTable, TableError};
 
 /// The format's entry in the registry.
 pub static FORMAT: Format = Format {

@@ -25,8 +25,6 @@ use perfuse_tables::TableSpec;
 use crate::encodings::ColumnEncoding;
 use crate::row_groups::{DAMAGED, ROW_GROUP_SUMS, Summing, VerifiedBytes, stated_sums};
 
-/// Rows of a record batch.
-pub const BATCH_ROWS: usize = 65_536;
 /// Rows of a row group, the part of a table that can be read alone. Few where inputs of a fuzzer are to have several.
 pub const ROW_GROUP_ROWS: usize = if cfg!(fuzzing) { 8 } else { 122_880 };
 /// A table may be this many times larger in memory than in the file.

@@ -15,12 +15,11 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from perfuse import _core
-from perfuse.errors import UsageError
+from perfuse.clock import range_ns
+from perfuse.errors import UsageError, require_in_range, require_version
 from perfuse.formats.mono.unsupported import UNSUPPORTED
 from perfuse.output.file import output_file
 from perfuse.recording import Input, Recording, open_of_format
-
-_SECOND_NS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +106,16 @@ def convert(
     recordings = [open_of_format(one, "mono", "a Mono log") for one in inputs]
     if not recordings:
         raise UsageError("no log to convert")
+    require_version(version)
+    threads = None if threads is None else list(threads)
+    for one in threads or ():
+        if isinstance(one, int):
+            require_in_range(one, 0, 2**64 - 1, "threads")
     options: _core._MonoOptions = {
         "version": version,
-        "between_ns": None if between is None else (round(between[0] * _SECOND_NS), round(between[1] * _SECOND_NS)),
+        "between_ns": range_ns(between),
         "is_relative": True,
-        "threads": None if threads is None else list(threads),
+        "threads": threads,
         "kinds": None if kinds is None else match_kinds(kinds),
         "any_run": any_run,
     }

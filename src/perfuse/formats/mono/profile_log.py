@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Any, Protocol
 
 from perfuse import _core
-from perfuse.errors import ExportError, UsageError
+from perfuse.errors import ExportError, UsageError, require_version
 from perfuse.filters.selection import Selection, ThreadKey
 from perfuse.formats.mono.log import WriteSummary, match_kinds
 from perfuse.formats.mono.writer import Writer
@@ -88,6 +88,7 @@ class RuntimeLog:
                 )
             return write_tables(self._profile, out, event)
         selection = self._profile.selection
+        require_version(version)
         options: _core._MonoOptions = {
             "version": version,
             "between_ns": selection.time_ns,

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Literal
 
 from perfuse import _core
-from perfuse.errors import UsageError
+from perfuse.clock import range_ns
+from perfuse.errors import UsageError, require_in_range, require_version
 from perfuse.output.file import output_path
 from perfuse.recording import Input, Recording, open_of_format
 
@@ -25,7 +26,6 @@ Mode = Literal["fdr", "basic"]
 Endian = Literal["little", "big"]
 """Byte order of a log."""
 
-_SECOND_NS = 1_000_000_000
 
 UNSUPPORTED: Mapping[str, str] = {
     "pids": "buffers, or records of Basic mode, of an unknown process",
@@ -119,14 +119,21 @@ def convert(
     recordings = [open_of_format(one, "xray", "an XRay log") for one in inputs]
     if not recordings:
         raise UsageError("no log to convert")
+    require_version(version)
+    tids = None if tids is None else list(tids)
+    for one in tids or ():
+        require_in_range(one, -(2**31), 2**31 - 1, "tids")
+    for one in functions or ():
+        require_in_range(one, -(2**31), 2**32 - 1, "functions")
+    require_in_range(hz, 1, 2**64 - 1, "hz")
     options: _core._XRayOptions = {
         "mode": mode,
         "version": version,
         "endian": endian,
         "hz": hz,
-        "between_ns": None if between is None else (round(between[0] * _SECOND_NS), round(between[1] * _SECOND_NS)),
+        "between_ns": range_ns(between),
         "is_relative": True,
-        "tids": None if tids is None else list(tids),
+        "tids": tids,
         "functions": None if functions is None else set(functions),
     }
     try:

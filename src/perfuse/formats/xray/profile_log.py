@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from perfuse import _core
-from perfuse.errors import ExportError, UsageError
+from perfuse.errors import ExportError, UsageError, require_in_range, require_version
 from perfuse.filters.selection import Selection
 from perfuse.formats.xray.log import Endian, Mode, WriteSummary
 from perfuse.recording import Recording
@@ -78,6 +78,8 @@ class CallLog:
         if selection.start_ns is not None or selection.end_ns is not None:
             end = _MAX_NS if selection.end_ns is None else selection.end_ns
             between_ns = (selection.start_ns or 0, end)
+        require_version(version)
+        require_in_range(hz, 1, 2**64 - 1, "hz")
         options: _core._XRayOptions = {
             "mode": mode,
             "version": version,

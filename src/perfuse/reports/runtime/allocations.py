@@ -130,9 +130,7 @@ def _table(
 ) -> Iterator[str]:
     values = [size if request.order == "bytes" else count for size, count in rows]
     most, whole = max(values, default=0), data.bytes if request.order == "bytes" else data.count
-    bars: list[Cell] = [
-        (bar(value / most if most else 0, BAR_COLUMNS).ljust(BAR_COLUMNS), Role.JIT) for value in values
-    ]
+    bars: list[Cell] = [(bar(value, most, BAR_COLUMNS), Role.JIT) for value in values]
     columns = [
         Ranked(Column("bytes", right=True), [bytes_text(size) for size, _ in rows]),
         Ranked(Column("", right=True), [percent_text(value, whole) for value in values], 1),

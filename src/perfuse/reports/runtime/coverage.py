@@ -12,8 +12,6 @@ from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext, as_
 from perfuse.reports.text import Role, Style
 from perfuse.reports.units import count_text, percent_text
 
-BAR_COLUMNS = 12
-
 
 def collect(context: SectionContext) -> Coverage | None:
     """Coverage of the whole recording."""
@@ -56,7 +54,7 @@ def _table(title: str, rows: Sequence[Covered], style: Style) -> Iterator[str]:
         of_methods = [f"{one.num_whole} of {one.num_methods}", count_text(one.num_partial)]
         cells.append([
             percent_text(one.num_run, one.num_statements),
-            (bar(share, BAR_COLUMNS).ljust(BAR_COLUMNS), Role.JIT),
+            (bar(share, 1.0), Role.JIT),
             count_text(one.num_statements),
             *(of_methods if title != "method" else ["", missed]),
             name,

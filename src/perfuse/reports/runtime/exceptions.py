@@ -8,6 +8,7 @@ from typing import Any
 from perfuse.analysis.exceptions import Exceptions
 from perfuse.analysis.exceptions import exceptions as exceptions_of
 from perfuse.analysis.functions import innermost
+from perfuse.analysis.objects import UNKNOWN_TYPE
 from perfuse.reports.grid import Cell, Column, grid, section
 from perfuse.reports.runtime.sections import (
     RuntimeRequest,
@@ -19,8 +20,6 @@ from perfuse.reports.runtime.sections import (
 )
 from perfuse.reports.text import Role, Style
 from perfuse.reports.units import count_text, counted
-
-UNKNOWN = "(unknown type)"
 
 
 def collect(context: SectionContext) -> Exceptions | None:
@@ -54,13 +53,13 @@ def _site_lines(data: Exceptions, request: RuntimeRequest, style: Style) -> Iter
     num_shown = request.rows(5)
     if request.stacks:
         for one in data.by_site[:num_shown]:
-            yield f"  {count_text(one.count)} {one.type_name or UNKNOWN}"
+            yield f"  {count_text(one.count)} {one.type_name or UNKNOWN_TYPE}"
             yield from backtrace_lines(one.backtrace, request.frames, style)
         num_sites = len(data.by_site)
     else:
         places: dict[tuple[str, str], int] = {}
         for one in data.by_site:
-            place = one.type_name or UNKNOWN, _place(one.backtrace)
+            place = one.type_name or UNKNOWN_TYPE, _place(one.backtrace)
             places[place] = places.get(place, 0) + one.count
         num_sites = len(places)
         sites = sorted(places.items(), key=lambda item: (-item[1], *item[0]))

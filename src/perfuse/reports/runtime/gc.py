@@ -7,12 +7,11 @@ from typing import Any
 
 from perfuse.analysis.distribution import Distribution
 from perfuse.analysis.gc import GcActivity, gc_activity
+from perfuse.analysis.objects import UNKNOWN_TYPE
 from perfuse.reports.grid import Cell, Column, grid, section, sparkline
 from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext, as_plain, more_rows_line
 from perfuse.reports.text import Role, Style
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text
-
-UNKNOWN = "(unknown type)"
 
 
 def collect(context: SectionContext) -> GcActivity | None:
@@ -79,7 +78,7 @@ def _finalizers(data: GcActivity, request: RuntimeRequest, style: Style) -> Iter
         facts.append(counted(rounds.count, "round"))
     yield from section("Finalizers", style, ", ".join(facts))
     shown = data.finalizers[: request.rows(3)]
-    rows: list[list[Cell]] = [[*_figures(one.durations), one.type_name or UNKNOWN] for one in shown]
+    rows: list[list[Cell]] = [[*_figures(one.durations), one.type_name or UNKNOWN_TYPE] for one in shown]
     if rows:
         yield from grid([*_columns(), Column("type", shrinks=20)], rows, style)
     yield from more_rows_line(len(data.finalizers) - len(shown), "gc", request, style)

@@ -9,6 +9,7 @@ from perfuse.analysis.handles import LeakedHandles, leaked_handles
 from perfuse.analysis.heap import Heap, snapshots
 from perfuse.analysis.heap_rows import ClassGrowth, HeapClass, HeapObject, LiveObjectSite, RootPath
 from perfuse.analysis.heap_sums import ClassSize, SnapshotSize, SnapshotSums, changed_classes
+from perfuse.analysis.objects import UNKNOWN_TYPE
 from perfuse.reports.grid import Cell, Column, fields, grid, section
 from perfuse.reports.json_text import address_value, is_address
 from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext
@@ -199,7 +200,6 @@ def large_snapshots(profile: Profile, limit: int, most_objects: int = MOST_OBJEC
     )
 
 
-UNKNOWN = "[unknown type]"
 SNAPSHOTS_SHOWN = 12
 STEPS_SHOWN = 4
 """How many objects are shown at either end of a path."""
@@ -430,7 +430,7 @@ def _method_text(name: str) -> str:
 
 def type_cell(name: str | None) -> Cell:
     """The name of a type, or a placeholder."""
-    return (UNKNOWN, Role.FAINT) if name is None else name
+    return (UNKNOWN_TYPE, Role.FAINT) if name is None else name
 
 
 def more(number: int, style: Style, what: str = "more") -> Iterator[str]:

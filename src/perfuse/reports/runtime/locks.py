@@ -7,6 +7,7 @@ from typing import Any
 
 from perfuse.analysis.distribution import Distribution
 from perfuse.analysis.locks import Contention, LockContention, contention
+from perfuse.analysis.objects import UNKNOWN_TYPE
 from perfuse.reports.grid import Cell, Column, grid, section
 from perfuse.reports.runtime.sections import (
     RuntimeRequest,
@@ -18,8 +19,6 @@ from perfuse.reports.runtime.sections import (
 from perfuse.reports.text import Style
 from perfuse.reports.units import count_text, counted, duration_text, hex_text
 from perfuse.value_class import field_names, value_class
-
-UNKNOWN = "(unknown type)"
 
 
 @value_class
@@ -74,7 +73,7 @@ def _locks(locks: Sequence[LockContention], what: str, request: RuntimeRequest, 
     rows: list[list[Cell]] = []
     for one in shown:
         which = count_text(one.num_locks) if one.object_address is None else hex_text(one.object_address)
-        rows.append([*_figures(one.waits), count_text(one.num_failed), which, one.type_name or UNKNOWN])
+        rows.append([*_figures(one.waits), count_text(one.num_failed), which, one.type_name or UNKNOWN_TYPE])
     columns = [*_columns(), Column("failed", right=True), Column(what, right=True), Column("type", shrinks=16)]
     yield from grid(columns, rows, style)
     yield from more_rows_line(len(locks) - len(shown), "locks", request, style)

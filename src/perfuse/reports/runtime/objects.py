@@ -7,6 +7,7 @@ from typing import Any
 
 from perfuse.analysis.functions import Backtrace, stack_backtraces
 from perfuse.analysis.object_history import ObjectHistory, find_objects, histories_of, object_histories
+from perfuse.analysis.objects import UNKNOWN_TYPE
 from perfuse.errors import UsageError
 from perfuse.reports.grid import Cell, Column, grid, section
 from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext, as_plain, more_rows_line, site_lines
@@ -66,7 +67,7 @@ def lines(data: ObjectData, request: RuntimeRequest, style: Style) -> Iterator[s
     yield from section("Objects", style, counted(data.num_objects, "object"))
     for history in data.objects:
         size = "" if history.size_bytes is None else f", {bytes_text(history.size_bytes)}"
-        yield "  " + style.paint(f"{history.type_name or '(unknown type)'}{size}", Role.NAME)
+        yield "  " + style.paint(f"{history.type_name or UNKNOWN_TYPE}{size}", Role.NAME)
         if not history.events:
             yield "    no event was recorded"
         for event in history.events:

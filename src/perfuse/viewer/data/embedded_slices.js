@@ -1,6 +1,6 @@
 // Slices of the timeline in a page without a server: tiles, details and neighbours of them.
 
-const BUCKETS = 512;
+import { BUCKETS } from "./tiles.js";
 
 /** Slices in rows, by track and depth, each in the order of its start. */
 export class Slices {

@@ -3,7 +3,7 @@
 import { isAbort } from "./server.js";
 
 /** Buckets of a tile. */
-const BUCKETS = 512;
+export const BUCKETS = 512;
 const MOST_BYTES = 64 * 2 ** 20;
 const BYTES_PER_BOX = 44;
 const AT_ONCE = 2;

@@ -1,9 +1,9 @@
 // Draws rows of boxes on a canvas that shows the part of them scrolled to.
 
+import { FONT } from "../widgets/font.js";
 import { boxAt } from "./layout.js";
 
 export const ROW = 20;
-const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 const PADDING = 5;
 const NARROWEST_TEXT = 34;
 const FEWEST_LETTERS = 3;

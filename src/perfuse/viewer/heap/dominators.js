@@ -4,6 +4,7 @@ import { shareText, visible, weightText } from "../flame/format.js";
 import { Palette } from "../flame/palette.js";
 import { Colours } from "../timeline/colours.js";
 import { h, toggles } from "../widgets/dom.js";
+import { FONT } from "../widgets/font.js";
 import { Hint } from "../widgets/hint.js";
 import { PaneCanvas } from "../widgets/pane_canvas.js";
 import { TreeGrid } from "../widgets/tree_grid.js";
@@ -12,7 +13,6 @@ import { squarify } from "./treemap.js";
 const SHOWN = 100;
 const ROW = 22;
 const LEVELS = 12;
-const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 const NARROWEST = 3;
 
 /** Objects by what they keep alive. */

@@ -5,6 +5,7 @@ import { lengthText, momentText, rangeText, tickStep } from "../data/times.js";
 import { amountText, visible, weightText } from "../flame/format.js";
 import { Palette } from "../flame/palette.js";
 import { choice, h } from "../widgets/dom.js";
+import { FONT } from "../widgets/font.js";
 import { Grid } from "../widgets/grid.js";
 import { Hint } from "../widgets/hint.js";
 import { PaneCanvas } from "../widgets/pane_canvas.js";
@@ -21,7 +22,6 @@ const MOST_CELLS = 50_000;
 const LONG_NS = 4e9;
 /** Letters at the end of a label that are always shown. */
 const ENDS = 7;
-const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 const KINDS = [["seconds", "offset in the second"], ["threads", "thread"], ["processes", "process"], ["processors", "processor"], ["origins", "origin of code"], ["tiers", "tier"], ["latency", "length of calls"]];
 
 /** The heat map. Dragging selects cells; with Shift it selects what to compare with. */

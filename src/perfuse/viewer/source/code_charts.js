@@ -3,6 +3,7 @@
 import { originOfTier } from "../data/tiers.js";
 import { lengthText, momentText, tickStep } from "../data/times.js";
 import { visible, weightText } from "../flame/format.js";
+import { FONT } from "../widgets/font.js";
 import { Hint } from "../widgets/hint.js";
 
 const BUCKETS = 300;
@@ -10,7 +11,6 @@ const LEFT = 8;
 const BOTTOM = 24;
 const TOP = 18;
 const PAGE = 4096;
-const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 /** The chart above the table of compiled functions. */
 export class CodeCharts {
   constructor(app, palette) {

@@ -2,12 +2,12 @@
 
 import { originOfTier } from "../data/tiers.js";
 import { momentText, tickStep } from "../data/times.js";
+import { FONT } from "../widgets/font.js";
 import { PaneCanvas } from "../widgets/pane_canvas.js";
 import { h } from "../widgets/dom.js";
 
 const ROW = 18;
 const AXIS = 20;
-const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 const MOST_ROWS = 40;
 /** Origins from the first to the last tier: a function that runs in an earlier one again was deoptimised. */
 const ORDER = ["interpreter", "ahead_of_time", "baseline", "mid_tier", "optimised"];

@@ -1,9 +1,8 @@
 // What is drawn over the timeline without drawing it again: the pointer's line, the selection, the chosen box.
 
 import { momentText } from "../data/times.js";
+import { FONT } from "../widgets/font.js";
 import { AXIS } from "./painter.js";
-
-const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 
 /** A transparent canvas over that of the timeline. */
 export class Overlay {

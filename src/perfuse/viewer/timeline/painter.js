@@ -2,11 +2,11 @@
 
 import { tileLength } from "../data/tiles.js";
 import { momentText, tickStep } from "../data/times.js";
+import { FONT } from "../widgets/font.js";
 import { SvgContext } from "../widgets/svg_context.js";
 import { BOX, depthsAsked } from "./layout.js";
 
 export const AXIS = 26;
-const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 const NARROWEST_TEXT = 30;
 const NARROWEST_EDGE = 4;
 const PADDING = 4;

@@ -7,10 +7,11 @@ use arrow_array::{Array, RecordBatch, UInt32Array};
 use perfuse_tables::{frames, functions, stacks};
 
 use super::{StackIds, StackTransform};
+use crate::NONE;
 use crate::batch::{add_row, take_runs};
+use crate::stacks::StackError;
 use crate::stacks::columns::{Keys, column, numbers};
 use crate::stacks::events::rows_of_calls;
-use crate::stacks::{NONE, StackError};
 
 impl StackTransform {
     /// Table `stacks`: only those with samples, with keys of the original. With `appended` it begins with all rows of the
