@@ -3,7 +3,7 @@
 use perfuse_binaries::symbolize::kernel_module;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::columns::{Keys, Texts, numbers, text};
+use super::columns::{Keys, Texts, numbers, text, wide_numbers};
 use super::{CodeOrigin, NONE, StackError, StackTables};
 
 /// A name in a call tree. Texts are numbers into the texts of its [`CallSymbols`]; `u32::MAX` stands for none.
@@ -168,6 +168,8 @@ struct SymbolDeclaration {
     path: u32,
     line: u32,
     column: u32,
+    /// The address of a function of a program, where others of it have the same name and no known source file.
+    address: Option<u64>,
 }
 
 /// Table `functions`.
@@ -194,9 +196,28 @@ impl FunctionSymbols {
             path: at(&paths, row),
             line: at(&lines, row),
             column: at(&columns, row),
+            address: None,
         };
         let keys = Keys::of(&numbers(table, "functions", "function_id")?);
-        Ok(Self { keys, rows: (0..names.len()).map(row).collect() })
+        let mut rows: Vec<_> = (0..names.len()).map(row).collect();
+        let module_kinds = text(&tables.modules, "modules", "kind", texts)?;
+        let kinds_of_files = ["native", "kernel"].map(|kind| texts.id(kind));
+        let is_of_file = |module| {
+            let kind = module_kinds.get(module_keys.row(module) as usize);
+            kind.is_some_and(|kind| kinds_of_files.contains(kind))
+        };
+        let of_files = || rows.iter().zip(&modules).filter(|&(_, &module)| is_of_file(module));
+        let mut num_of = FxHashMap::with_capacity_and_hasher(rows.len(), FxBuildHasher);
+        of_files().for_each(|(&row, &module)| *num_of.entry((row, module)).or_insert(0u32) += 1);
+        if num_of.len() < of_files().count() {
+            let addresses = wide_numbers(table, "functions", "native_id")?;
+            for ((row, &module), address) in rows.iter_mut().zip(&modules).zip(addresses) {
+                if num_of.get(&(*row, module)).is_some_and(|&num| num > 1) {
+                    row.address = address;
+                }
+            }
+        }
+        Ok(Self { keys, rows })
     }
 }
 
@@ -295,7 +316,8 @@ impl SymbolBuilder {
 
     fn labelled(&mut self, frame: FrameClass, label: &str, module: u32, reason: u32) -> u32 {
         let name = self.texts.id(label);
-        let function = SymbolDeclaration { name, module, path: NONE, line: NONE, column: NONE };
+        let function =
+            SymbolDeclaration { name, module, path: NONE, line: NONE, column: NONE, address: None };
         self.symbol(frame, function, CallSymbol { unnamed_because: reason, ..self.blank(frame, false) })
     }
 
