@@ -1,7 +1,7 @@
 //! Symbols: frames of one function in one tier are the same symbol, and so are unnamed addresses of one module.
 
 use perfuse_binaries::symbolize::kernel_module;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::columns::{Keys, Texts, numbers, text, wide_numbers};
 use super::{CodeOrigin, NONE, StackError, StackTables};
@@ -207,12 +207,13 @@ impl FunctionSymbols {
             kind.is_some_and(|kind| kinds_of_files.contains(kind))
         };
         let of_files = || rows.iter().zip(&modules).filter(|&(_, &module)| is_of_file(module));
-        let mut num_of = FxHashMap::with_capacity_and_hasher(rows.len(), FxBuildHasher);
-        of_files().for_each(|(&row, &module)| *num_of.entry((row, module)).or_insert(0u32) += 1);
-        if num_of.len() < of_files().count() {
+        let mut names = FxHashSet::with_capacity_and_hasher(rows.len(), FxBuildHasher);
+        let again = of_files().filter(|&(&row, &module)| !names.insert((row, module)));
+        let shared: FxHashSet<_> = again.map(|(&row, &module)| (row, module)).collect();
+        if !shared.is_empty() {
             let addresses = wide_numbers(table, "functions", "native_id")?;
             for ((row, &module), address) in rows.iter_mut().zip(&modules).zip(addresses) {
-                if num_of.get(&(*row, module)).is_some_and(|&num| num > 1) {
+                if shared.contains(&(*row, module)) {
                     row.address = address;
                 }
             }
