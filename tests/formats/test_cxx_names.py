@@ -22,6 +22,10 @@ NAMES = [
     "_ZN1amlERKNS_1bEPKNS0_1cE",
     "_ZNK1a1bcvPKS_Ev",
     "_Z1fM1aFviEPKS_RKNS_1bIiE1cE",
+    # LLVM 22 by ThinLTO: hashes of more and of less than 63 bits.
+    "_ZN12_GLOBAL__N_18EarlyCSE3runEv.llvm.9502427608756745089",
+    "_ZN12_GLOBAL__N_18EarlyCSE3runEv.llvm.1247440061051763732",
+    "_ZN12_GLOBAL__N_18EarlyCSE3runEv.part.0.llvm.12474400610517637329.cold.1",
 ]
 """No return types, which names do not have here."""
 

@@ -14,6 +14,7 @@
 pub mod code_map;
 pub mod inlined;
 mod layered_space;
+pub mod mapped_memory;
 pub mod recorded_symbols;
 pub mod timed_space;
 pub mod unwinding;

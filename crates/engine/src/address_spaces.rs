@@ -122,8 +122,11 @@ impl AddressSpaces<'_> {
             if file.is_none_or(|file| file.from_ns <= hit.from_ns) {
                 let region = Region::Jit { code_object_id: hit.code_object_id, code_offset: hit.code_offset };
                 let from = file.map_or(hit.from_ns, |file| file.from_ns.max(hit.from_ns));
-                let until = mapped.map_or(hit.until_ns, |mapped| mapped.until_ns.min(hit.until_ns));
-                return (region, from, until);
+                let mapped_until_ns = match mapped {
+                    Some(mapped) => mapped.until_ns,
+                    None => self.mappings.next_ns(process_id, address, at_ns).unwrap_or(i64::MAX),
+                };
+                return (region, from, mapped_until_ns.min(hit.until_ns));
             }
         }
         if let Some(file) = file {

@@ -5,6 +5,7 @@ use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use rustc_hash::FxHashMap;
 
+use perfuse_addresses::mapped_memory::is_memory;
 use perfuse_addresses::timed_space::{Interval, TimedSpace};
 use perfuse_binaries::symbolize::is_kernel_image;
 
@@ -40,11 +41,7 @@ impl MappedFile {
     pub fn is_anonymous(&self) -> bool {
         let path = &self.path;
         !path.starts_with(['/', '['])
-            || path.starts_with("//anon")
-            || path.starts_with("[anon")
-            || path.starts_with("/memfd:")
-            || path.starts_with("/dev/zero")
-            || path.starts_with("/SYSV")
+            || is_memory(path.as_bytes(), self.build_id.is_some())
             || path.starts_with("[heap]")
             || path.starts_with("[stack")
             // Copies of JIT code that simpleperf wrote to files of its own.
@@ -159,6 +156,12 @@ impl Mappings {
     #[must_use]
     pub fn find_kernel(&self, address: u64, at_ns: i64) -> Option<&Interval> {
         self.kernel.find(address, at_ns)
+    }
+
+    /// Time of the first mapping of an address after a time.
+    #[must_use]
+    pub fn next_ns(&self, process_id: u32, address: u64, at_ns: i64) -> Option<i64> {
+        Some(self.by_process.get(&process_id)?.find_next(address, at_ns)?.from_ns)
     }
 
     /// The file of a mapping.

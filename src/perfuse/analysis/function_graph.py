@@ -206,7 +206,7 @@ def _graph_of_samples(profile: Any, event: str | None, by: Grouping, nodes: bool
     for key, weight in graph.functions.items():
         name, module, path, line, column, is_declaration = graph.symbols[key]
         declared = FunctionIdentity(name, module, path, line, column)
-        identity = declared if is_declaration else FunctionIdentity(name, module)
+        identity = declared if is_declaration else FunctionIdentity(name, module, sampled_path=path)
         numbers = (weight.self_samples, weight.total_samples)
         if counts is not None and (counted := counts.functions.get(key)) is not None:
             numbers = (counted.self_weight, counted.total_weight)

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
 from typing import Literal
@@ -83,6 +83,7 @@ class FunctionIdentity:
         line: Line of the declaration.
         column: Column of the declaration.
         native_id: The recording's own number, where it is the same in every run of one program.
+        sampled_path: Source file of code that was sampled in it; None where its own one is recorded, or none is known.
     """
 
     name: str
@@ -91,6 +92,7 @@ class FunctionIdentity:
     line: int | None = None
     column: int | None = None
     native_id: int | None = None
+    sampled_path: str | None = field(default=None, compare=False)
 
     @property
     def module_name(self) -> str:
@@ -156,6 +158,7 @@ def match_functions(
     matching.by_key("native_id", _native_key)
     matching.by_key("file", _file_key)
     matching.by_line(lambda one: _file_name(one.path))
+    matching.by_key("module", _key_of_file)
     matching.by_key("module", key_without_module)
     matching.by_key("normal_name", lambda one: (normal_name(one.name), one.module_name, one.path))
     # Functions with new hashes are the only neighbours of closures in some languages.
@@ -169,8 +172,15 @@ def _named_key(one: FunctionIdentity, module: str | None) -> Hashable | None:
 
 
 def _file_key(one: FunctionIdentity) -> Hashable | None:
-    of_file = one.path and one.name not in _NO_NAMES
-    return (one.name, one.module_name, _file_name(one.path)) if of_file else None
+    path = one.path or one.sampled_path
+    of_file = path and one.name not in _NO_NAMES
+    return (one.name, one.module_name, _file_name(path)) if of_file else None
+
+
+def _key_of_file(one: FunctionIdentity) -> Hashable | None:
+    """What a function has in common with that of another program where its source file is known."""
+    path = one.path or one.sampled_path
+    return (one.name, _file_name(path)) if path and one.name not in _GENERIC_NAMES else None
 
 
 def key_without_module(one: FunctionIdentity) -> Hashable | None:
@@ -213,9 +223,20 @@ class _Matching:
             self._pair("line", list(self._of_file(left_a[name], left_b[name], anchors[name])))
 
     def groups(self) -> list[tuple[list[int], list[int]]]:
-        """Functions that are left and share name, module and path with functions that are left on the other side."""
+        """Functions that are left and share name, module and path with functions that are left on the other side.
+
+        They share name and module where one side has no paths, as a program without debug information.
+        """
         a, b = (self._by(lambda one: (normal_name(one.name), one.module_name, one.path), side) for side in (0, 1))
-        return [(a[key], b[key]) for key in a if key in b]
+        found = [(a[key], b[key]) for key in a if key in b]
+        grouped = [{place for group in found for place in group[side]} for side in (0, 1)]
+        a, b = (self._by(lambda one: (normal_name(one.name), one.module_name), side) for side in (0, 1))
+        for key in a.keys() & b.keys():
+            left = [[place for place in of[key] if place not in grouped[side]] for side, of in ((0, a), (1, b))]
+            has_paths = [any(self.sides[side][place].path for place in left[side]) for side in (0, 1)]
+            if all(left) and not all(has_paths):
+                found.append((left[0], left[1]))
+        return found
 
     def undecided(self) -> tuple[frozenset[int], frozenset[int]]:
         """Functions that are left and whose name and module are left on the other side, too."""

@@ -141,7 +141,7 @@ def where_texts(functions: Sequence[Named], place: Callable[[Named], str]) -> li
     """Where each function is, in short: `lvm.c:1151`.
 
     Functions of one name are distinguished by the directories of their places, and by their modules where the places
-    are one.
+    are one. Those of one program have their source files: `server main.c`.
     """
     places = [place(one) for one in functions]
     of_name: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
@@ -153,7 +153,18 @@ def where_texts(functions: Sequence[Named], place: Callable[[Named], str]) -> li
         modules, short = of_name[one.name][at], texts[one.name][at]
         return f"{distinct_texts(modules)[one.module or '']} {short}" if len(modules) > 1 else short
 
-    return [text(one, at) for one, at in zip(functions, places, strict=True)]
+    found = [text(one, at) for one, at in zip(functions, places, strict=True)]
+    paths = [getattr(one, "path", None) for one in functions]
+    files: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for one, where, path in zip(functions, found, paths, strict=True):
+        if path:
+            files[one.name, where].add(path)
+    return [
+        f"{where} {distinct_texts(files[one.name, where], last_part)[path]}"
+        if path and len(files[one.name, where]) > 1
+        else where
+        for one, where, path in zip(functions, found, paths, strict=True)
+    ]
 
 
 def where_text(function: SourceFunction) -> str:

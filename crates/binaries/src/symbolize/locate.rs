@@ -198,6 +198,8 @@ impl SearchPath {
         for dir in &self.symbol_dirs {
             found.push(dir.join(&relative));
             found.extend(relative.file_name().map(|name| dir.join(name)));
+            // A program in memory has the name that its loader gave it.
+            found.extend(path.strip_prefix("/memfd:").map(|name| dir.join(relative_path(Path::new(name)))));
         }
         if let Some(id) = build_id {
             found.extend(self.cached(id, path, "elf"));

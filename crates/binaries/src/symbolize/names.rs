@@ -26,9 +26,11 @@ pub(crate) struct SymbolName {
 impl SymbolName {
     fn new(raw: &[u8]) -> Self {
         let raw = String::from_utf8_lossy(raw);
-        // `name@@VERSION` is how a symbol table spells the default version of an exported name.
-        let base = raw.split_once("@@").map_or(&*raw, |(base, _)| base);
-        let shown = demangle(base).map_or_else(|| Arc::from(base), Arc::from);
+        // `name@@VERSION` is how a symbol table spells the default version of an exported name; a stub that calls it has a suffix.
+        let (name, stub) = raw.strip_suffix("@plt").map_or((&*raw, ""), |name| (name, "@plt"));
+        let base = name.split_once("@@").map_or(name, |(base, _)| base);
+        let base = format!("{base}{stub}");
+        let shown = demangle(&base).map_or_else(|| Arc::from(&*base), Arc::from);
         let linkage = (*shown != *raw).then(|| Arc::from(&*raw));
         Self { shown, linkage }
     }
@@ -132,7 +134,21 @@ fn cpp_name(raw: &str, style: DemangleOptions) -> Option<String> {
     }
     let name = with_plain_tables(bounded(|out| symbol.structured_demangle(out, &style))?);
     let name = with_literal_operators(with_short_literals(without_empty_packs(name)));
-    Some(qualifiers::after_names(name))
+    Some(with_whole_clones(qualifiers::after_names(name)))
+}
+
+/// A name whose last parts are of a copy of the function, with the numbers in them: the demangler has those of more than 63 bits,
+/// LLVM's hashes of files, as copies of their own.
+fn with_whole_clones(name: String) -> String {
+    const NEXT: &str = "] [clone .";
+    let mut parts = name.split(NEXT);
+    let mut whole = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let is_number = part.trim_end_matches(']').bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        whole.push_str(if is_number { "." } else { NEXT });
+        whole.push_str(part);
+    }
+    whole
 }
 
 /// The kind of a thunk and the mangled function that it calls. Itanium ABI 5.1.4.4: `Th` and `Tv` have one offset, `Tc` has two.
@@ -293,6 +309,11 @@ mod tests {
             ),
             ("_Z3maxIiET_S0_S0_", "max<int>(int, int)"),
             ("_Z3fooi.part.0", "foo(int) [clone .part.0]"),
+            ("_Z3fooi.llvm.12474400610517637329", "foo(int) [clone .llvm.12474400610517637329]"),
+            (
+                "_Z3fooi.part.0.llvm.12474400610517637329.cold.1",
+                "foo(int) [clone .part.0] [clone .llvm.12474400610517637329] [clone .cold.1]",
+            ),
             ("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt"),
             (
                 "_ZN5units3sumIXadL_ZNS_li3_kmEyEEEEvv",
@@ -377,6 +398,10 @@ mod tests {
         let name = SymbolName::new(b"pthread_create@@GLIBC_2.34");
         assert_eq!(&*name.shown, "pthread_create");
         assert_eq!(name.linkage.as_deref(), Some("pthread_create@@GLIBC_2.34"));
+        // A library's stub of a function that is selected when it is loaded.
+        let name = SymbolName::new(b"memcpy@@GLIBC_2.14@plt");
+        assert_eq!(&*name.shown, "memcpy@plt");
+        assert_eq!(name.linkage.as_deref(), Some("memcpy@@GLIBC_2.14@plt"));
         assert_eq!(SymbolName::new(b"main").linkage, None);
     }
 

@@ -1,5 +1,7 @@
 //! Paths of mappings, as recorders write them.
 
+use perfuse_addresses::mapped_memory::is_memory;
+
 /// The origin of a mapping's code, by its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RecordedPath<'a> {
@@ -18,8 +20,8 @@ pub(crate) enum RecordedPath<'a> {
 }
 
 impl<'a> RecordedPath<'a> {
-    /// Classifies a path.
-    pub(crate) fn parse(path: &'a str) -> Self {
+    /// Classifies the path of a mapping that has a build id or not.
+    pub(crate) fn parse(path: &'a str, has_build_id: bool) -> Self {
         if path.starts_with("[guest") {
             return Self::Guest { reference: path.split_once(']').map_or("", |(_, reference)| reference) };
         }
@@ -44,9 +46,7 @@ impl<'a> RecordedPath<'a> {
             return Self::KernelModule(stem);
         }
         let (bare, deleted) = path.strip_suffix(" (deleted)").map_or((path, false), |bare| (bare, true));
-        let memory =
-            ["//anon", "/memfd:", "/dev/", "/anon_hugepage", "/SYSV", "anon_inode:", "[anon:", "//toolong"];
-        if bare.is_empty() || memory.iter().any(|prefix| bare.starts_with(prefix)) {
+        if bare.is_empty() || is_memory(bare.as_bytes(), has_build_id) {
             return Self::Anonymous;
         }
         Self::File { path: bare, deleted }
@@ -56,7 +56,7 @@ impl<'a> RecordedPath<'a> {
 /// Name of the kernel module that a mapping is of, as perf shows it: `[snd_hda_intel]`. `None` for other mappings.
 #[must_use]
 pub fn kernel_module(path: &str) -> Option<String> {
-    match RecordedPath::parse(path) {
+    match RecordedPath::parse(path, false) {
         RecordedPath::KernelModule(name) if path.starts_with('[') => Some(format!("[{name}]")),
         // The kernel's names of modules have no hyphens; those of their files may.
         RecordedPath::KernelModule(name) => Some(format!("[{}]", name.replace('-', "_"))),
@@ -67,7 +67,7 @@ pub fn kernel_module(path: &str) -> Option<String> {
 /// Whether a mapping is of the kernel itself.
 #[must_use]
 pub fn is_kernel_image(path: &str) -> bool {
-    matches!(RecordedPath::parse(path), RecordedPath::Kernel { .. })
+    matches!(RecordedPath::parse(path, false), RecordedPath::Kernel { .. })
 }
 
 /// `nf_tables` of `/lib/modules/6.1.0/kernel/net/netfilter/nf_tables.ko.xz`.
@@ -98,11 +98,14 @@ mod tests {
             ("/memfd:doublemapper (deleted)", Anonymous),
             ("/dev/zero (deleted)", Anonymous),
             ("", Anonymous),
+            ("/dev/shm/program", File { path: "/dev/shm/program", deleted: false }),
             ("/usr/bin/node", File { path: "/usr/bin/node", deleted: false }),
             ("/tmp/a.out (deleted)", File { path: "/tmp/a.out", deleted: true }),
         ] {
-            assert_eq!(RecordedPath::parse(path), expected, "{path}");
+            assert_eq!(RecordedPath::parse(path, false), expected, "{path}");
         }
+        let in_memory = File { path: "/memfd:program", deleted: true };
+        assert_eq!(RecordedPath::parse("/memfd:program (deleted)", true), in_memory);
     }
 
     #[test]

@@ -157,7 +157,7 @@ impl Symbolizer {
     fn load(&self, key: &ModuleKey) -> Module {
         let path = key.path.as_str();
         let build_id = key.build_id.as_ref();
-        let symbols = match RecordedPath::parse(path) {
+        let symbols = match RecordedPath::parse(path, build_id.is_some()) {
             RecordedPath::Kernel { reference } => {
                 let reference =
                     key.reference_address.filter(|_| !reference.is_empty()).map(|at| (reference, at));

@@ -8,7 +8,8 @@ use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use perfuse_tables::{Offsets, frames, functions, modules, samples, stacks};
 
 use super::locate::{LocatedSamples, Location};
-use super::resolve::{DEFERRED, DEFERRED_MODULE, FrameFunction, NO_MODULE, Resolution};
+use super::resolve::{DEFERRED, DEFERRED_MODULE, FrameFunction, NO_MODULE, Resolution, ResolvedFrame};
+use super::same_names::{NativeName, SameNames};
 use crate::NONE;
 use crate::address_spaces::Region;
 use crate::mappings::Mappings;
@@ -43,7 +44,8 @@ pub fn emit(
     mappings: &Mappings,
     first: Offsets,
 ) -> Result<JoinedTables, ColumnError> {
-    let mut native_keys = NativeKeys::new(mappings, first);
+    let same_names = SameNames::of(resolution.frames.iter().flatten());
+    let mut native_keys = NativeKeys::new(mappings, same_names, first);
     let (frames, frame_ranges) = frames_table(located, resolution, mappings, &mut native_keys);
     let (stacks, tops) = stacks_table(located, &frame_ranges, first);
     let samples = located.samples.iter().map(|(batch, nodes)| samples_table(batch, nodes, &tops));
@@ -65,17 +67,19 @@ pub fn emit(
 /// Keys of native functions and modules, each given at its first occurrence.
 struct NativeKeys<'a> {
     mappings: &'a Mappings,
+    same_names: SameNames<'a>,
     first: Offsets,
     functions: functions::Builder,
     modules: modules::Builder,
-    function_ids: HashMap<(u32, &'a str, &'a str, Option<u32>), u32>,
+    function_ids: HashMap<(NativeName<'a>, u32), u32>,
     module_ids: HashMap<u32, u32>,
 }
 
 impl<'a> NativeKeys<'a> {
-    fn new(mappings: &'a Mappings, first: Offsets) -> Self {
+    fn new(mappings: &'a Mappings, same_names: SameNames<'a>, first: Offsets) -> Self {
         Self {
             mappings,
+            same_names,
             first,
             functions: functions::Builder::new(),
             modules: modules::Builder::new(),
@@ -84,17 +88,20 @@ impl<'a> NativeKeys<'a> {
         }
     }
 
-    fn function(&mut self, native: &'a FrameFunction, is_kernel: bool) -> Option<u32> {
-        let FrameFunction::Native { module, linkage_name, name, symbol_address, path, line } = native else {
+    fn function(&mut self, frame: &'a ResolvedFrame, is_kernel: bool) -> Option<u32> {
+        let FrameFunction::Native { module, linkage_name, name, symbol_address, path, line } =
+            &frame.function
+        else {
             return None;
         };
-        let key = (*module, &**linkage_name, &**name, *line);
+        let own = self.same_names.find(frame);
+        let key = ((*module, &**linkage_name, &**name, *line), own.number);
         if let Some(known) = self.function_ids.get(&key) {
             return Some(*known);
         }
         let module_id = self.module(*module, is_kernel);
         let id = self.first.function.wrapping_add(self.functions.len() as u32);
-        let path = path.as_deref();
+        let path = path.as_deref().or(own.path.as_deref());
         self.functions.push(id, *symbol_address, name, linkage_name, Some(module_id), path, *line, None);
         self.function_ids.insert(key, id);
         Some(id)
@@ -140,7 +147,7 @@ fn frames_table<'a>(
         for (frame, depth) in all.iter().zip(0u32..) {
             let (function_id, unnamed_because) = match &frame.function {
                 FrameFunction::Existing(id) => (Some(*id), None),
-                native @ FrameFunction::Native { .. } => (native_keys.function(native, is_kernel), None),
+                FrameFunction::Native { .. } => (native_keys.function(frame, is_kernel), None),
                 FrameFunction::Unnamed(unnamed_because) => (None, Some(unnamed_because.as_str())),
             };
             table.push(

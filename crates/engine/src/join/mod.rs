@@ -11,6 +11,7 @@ mod lines;
 mod locate;
 mod recorded;
 mod resolve;
+mod same_names;
 #[cfg(test)]
 mod tests;
 

@@ -189,7 +189,7 @@ fn the_latest_of_code_and_mapped_file_wins() {
         AddressSpaces { codes: &codes, mappings: &mapped, starts: &starts }.find_user(1, 0x1010, at_ns)
     };
     let jit = Region::Jit { code_object_id: 0, code_offset: 0x10 };
-    assert_eq!(region(10, 20, 15), (jit, 10, i64::MAX), "the file is not there yet");
+    assert_eq!(region(10, 20, 15), (jit, 10, 20), "the file is not there yet");
     assert_eq!(region(10, 20, 25).0, Region::Mapped { mapping: 0 });
     assert_eq!(region(20, 10, 25), (jit, 20, i64::MAX));
     assert_eq!(region(20, 10, 15).0, Region::Mapped { mapping: 0 });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, Int16Type, Int32Type, UInt8Type, UInt16Type, UInt32Type};
-use arrow_array::{Array, DictionaryArray, RecordBatch, StringArray, UInt32Array};
+use arrow_array::{Array, DictionaryArray, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use arrow_schema::DataType;
 use rustc_hash::FxHashMap;
 
@@ -66,6 +66,19 @@ pub fn numbers(
         } else {
             out.extend(array.iter().map(|value| value.unwrap_or(NONE)));
         }
+    }
+    Ok(out)
+}
+
+/// A column of large numbers over all batches.
+pub fn wide_numbers(
+    batches: &[RecordBatch],
+    table: &'static str,
+    name: &'static str,
+) -> Result<Vec<Option<u64>>, StackError> {
+    let mut out = Vec::with_capacity(batches.iter().map(RecordBatch::num_rows).sum());
+    for batch in batches {
+        out.extend(column::<UInt64Array>(batch, table, name)?.iter());
     }
     Ok(out)
 }

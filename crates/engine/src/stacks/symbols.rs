@@ -1,9 +1,9 @@
 //! Symbols: frames of one function in one tier are the same symbol, and so are unnamed addresses of one module.
 
 use perfuse_binaries::symbolize::kernel_module;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-use super::columns::{Keys, Texts, numbers, text};
+use super::columns::{Keys, Texts, numbers, text, wide_numbers};
 use super::{CodeOrigin, StackError, StackTables};
 use crate::NONE;
 
@@ -169,6 +169,8 @@ struct SymbolDeclaration {
     path: u32,
     line: u32,
     column: u32,
+    /// The address of a function of a program, where others of it have the same name and no known source file.
+    address: Option<u64>,
 }
 
 /// Table `functions`.
@@ -195,9 +197,29 @@ impl FunctionSymbols {
             path: at(&paths, row),
             line: at(&lines, row),
             column: at(&columns, row),
+            address: None,
         };
         let keys = Keys::of(&numbers(table, "functions", "function_id")?);
-        Ok(Self { keys, rows: (0..names.len()).map(row).collect() })
+        let mut rows: Vec<_> = (0..names.len()).map(row).collect();
+        let module_kinds = text(&tables.modules, "modules", "kind", texts)?;
+        let kinds_of_files = ["native", "kernel"].map(|kind| texts.id(kind));
+        let is_of_file = |module| {
+            let kind = module_kinds.get(module_keys.row(module) as usize);
+            kind.is_some_and(|kind| kinds_of_files.contains(kind))
+        };
+        let of_files = || rows.iter().zip(&modules).filter(|&(_, &module)| is_of_file(module));
+        let mut names = FxHashSet::with_capacity_and_hasher(rows.len(), FxBuildHasher);
+        let again = of_files().filter(|&(&row, &module)| !names.insert((row, module)));
+        let shared: FxHashSet<_> = again.map(|(&row, &module)| (row, module)).collect();
+        if !shared.is_empty() {
+            let addresses = wide_numbers(table, "functions", "native_id")?;
+            for ((row, &module), address) in rows.iter_mut().zip(&modules).zip(addresses) {
+                if shared.contains(&(*row, module)) {
+                    row.address = address;
+                }
+            }
+        }
+        Ok(Self { keys, rows })
     }
 }
 
@@ -296,7 +318,8 @@ impl SymbolBuilder {
 
     fn labelled(&mut self, frame: FrameClass, label: &str, module: u32, reason: u32) -> u32 {
         let name = self.texts.id(label);
-        let function = SymbolDeclaration { name, module, path: NONE, line: NONE, column: NONE };
+        let function =
+            SymbolDeclaration { name, module, path: NONE, line: NONE, column: NONE, address: None };
         self.symbol(frame, function, CallSymbol { unnamed_because: reason, ..self.blank(frame, false) })
     }
 

@@ -4,11 +4,18 @@ use linux_perf_event_reader::constants as abi;
 use perfuse_wire::{Cursor, Endian};
 use rustc_hash::FxHashMap;
 
+use super::bit_fields;
 use super::consts::{RecordType, event_name};
 use super::layout::EventAttr;
 
 /// `PERF_FORMAT_LOST`: each counter value is followed by the number of lost samples.
 const FORMAT_LOST: u64 = 1 << 4;
+/// Widths of the flags of an event: all have a bit, and `precise_ip`, the sixteenth, has two.
+const FLAG_WIDTHS: [u32; 63] = {
+    let mut widths = [1; 63];
+    widths[15] = 2;
+    widths
+};
 /// `PERF_SAMPLE_BRANCH_COUNTERS`: branch stacks end with one word of counters for each branch.
 const BRANCH_COUNTERS: u64 = 1 << 19;
 
@@ -34,7 +41,8 @@ impl EventAttribute {
         let mut whole = [0; EventAttr::SIZE as usize];
         let len = bytes.len().min(whole.len());
         whole.get_mut(..len)?.copy_from_slice(bytes.get(..len)?);
-        let fields = EventAttr::read(&mut Cursor::new(&whole, 0, endian)).ok()?;
+        let mut fields = EventAttr::read(&mut Cursor::new(&whole, 0, endian)).ok()?;
+        fields.flags = bit_fields::from_bottom(fields.flags, &FLAG_WIDTHS, endian == Endian::Big);
         let name = event_name(&fields);
         Some(Self { fields, bytes: bytes.to_vec(), ids, name, layout: EventRecordLayout::new(&fields) })
     }

@@ -1,5 +1,6 @@
 //! Bodies of mapping records.
 
+use perfuse_addresses::mapped_memory::is_memory;
 use perfuse_wire::{Cursor, Endian};
 
 use super::consts::{RecordType, misc};
@@ -98,12 +99,10 @@ impl<'a> MappingRecord<'a> {
         name.starts_with(b"jit-") && name.ends_with(b".dump")
     }
 
-    /// Whether the mapping is not backed by a file.
+    /// Whether the mapping is of memory, where JIT code is, rather than of a file with symbols.
     #[must_use]
     pub fn is_anonymous(&self) -> bool {
-        [&b"//anon"[..], b"[anon:", b"/memfd:", b"/dev/zero", b"/anon_hugepage"]
-            .iter()
-            .any(|name| self.path.starts_with(name))
+        is_memory(self.path, self.build_id.is_some())
     }
 }
 

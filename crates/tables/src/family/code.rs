@@ -17,7 +17,7 @@ table! {
 }
 
 table! {
-    /// One row for each function, by its name in the file. Several compilations of a function in one tier share a row. Types of allocated objects are functions too: those of the
+    /// One row for each function, by its name in the file. Several compilations of a function in one tier share a row; static functions of one name in a program have one each. Types of allocated objects are functions too: those of the
     /// innermost frames of allocations.
     functions {
         /// Surrogate key.
@@ -30,7 +30,7 @@ table! {
         linkage_name: Str,
         /// Module that contains the function.
         module_id: Opt<u32>,
-        /// Source file that declares it.
+        /// Source file that declares it; of one of several static functions of one name, that of its code.
         path: Opt<Str>,
         /// Line at which it starts, from 1.
         line: Opt<u32>,

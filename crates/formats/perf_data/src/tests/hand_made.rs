@@ -70,7 +70,9 @@ impl FileBuilder {
         // Software event 0 with sample_id_all, as the first published structure had it, and no ids.
         out.extend(self.n(1u32.to_le_bytes()));
         out.extend(self.n(64u32.to_le_bytes()));
-        out.extend(self.words(&[0, 1000, self.sample_type, 0, 1 << 18, 0, 0]));
+        // Compilers for big-endian machines lay the flags from the top.
+        let sample_id_all = if self.big { 1 << (63 - 18) } else { 1 << 18 };
+        out.extend(self.words(&[0, 1000, self.sample_type, 0, sample_id_all, 0, 0]));
         out.extend(self.words(&[0, 0]));
         out.extend(&self.records);
         out
