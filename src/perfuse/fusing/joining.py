@@ -100,6 +100,7 @@ def fuse(
     others = [one for one in recordings if one not in sampled and one.role != "code_dump"]
     for recording in recordings:
         recording.read_ahead()
+    others = _without_copies(others, diagnostics)
     if samplings:
         report_progress("finding dumps", 0.2)
     with unpacking_at_most(limit):
@@ -161,6 +162,23 @@ def _require_options(
         require_servers(debuginfod, follow)
     if isinstance(tsc_hz, int) and not 0 < tsc_hz < 1 << 63:
         raise UsageError(f"tsc_hz is a number of ticks per second, not {tsc_hz}", hint="or 'auto', or 'header'")
+
+
+def _without_copies(recordings: Sequence[Recording], diagnostics: list[Diagnostic]) -> list[Recording]:
+    """The recordings; traces without what those before them have too, which is noted."""
+    found: list[Recording] = []
+    traces: list[Recording] = []
+    for one in recordings:
+        rest = one.without_copies_of(traces) if traces and one.role == "call_trace" else None
+        traces += [one] if one.role == "call_trace" else []
+        if rest is None:
+            found.append(one)
+            continue
+        recording, num_copied = rest
+        found.append(recording)
+        message = f"{one.path}: {num_copied:,} events are those of logs before it, as fork copies them; counted once"
+        diagnostics.append(diagnostic("FU024", one.path, message))
+    return found
 
 
 def _find_maps(
