@@ -48,7 +48,7 @@ impl XRay {
     /// The log with another survey: with a part of its records.
     pub(super) fn with_content(&self, content: LogContent) -> Self {
         let SharedLog { source, header, .. } = &*self.shared;
-        let (source, header) = (Arc::clone(source), header.clone());
+        let (source, header) = (Arc::clone(source), *header);
         Self { shared: Arc::new(SharedLog { source, header, content: content.into() }) }
     }
 
