@@ -6,7 +6,7 @@ long. Modules that tables do not need are imported on first use.
 
 import io
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from os import PathLike, fspath
@@ -129,6 +129,21 @@ class Recording:
     def read_ahead(self) -> None:
         """Starts the pass over the record headers in the background; methods that need its result wait for it."""
         self._core.read_ahead()
+
+    def without_copies_of(self, earlier: "Sequence[Recording]") -> "tuple[Recording, int] | None":
+        """The recording without events that earlier ones have too, and how many these are; None where there are none.
+
+        The log of a forked process has what its parent recorded before it was forked.
+        """
+        found = self._core.without_copies_of([one._core for one in earlier])
+        if found is None:
+            return None
+        core, num_copied = found
+        rest = Recording(core, self.path)
+        rest._file_size = self._file_size
+        if self in _inputs:
+            _inputs[rest] = _inputs[self]
+        return rest, num_copied
 
     @property
     def version(self) -> str | None:

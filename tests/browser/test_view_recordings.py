@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 from viewer import POSTCARDS, ROOT, SERVER, Viewed, reported, served
 
 from perf_crafting import IP, PERIOD, TID, TIME, Attribute, PerfFile, comm, sample
+from xray_bytes import HZ, buffer, log
 
 SLOWER = ROOT / "examples" / "slower"
 BEFORE, AFTER = SLOWER / "before" / "run1.folded", SLOWER / "after" / "run1.folded"
@@ -73,12 +74,14 @@ def test_recordings_in_two_directories_are_drawn_as_one_tree(open_page, tmp_path
         page.close()
 
 
-def test_processors_are_rows_of_the_timeline(view):
-    viewed = view(SERVER)
+def test_processors_are_rows_of_the_timeline(view, tmp_path):
+    calls = [(0, 1, 10), (1, 1, 1_000_000)]
+    buffers = [buffer(HZ, calls, tid=7, cpu=0), buffer(HZ, calls, tid=8, cpu=1)]
+    viewed = view((log(tmp_path / "xray-log.a.AAAAAA", *buffers),))
     section = viewed.show("timeline")
     viewed.page.wait_for_selector("#view-timeline[data-filled]")
     names = section.locator(".headers .header b").all_inner_texts()
-    assert names[:2] == ["processors", "CPU 0"]
+    assert names[:3] == ["processors", "CPU 0", "CPU 1"]
     viewed.show("heat", heat="processes")
     rows = viewed.rows("Hottest cells")
     assert rows

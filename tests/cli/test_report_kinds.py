@@ -26,6 +26,10 @@ DUMP, SAMPLES, LOG, MONO, UNWIND = "jit-2345.dump", "perf.data", "xray-log.serve
         ((MONO,), "runtime"),
         ((UNWIND,), "unwind_tables"),
         ((LOG, "--event", "wall-time"), "samples"),
+        ((LOG, "--depth", "2"), "selected_calls"),
+        ((LOG, "--longer-than", "1ns", "--depth", "2"), "selected_calls"),
+        ((LOG, "--tree", "--depth", "2"), "stacks"),
+        ((MONO, "--percent-limit", "5"), "stacks"),
         (("--map", "server"), "instrumentation_map"),
     ],
 )
@@ -56,6 +60,16 @@ def test_an_option_of_another_kind(perfuse: Perfuse, words: tuple[str, ...], fla
 @pytest.mark.parametrize("file", [DUMP, UNWIND])
 def test_reports_without_selection_refuse_one(perfuse: Perfuse, file: str) -> None:
     assert perfuse("report", file, "--between", "0..1").code == 2
+
+
+@pytest.mark.parametrize("limit", [("--depth", "1"), ("--percent-limit", "60")])
+def test_limits_of_a_tree_show_a_tree(perfuse: Perfuse, limit: tuple[str, ...]) -> None:
+    tree = json.loads(perfuse("report", "--json", SAMPLES, "--tree", *limit).out)["tree"]
+    alone = json.loads(perfuse("report", "--json", SAMPLES, *limit).out)
+    assert alone["tree"] == tree
+    assert "functions" not in alone or alone["functions"] is None
+    text = perfuse("report", SAMPLES, *limit, "--limit", "0").out
+    assert "--limit 0 shows all" not in text
 
 
 def test_option_values_depend_on_the_kind(perfuse: Perfuse) -> None:

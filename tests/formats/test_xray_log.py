@@ -200,6 +200,9 @@ def test_tables_make_a_log_of_the_same_calls(xray_corpus: Path, tmp_path: Path, 
     assert (new_functions, new_threads) == (0, 0)
     # Wall times have microseconds: a clock aligned with them is off by less.
     before, after = (_untimed(one) for one in (path, out))
+    if {row[2] for row in before} == {0}:
+        # In nanoseconds, as those of a clock, these are of a recorder that has no processors.
+        before = Counter({(*row[:2], None, *row[3:]): count for row, count in before.items()})
     assert after == before
     query = "SELECT event_type, payload FROM instants ORDER BY thread_id, ts_ns"
     assert perfuse.fuse(out).sql(query).fetchall() == profile.sql(query).fetchall()

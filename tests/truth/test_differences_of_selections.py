@@ -134,12 +134,31 @@ def test_filters_of_calls(kind: Kind) -> None:
     stacks = {row[1]: stack(row[1]) for row in rows}
     ranks = Counter(name for one in stacks.values() for name in set(one) if one[-1] != name)
     name = min(ranks, key=lambda one: (-ranks[one], one))
-    expected = Counter[str]()
+    expected, calls = Counter[str](), Counter[str]()
     for own, slice_id, _, self_ns, _ in rows:
         if name in stacks[slice_id]:
             expected[own] += self_ns
+            calls[own] += 1
     command = ["diff", *kind.paths, *kind.paths, *kind.map_options, "--root", f"/^{re.escape(name)}$/", "--limit", "0"]
     document = json_of(*command)
     found = {one["name"]: one["self"]["base"] for one in document["functions"] if one["self"]["base"]}
     assert found == dict(+expected)
     assert document["event"] == "wall-time"
+    assert {one["name"]: one["count"]["base"] for one in document["functions"]} == dict(calls)
+
+
+@pytest.mark.truth(recording=["xray_fdr", "xray_basic"], path="diff", source="the number of single calls")
+def test_counts_of_compared_calls_are_of_the_function(kind: Kind) -> None:
+    profile = perfuse.fuse(*kind.paths, **kind.fuse_options)
+    calls = dict(
+        profile.sql(
+            """SELECT f.name::VARCHAR, count(*) FROM slices s JOIN functions f USING (function_id)
+               WHERE s.kind::VARCHAR = 'call' GROUP BY 1"""
+        ).fetchall()
+    )
+    document = json_of("diff", *kind.paths, *kind.paths, *kind.map_options, "--weight", "calls", "--limit", "0")
+    counts = Counter[str]()
+    for one in document["functions"]:
+        assert one["count"]["base"] == one["self"]["base"]
+        counts[one["name"]] += one["count"]["base"]
+    assert dict(counts) == calls

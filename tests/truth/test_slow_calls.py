@@ -184,6 +184,9 @@ def test_calls_by_duration_caller_and_depth(kind: Kind, profile: Profile) -> Non
             assert num == len(durations)
             assert total == pytest.approx(sum(durations), rel=2e-3, abs=2 * num)
             assert longest == pytest.approx(max(durations), rel=2e-3, abs=4)
+    if not profile.has_samples:
+        report = json_of("report", *kind.paths, "--depth", "2")
+        assert (report["kind"], report["num_calls"]) == ("selected_calls", sum(one[3] < 2 for one in every))
 
 
 @pytest.mark.truth(

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
 use perfuse_binaries::symbolize::Module;
 use perfuse_engine::code_map;
 use perfuse_engine::mappings::Mappings;
@@ -20,6 +22,20 @@ pub enum CodeTarget {
     Native(Arc<str>, u64, String),
 }
 
+/// The rows of a batch that belong to some code objects, in runs; their keys are sorted.
+fn rows_of(batch: &RecordBatch, code_objects: &[u32]) -> Vec<RecordBatch> {
+    let keys = batch.column_by_name("code_object_id").and_then(|keys| keys.as_primitive_opt::<UInt32Type>());
+    let Some(keys) = keys else { return vec![batch.clone()] };
+    let is_of = |key: &u32| code_objects.binary_search(key).is_ok();
+    let mut start = 0usize;
+    let runs = keys.values().chunk_by(|one, next| is_of(one) == is_of(next)).filter_map(|run| {
+        let first = start;
+        start = start.saturating_add(run.len());
+        run.first().filter(|key| is_of(key)).map(|_| batch.slice(first, run.len()))
+    });
+    runs.collect()
+}
+
 impl Profile {
     /// Rows of a table of code (`code_objects`, `line_rows`, `inline_calls`) that belong to some code objects, with their machine
     /// code. Nothing is joined.
@@ -29,9 +45,14 @@ impl Profile {
     pub fn code_rows(&self, name: &str, mut code_objects: Vec<u32>) -> Result<Vec<RecordBatch>, ColumnError> {
         self.settle_keys()?;
         code_objects.sort_unstable();
-        let request =
-            TableRequest { code_objects: Some(code_objects), with_bytes: true, ..TableRequest::default() };
-        Ok(self.collect(name, &request))
+        let request = TableRequest {
+            code_objects: Some(code_objects.clone()),
+            with_bytes: true,
+            ..TableRequest::default()
+        };
+        let batches = self.collect(name, &request);
+        // Recordings without code bytes, and saved tables, have all rows.
+        Ok(batches.iter().flat_map(|batch| rows_of(batch, &code_objects)).collect())
     }
 
     /// What some addresses of a process referred to at a time: JIT code of that time, else the mapped files.

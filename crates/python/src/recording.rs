@@ -109,6 +109,13 @@ impl PyRecording {
         self.inputs.read(py, || (keys_of(&self.inner.extent()).into_iter().collect(), self.inner.span()))
     }
 
+    /// The recording without what earlier ones contain too, and the number of events left out; None where there are none.
+    fn without_copies_of(&self, py: Python<'_>, earlier: Vec<Py<Self>>) -> PyResult<Option<(Self, u64)>> {
+        let earlier: Vec<_> = earlier.iter().map(|one| Arc::clone(&one.get().inner)).collect();
+        let rest = self.inputs.read(py, || self.inner.without_copies_of(&earlier))?;
+        Ok(rest.map(|(inner, num_copied)| (Self { inner, inputs: self.inputs.clone() }, num_copied)))
+    }
+
     /// Starts the pass over the record headers in the background.
     fn read_ahead(&self) {
         prefetch_summary(&self.inner);
@@ -161,12 +168,10 @@ impl PyRecording {
         limit: u64,
         text: Option<(bool, Option<usize>, bool)>,
     ) -> PyResult<(u64, u64)> {
-        let form = match text {
-            Some((colour, width, with_bytes)) => {
-                RecordForm::Text { style: RecordStyle { colour, width }, with_bytes }
-            }
-            None => RecordForm::Json,
-        };
+        let form = text.map_or(RecordForm::Json, |(colour, width, with_bytes)| RecordForm::Text {
+            style: RecordStyle { colour, width },
+            with_bytes,
+        });
         self.inputs.read(py, || {
             let mut waiting = WaitingPython::new(None, None);
             let mut cursor = RecordCursor::new(range.into(), kinds);
@@ -184,12 +189,11 @@ impl PyRecording {
     fn check(&self, py: Python<'_>, limit: usize, whole: bool) -> PyResult<Vec<FindingFields>> {
         let rows = self.inputs.read(py, || {
             let mut sink = Diagnostics::with_limit(limit);
-            match whole {
-                true => {
-                    self.inner.check(&mut sink);
-                    cross_check_recording(&*self.inner, &mut sink);
-                }
-                false => self.inner.findings(&mut sink),
+            if whole {
+                self.inner.check(&mut sink);
+                cross_check_recording(&*self.inner, &mut sink);
+            } else {
+                self.inner.findings(&mut sink);
             }
             sink.into_rows()
         })?;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use perfuse_formats::ClockMap;
 use perfuse_formats::xray::XRay;
-use perfuse_formats::xray::consts::{Action, FUNCTION_ID_BITS};
+use perfuse_formats::xray::consts::{Action, EMULATED_HZ, FUNCTION_ID_BITS};
 use perfuse_formats::xray::convert::{ConvertError, Options, RecordSelection, TablesError, convert, to_yaml};
 use perfuse_formats::xray::header::Mode;
 use perfuse_formats::xray::writer::{
@@ -26,15 +26,11 @@ use crate::output::duplicate;
 use crate::profile::PyProfile;
 use crate::recording::{PyRecording, common_clock, parse_endian};
 
-/// Nanoseconds in a second: the rate of a log made of tables.
-const NANOSECONDS: u64 = 1_000_000_000;
-
 /// `(buffers, function records, events, what did not fit by name)`.
 type XRayWriteFacts = (u64, u64, u64, Vec<(&'static str, u64)>);
 
 fn facts(written: &WriteSummary) -> XRayWriteFacts {
-    let WriteSummary { num_buffers, num_calls, num_events, unsupported } = written;
-    (*num_buffers, *num_calls, *num_events, unsupported.counts().to_vec())
+    (written.num_buffers, written.num_calls, written.num_events, written.unsupported.counts().to_vec())
 }
 
 /// Options of the written log; those not given are as in the input.
@@ -126,7 +122,7 @@ pub fn write_xray(
         selection: RecordSelection::default(),
     };
     let Options { mode, version, endian, selection, .. } = options.resolve(like, &ClockMap::default(), 0)?;
-    let spec = LogSpec::new(mode, version, endian, NANOSECONDS);
+    let spec = LogSpec::new(mode, version, endian, EMULATED_HZ);
     let out = BufWriter::with_capacity(1 << 20, duplicate(out)?);
     let written =
         profile.inputs.read(py, || write_call_log(&profile.inner, spec, &selection, is_monotonic, out))?;

@@ -480,6 +480,12 @@ pub trait Recording: Send + Sync {
         self.summary().span
     }
 
+    /// The recording without what earlier ones contain too, as the logs of a process and of one that it forked do, and the number of
+    /// events that were left out; `None` where there are none.
+    fn without_copies_of(&self, _earlier: &[Arc<dyn Recording>]) -> Option<(Arc<dyn Recording>, u64)> {
+        None
+    }
+
     /// Pids of the processes that it logs, where the recording is the log of few processes; empty for others.
     fn pids(&self) -> Vec<i32> {
         Vec::new()

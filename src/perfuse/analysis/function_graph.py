@@ -201,6 +201,7 @@ def _graph_of_samples(profile: Any, event: str | None, by: Grouping, nodes: bool
         counts = graph
     elif selected.name in COUNTED_EVENTS:
         counts = _SampleGraph(profile, SampleFilter(event=COUNTED_EVENTS[selected.name]), by)
+    is_of_calls = "calls" in {selected.name, COUNTED_EVENTS.get(selected.name)}
     in_time = _binned(profile, selected, by) if bins and selected.last_ns > selected.first_ns else {}
     functions = {}
     for key, weight in graph.functions.items():
@@ -210,8 +211,8 @@ def _graph_of_samples(profile: Any, event: str | None, by: Grouping, nodes: bool
         numbers = (weight.self_samples, weight.total_samples)
         if counts is not None and (counted := counts.functions.get(key)) is not None:
             numbers = (counted.self_weight, counted.total_weight)
-        # A row of sums is many allocations or calls.
-        values = {**_values_of_samples(weight), "count": numbers[1]}
+        # A row of sums is many allocations or calls. Samples below a function are its own, too, and calls are not.
+        values = {**_values_of_samples(weight), "count": numbers[0 if is_of_calls else 1]}
         functions[key] = GraphFunction(name, module, path, line, values, identity, *numbers, in_time.get(key, {}))
     edges = {ends: _values_of_samples(weight) for ends, weight in graph.edges.items()}
     return FunctionGraph(

@@ -211,6 +211,8 @@ class CallAccount:
             [self.names.threads[row] for (row,) in columns.take(rows, ["thread_id"])] if self.by == "thread" else []
         )
         cpus = [cpu for (cpu,) in columns.take(rows, ["cpu"])] if self.by == "cpu" else []
+        if cpus and all(cpu is None for cpu in cpus):
+            raise UsageError("no processor was recorded", hint="XRay records it where it reads the processor's counter")
         return [
             FunctionLatency(function, threads[i] if threads else None, cpus[i] if cpus else None, latencies[i])
             for i, function in enumerate(functions)

@@ -68,6 +68,7 @@ class SavedContents(OpenedRecordings):
         self.recordings = tuple(SavedRecording(self, number) for number in range(len(manifest.inputs)))
         self._lock = RLock()
         self._cores: dict[int, _core.Recording] = {}
+        self._wholes: dict[int, _core.Recording] = {}
         self._fusion: _core.Profile | None = None
         self._code: _core.Profile | None = None
         self._ranges: dict[tuple[int, int], _core.Profile | None] = {}
@@ -79,19 +80,31 @@ class SavedContents(OpenedRecordings):
         )
 
     def unpacked(self, number: int) -> "_core.Recording":
-        """A recording, unpacked.
+        """A recording, unpacked, without the events that are counted in an earlier one.
 
         Raises:
             UnreadableInput: Its copy is damaged.
         """
         with self._lock:
             if number not in self._cores:
-                one = self.manifest.inputs[number]
-                with self.readable():
-                    self._cores[number] = _core.saved_recording(
-                        self.core, one.member, one.path, one.size_bytes, one.code
-                    )
+                core, one = self._whole(number), self.manifest.inputs[number]
+                if any(found.code == "FU024" and found.path == one.path for found in self.manifest.diagnostics):
+                    earlier = [
+                        self._whole(other)
+                        for other, its in enumerate(self.manifest.inputs[:number])
+                        if its.format == one.format
+                    ]
+                    core, _ = core.without_copies_of(earlier) or (core, 0)
+                self._cores[number] = core
             return self._cores[number]
+
+    def _whole(self, number: int) -> "_core.Recording":
+        """A recording, unpacked."""
+        if number not in self._wholes:
+            one = self.manifest.inputs[number]
+            with self.readable():
+                self._wholes[number] = _core.saved_recording(self.core, one.member, one.path, one.size_bytes, one.code)
+        return self._wholes[number]
 
     @property
     def fusion(self) -> _core.Profile:

@@ -100,6 +100,7 @@ def fuse(
     samplings = _Samplings(sampled)
     for recording in recordings:
         recording.read_ahead()
+    others, copied = _without_copies(others)
     if sampled:
         report_progress("finding dumps", 0.2)
     with unpacking_at_most(limit):
@@ -129,7 +130,7 @@ def fuse(
         OpenedRecordings(joined_recordings, fusion),
         joins=[one.join for one in joined if one.match] if sampled else [],
         found=[
-            *(*found.diagnostics, *unmatched, *map_diagnostics),
+            *(*found.diagnostics, *copied, *unmatched, *map_diagnostics),
             *(finding for one in joined for finding in _findings(one, samplings)),
             *(diagnostic("FU022", sampled[0].path, failure) for failure in failures),
         ],
@@ -209,6 +210,24 @@ def _require_options(
         require_servers(debuginfod, follow)
     if isinstance(tsc_hz, int) and not 0 < tsc_hz < 1 << 63:
         raise UsageError(f"tsc_hz is a number of ticks per second, not {tsc_hz}", hint="or 'auto', or 'header'")
+
+
+def _without_copies(recordings: Sequence[Recording]) -> tuple[list[Recording], list[Diagnostic]]:
+    """The recordings, traces without what those before them have too; and diagnostics about these."""
+    found: list[Recording] = []
+    traces: list[Recording] = []
+    diagnostics: list[Diagnostic] = []
+    for one in recordings:
+        rest = one.without_copies_of(traces) if traces and one.role == "call_trace" else None
+        traces += [one] if one.role == "call_trace" else []
+        if rest is None:
+            found.append(one)
+            continue
+        recording, num_copied = rest
+        found.append(recording)
+        message = f"{one.path}: {num_copied:,} events are those of logs before it, as fork copies them; counted once"
+        diagnostics.append(diagnostic("FU024", one.path, message))
+    return found, diagnostics
 
 
 def _find_maps(

@@ -201,4 +201,14 @@ RULES: dict[str, Explanation] = {
         ),
         action="Record with `perf record -k mono`, or with `perfuse record`, which notes the process of each dump.",
     ),
+    "FU024": Explanation(
+        title="two logs have the same events",
+        meaning=(
+            "`fork` copies the buffers in which XRay collects events, and both processes write them: the log of a "
+            "forked process begins with what its parent did before. These events are counted once. What the forked "
+            "process did has the pid and the threads of its parent, up to the end of the copied buffers; calls that "
+            "were open when it was forked have no start there. Of two copies of one log, one is counted."
+        ),
+        action="No action is needed.",
+    ),
 }

@@ -428,13 +428,14 @@ def _thread_section(report: CallsReport, style: Style, time: Time) -> Iterator[s
     shown = threads[:ROWS_SHOWN]
     most = max(one.busy_ns for one in threads)
     bars: list[Cell] = [(bar(one.busy_ns, most), Role.JIT) for one in shown]
+    moved = [count_text(one.num_migrations) for one in shown]
     columns = [
         Ranked(Column("busy", right=True), [time(one.busy_ns) for one in shown]),
         Ranked(Column("", right=True), [_share(one, report.selected_ns) for one in shown]),
         Ranked(Column(""), bars, 2),
         Ranked(Column("calls", right=True), [count_text(one.num_calls) for one in shown]),
         Ranked(Column("deepest", right=True), [count_text(one.max_depth) for one in shown], 1),
-        Ranked(Column("moved", right=True), [count_text(one.num_migrations) for one in shown], 1),
+        *([Ranked(Column("moved", right=True), moved, 1)] if any(one.num_migrations for one in threads) else []),
         Ranked(Column("thread", shrinks=12), [one.thread.label for one in shown]),
     ]
     yield from fitted(columns, style)

@@ -221,6 +221,14 @@ def _is_view_of_stacks(profile: Profile, options: Options) -> bool:
     return bool(options.keys() & ((_VIEWS | grouped) - of_calls))
 
 
+def _selects_calls(profile: Profile, options: Options) -> bool:
+    """Whether options ask for statistics of selected calls; a depth alone does, but not that of a tree."""
+    if options.keys() & {"--longer-than", "--caller"}:
+        return True
+    is_of_stacks = profile.has_samples or bool(profile.stack_filter)
+    return options.keys() & {*_VIEWS, "--by", "--event"} == {"--depth"} and not is_of_stacks
+
+
 _EVENTS_OF_STACKS = {*WEIGHTS.values(), RETAINED}
 """Events of which only stacks are known: sums of calls and of allocations, and sizes of a heap."""
 
@@ -313,7 +321,7 @@ REPORTS = (
             Option("--depth", "Only calls with fewer than N around them.", "N", parse=_parse_positive),
             Option("--function", "Only calls of matching functions.", "PATTERN"),
         ),
-        serves=lambda _profile, options: "--longer-than" in options or "--caller" in options,
+        serves=_selects_calls,
     ),
     ReportKind(
         name="stacks",

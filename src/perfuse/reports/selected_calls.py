@@ -1,4 +1,4 @@
-"""The report of calls longer than a time, or of a caller: `--longer-than`, `--caller`."""
+"""The report of calls longer than a time, of a caller, or less deep: `--longer-than`, `--caller`, `--depth`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from perfuse.analysis.selected_calls import CallCondition, SelectedCalls, selected_calls
 from perfuse.reports.grid import Cell, Column, fields, grid, section
+from perfuse.reports.inputs import selection_text
 from perfuse.reports.names import function_text
 from perfuse.reports.registry import Options, Report
 from perfuse.reports.text import Role, Style
@@ -31,18 +32,26 @@ def build(profile: Profile, options: Options) -> Report:
         number = {"num_functions": len(calls), "num_calls": sum(one.num_calls for one in calls)}
         return {"kind": "selected_calls", "title": profile.title, **as_dict(condition), **number, "functions": rows}
 
-    return Report(as_json, partial(_lines, profile.title, condition, calls, limit), profile.diagnostics)
+    lines = partial(_lines, profile.title, condition, selection_text(profile), calls, limit)
+    return Report(as_json, lines, profile.diagnostics)
 
 
 def _lines(
-    title: str, condition: CallCondition, calls: Sequence[SelectedCalls], limit: int | None, style: Style
+    title: str,
+    condition: CallCondition,
+    selection: str,
+    calls: Sequence[SelectedCalls],
+    limit: int | None,
+    style: Style,
 ) -> Iterator[str]:
     yield style.paint(title, Role.TITLE)
     yield ""
-    texts = [f"of at least {duration_text(condition.longer_than_ns)}"] if condition.longer_than_ns else []
+    texts = [f"of {condition.function}"] if condition.function is not None else []
+    texts += [f"of at least {duration_text(condition.longer_than_ns)}"] if condition.longer_than_ns else []
     texts += [f"made by {condition.caller}"] if condition.caller else []
     texts += [f"with fewer than {condition.depth} around them"] if condition.depth is not None else []
     number = counted(sum(one.num_calls for one in calls), "call")
+    texts += [f"by {selection}"] if selection else []
     yield from fields([("selected", f"{number} {', '.join(texts)}")], style)
     yield from section("Functions", style, "by sum of durations")
     rows: list[list[Cell]] = []

@@ -165,7 +165,9 @@ def request_of(options: Options) -> StackRequest:
         order=options.get("--sort"),
         limit=options["--limit"] or None,
         limit_is_default=options.get(LIMIT_IS_DEFAULT, False),
-        tree="--tree" in options or ("--inverted" in options and not options.keys() & {"--stacks", "--by"}),
+        tree="--tree" in options
+        or ("--inverted" in options and not options.keys() & {"--stacks", "--by"})
+        or (_limits_tree(options) and not options.keys() & _OTHER_VIEWS),
         inverted="--inverted" in options,
         stacks="--stacks" in options,
         callers=options.get("--callers"),
@@ -174,6 +176,14 @@ def request_of(options: Options) -> StackRequest:
         percent_limit=options.get("--percent-limit", 0.0),
         depth=options.get("--depth"),
     )
+
+
+_OTHER_VIEWS = {"--stacks", "--by", "--callers", "--callees", "--function"}
+
+
+def _limits_tree(options: Options) -> bool:
+    """Whether an option states how much of a tree is shown."""
+    return bool(options.keys() & {"--depth", "--percent-limit"})
 
 
 def weighted_source(profile: Profile, event: str | None) -> tuple[SampleProfile, SampleProfile, str | None]:
@@ -330,7 +340,7 @@ def stack_lines(report: StackReport, style: Style) -> Iterator[str]:
         yield from _group_section(_GROUP_TITLES[report.request.by], report.groups, report.num_groups, report, style)
     if report.tree is not None:
         title = "Callers of the innermost functions" if report.tree.is_inverted else "Call tree"
-        yield from section(title, style, _tree_note(report.tree))
+        yield from section(title, style, _tree_note(report.tree, report.request))
         yield from tree_lines(report.tree, report, style)
     if report.stacks is not None:
         yield from _stack_section(report, style)
@@ -379,10 +389,19 @@ def _header(report: StackReport) -> list[tuple[str, Cell]]:
     return pairs
 
 
-def _tree_note(tree: StackTree) -> str:
+def _tree_note(tree: StackTree, request: StackRequest) -> str:
     left = tree.num_nodes - len(tree.nodes)
     how = "callees above their callers" if tree.is_inverted else "callers above their callees"
-    return f"{how}; … has {counted(left, 'more node')} (--limit 0 shows all)" if left else how
+    return f"{how}; … has {counted(left, 'more node')} ({_left_out_by(request)})" if left else how
+
+
+def _left_out_by(request: StackRequest) -> str:
+    """What leaves out nodes of a tree, or shows them."""
+    limits = [f"--depth {request.depth}"] if request.depth is not None else []
+    limits += [f"--percent-limit {request.percent_limit:g}"] if request.percent_limit else []
+    if limits:
+        return f"by {' and '.join(limits)}" + ("" if request.limit is None else ", or --limit")
+    return "--depth N shows more" if request.function is not None else "--limit 0 shows all"
 
 
 def _numbers(weight: Weight, report: StackReport, of: Sequence[str] = ("total", "self")) -> list[Cell]:
@@ -555,7 +574,7 @@ def _view_section(view: FunctionView, report: StackReport, style: Style) -> Iter
     ):
         if is_shown:
             yield ""
-            yield "  " + style.paint(f"{title}: {_tree_note(tree)}", Role.FAINT)
+            yield "  " + style.paint(f"{title}: {_tree_note(tree, report.request)}", Role.FAINT)
             yield from tree_lines(tree, report, style)
 
 

@@ -25,4 +25,5 @@ rules! {
     FOREIGN_PERF_MAP = "FU021", Warning, "";
     DEBUGINFOD = "FU022", Warning, "";
     UNCERTAIN_PROCESS = "FU023", Warning, "";
+    FORKED_LOG = "FU024", Info, "";
 }

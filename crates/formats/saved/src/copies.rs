@@ -226,6 +226,11 @@ impl Recording for SavedCopy {
         self.inner.span()
     }
 
+    fn without_copies_of(&self, earlier: &[Arc<dyn Recording>]) -> Option<(Arc<dyn Recording>, u64)> {
+        let (rest, num_copied) = self.inner.without_copies_of(earlier)?;
+        Some((Arc::new(Self::new(rest, self.code.clone())), num_copied))
+    }
+
     fn pids(&self) -> Vec<i32> {
         self.inner.pids()
     }

@@ -90,6 +90,8 @@ pub struct BasicSurvey {
     pub copies: (u64, Option<u64>),
     /// Number of bytes after the last complete record.
     pub tail: usize,
+    /// The numbers of all processors, combined by `or`: 0 where each is 0.
+    pub cpus: u8,
     /// All function ids, ascending, as unsigned numbers.
     pub function_ids: Vec<u32>,
     /// Process and thread ids, in order of appearance.
@@ -197,6 +199,7 @@ impl BasicSurvey {
         if kind_index == 4 {
             let _ = self.first_unknown_kind.get_or_insert(offset);
         }
+        self.cpus |= record.cpu;
         self.span = Some(joined(self.span, (record.tsc, record.tsc)));
     }
 

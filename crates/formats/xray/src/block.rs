@@ -46,6 +46,13 @@ impl RecordCounts {
         *count = count.saturating_add(1);
     }
 
+    /// Number of function records and events.
+    #[must_use]
+    pub fn num_events(&self) -> u64 {
+        let events = [MetadataKind::CUSTOM_EVENT_MARKER, MetadataKind::TYPED_EVENT_MARKER];
+        self.functions.iter().copied().chain(events.map(|kind| self.of(kind))).fold(0, u64::saturating_add)
+    }
+
     /// Number of all records.
     #[must_use]
     pub fn total(&self) -> u64 {
@@ -138,6 +145,8 @@ pub struct FdrBlock {
     pub wall: Option<(i64, i32)>,
     /// Processor and counter of the first NewCPUId, which belong to the wall time.
     pub first_cpu: Option<(u16, u64)>,
+    /// The numbers of all processors, combined by `or`: 0 where each is 0.
+    pub cpus: u16,
     /// Whether event markers are followed by the bytes of the event.
     pub payloads: bool,
     /// Number of records by kind.
@@ -167,6 +176,27 @@ pub fn read_blocks(
 ) -> Vec<FdrBlock> {
     let payloads = dialect.version > 3 || payloads_follow(data, extent, dialect);
     BlockBuilder::new(data, extent, XRayDialect { payloads, ..dialect }, ids).run()
+}
+
+/// Reads the records of a block from an offset on: a block of the same buffer, without the records before it.
+#[must_use]
+pub fn read_rest(data: &[u8], block: &FdrBlock, dialect: XRayDialect, offset: usize) -> FdrBlock {
+    let dialect = XRayDialect { payloads: block.payloads, ..dialect };
+    let mut records = RecordIter::new(data, block.records.start..offset, dialect);
+    let mut clock = TscState::default();
+    loop {
+        records.functions(usize::MAX).for_each(|_, _, delta| clock.step(delta));
+        let Some(RecordItem::Metadata { record, .. }) = records.next() else { break };
+        clock.metadata(&record);
+    }
+    let records = offset..block.records.end;
+    let extent = BufferExtent { extents: None, records, bound: block.bound };
+    let mut ids = FunctionIds::default();
+    let mut builder = BlockBuilder::new(data, &extent, dialect, &mut ids);
+    builder.clock = clock;
+    let Some(rest) = builder.run().into_iter().next() else { return block.clone() };
+    let FdrBlock { records, counts, event_bytes, last, span, slices, .. } = rest;
+    FdrBlock { records, counts, event_bytes, last, span, slices, ..block.clone() }
 }
 
 impl FdrBlock {
@@ -218,6 +248,7 @@ impl<'a, 'b> BlockBuilder<'a, 'b> {
             pid: None,
             wall: None,
             first_cpu: None,
+            cpus: 0,
             payloads: self.dialect.payloads,
             counts,
             event_bytes: 0,
@@ -317,6 +348,7 @@ impl<'a, 'b> BlockBuilder<'a, 'b> {
             Record::EndOfBuffer => MetadataKind::END_OF_BUFFER,
             Record::NewCpuId { cpu, tsc } => {
                 let _ = block.first_cpu.get_or_insert((*cpu, *tsc));
+                block.cpus |= cpu;
                 MetadataKind::NEW_CPU_ID
             }
             Record::TscWrap { .. } => MetadataKind::TSC_WRAP,

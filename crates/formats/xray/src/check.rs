@@ -13,7 +13,7 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rustc_hash::FxHashMap;
 
 use super::block::FdrBlock;
-use super::consts::HEADER_BYTES;
+use super::consts::{HEADER_BYTES, METADATA_BYTES};
 use super::fdr::{FdrSurvey, ReadBatch, read_batches, thread_ids};
 use super::header::Mode;
 use super::layout::ProfileBlock;
@@ -236,10 +236,13 @@ fn check_buffer_times(survey: &FdrSurvey, sink: &mut Diagnostics) {
 /// A thread takes another buffer when its own is full; free space means that something between them is missing.
 fn check_unfilled_buffers(log: &XRay, survey: &FdrSurvey, sink: &mut Diagnostics) {
     let size = log.header().file.buffer_size;
+    let has_extents = log.header().dialect().version > 1;
     let mut last: FxHashMap<(i32, i32), &FdrBlock> = FxHashMap::default();
     for block in survey.order.iter().filter_map(|&index| survey.blocks.get(index)) {
         let Some(before) = last.insert(thread_ids(block), block) else { continue };
-        let used = before.end.saturating_sub(before.records.start) as u64;
+        // From its first record, also where records are those of another log.
+        let extents = if has_extents && !before.is_later_part { METADATA_BYTES as u64 } else { 0 };
+        let used = (before.end as u64).saturating_sub(before.offset).saturating_sub(extents);
         let room = size.saturating_sub(used);
         if before.bound == BufferEnd::Stated
             && !before.has_events()

@@ -30,6 +30,8 @@ pub struct FdrSurvey {
     pub carried: FxHashMap<usize, TscState>,
     /// Number of records by kind.
     pub counts: RecordCounts,
+    /// The numbers of all processors, combined by `or`: 0 where each is 0.
+    pub cpus: u16,
     /// All function ids, ascending.
     pub function_ids: Vec<u32>,
     /// Smallest and largest counter.
@@ -100,16 +102,30 @@ impl FdrSurvey {
             blocks.extend(more);
             ids.union(block_ids)
         });
-        let mut survey = Self { gaps, function_ids: ids.sorted(), ..Self::default() };
-        survey.counts = blocks.iter().fold(RecordCounts::default(), |mut counts, block| {
+        let mut survey = Self { gaps, function_ids: ids.sorted(), blocks, ..Self::default() };
+        survey.find_copies(source);
+        survey.complete();
+        survey
+    }
+
+    /// The survey of a part of the blocks of another one.
+    #[must_use]
+    pub fn of_blocks(blocks: Vec<FdrBlock>, whole: &Self) -> Self {
+        let (gaps, function_ids) = (whole.gaps.clone(), whole.function_ids.clone());
+        let mut survey = Self { gaps, function_ids, blocks, ..Self::default() };
+        survey.complete();
+        survey
+    }
+
+    /// Fills what follows from the blocks and their copies.
+    fn complete(&mut self) {
+        self.counts = self.blocks.iter().fold(RecordCounts::default(), |mut counts, block| {
             counts.add(&block.counts);
             counts
         });
-        survey.blocks = blocks;
-        survey.find_copies(source);
-        survey.sort_by_time();
-        survey.carry_tsc_states();
-        survey
+        self.cpus = self.blocks.iter().fold(0, |all, block| all | block.cpus);
+        self.sort_by_time();
+        self.carry_tsc_states();
     }
 
     /// Finds copies: the runtime's queue may flush the slot of a buffer that is still in use, so that the content of

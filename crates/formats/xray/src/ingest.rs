@@ -107,6 +107,7 @@ fn jobs(log: &XRay, placement: &Placement) -> (Arc<CallEventDecoder>, Vec<BatchJ
         placement: placement.clone(),
         scale: profile_scale(log, placement),
         keys: FunctionKeys::new(log.function_ids(), placement.first.function),
+        has_processors: log.has_processors(),
     };
     (Arc::new(decoder), jobs)
 }
@@ -191,6 +192,7 @@ struct CallEventDecoder {
     placement: Placement,
     scale: Scale,
     keys: FunctionKeys,
+    has_processors: bool,
 }
 
 impl CallEventDecoder {
@@ -237,6 +239,11 @@ impl CallEventDecoder {
         columns.finish(self.placement.source_id)
     }
 
+    /// A processor as a record states it; `None` where the log states none.
+    fn cpu(&self, stated: Option<u16>) -> Option<u32> {
+        stated.filter(|_| self.has_processors).map(u32::from)
+    }
+
     /// Decodes slices of an FDR log.
     fn fdr(&self, survey: &FdrSurvey, slices: &[BlockSlice]) -> CallEventColumns {
         let bytes = slices.iter().fold(0usize, |sum, unit| sum.saturating_add(unit.range.len()));
@@ -255,7 +262,7 @@ impl CallEventDecoder {
         let mut clock = unit.clock;
         // The function whose entry an argument would belong to.
         let mut last_entry = None;
-        columns.start_run(unit.thread_id, clock.cpu.map(u32::from));
+        columns.start_run(unit.thread_id, self.cpu(clock.cpu));
         loop {
             let run = records.functions(usize::MAX);
             if let Some((action, id)) = run.last() {
@@ -271,7 +278,7 @@ impl CallEventDecoder {
                 Some(RecordItem::Metadata { record, .. }) => {
                     clock.metadata(&record);
                     if let Record::NewCpuId { .. } = record {
-                        columns.start_run(unit.thread_id, clock.cpu.map(u32::from));
+                        columns.start_run(unit.thread_id, self.cpu(clock.cpu));
                     }
                     if ends_arguments(&record) {
                         last_entry = None;
@@ -308,7 +315,7 @@ impl CallEventDecoder {
                     let ts_ns = self.scale.ns(record.tsc);
                     last_entry = (record.kind == 3).then_some((entry, ts_ns));
                     if let Some(kind) = call_event_key(Action(record.kind)) {
-                        columns.start_run(thread_id, Some(record.cpu.into()));
+                        columns.start_run(thread_id, self.cpu(Some(record.cpu.into())));
                         let function = self.keys.get(record.function_id.cast_unsigned());
                         columns.push(ts_ns, kind, function, offset);
                     }
@@ -317,7 +324,7 @@ impl CallEventDecoder {
                     if let Some((basic::BasicItem::Function(record), ts_ns)) = last_entry
                         && (record.function_id, record.tid) == (argument.function_id, argument.tid)
                     {
-                        columns.start_run(thread_id, Some(record.cpu.into()));
+                        columns.start_run(thread_id, self.cpu(Some(record.cpu.into())));
                         let function = self.keys.get(argument.function_id.cast_unsigned());
                         columns.argument(ts_ns, function, argument.argument, offset);
                     }
@@ -371,6 +378,7 @@ fn instants_batch(log: &XRay, placement: &Placement, scale: Scale, index: usize)
     let &(start, clock) = block.slices.first()?;
     let mut clock = survey.clock(index, clock);
     let mut records = RecordIter::new(log.source(), start..block.records.end, dialect);
+    let has_processors = log.has_processors();
     let mut table = instants::Builder::new();
     loop {
         records.functions(usize::MAX).for_each(|_, _, delta| clock.step(delta));
@@ -388,7 +396,7 @@ fn instants_batch(log: &XRay, placement: &Placement, scale: Scale, index: usize)
         table.push(
             scale.ns(tsc),
             thread_id,
-            cpu.or(clock.cpu).map(u32::from),
+            cpu.or(clock.cpu).filter(|_| has_processors).map(u32::from),
             kind,
             name.filter(|text| !text.is_empty()),
             event_type.map(u32::from),

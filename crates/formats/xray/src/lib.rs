@@ -19,6 +19,7 @@ mod describe;
 pub mod encode;
 mod event_payloads;
 pub mod fdr;
+mod fork;
 pub mod header;
 mod ids;
 mod ingest;

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use perfuse_wire::ParseError;
 
+use super::consts::EMULATED_HZ;
 use super::fdr::FdrSurvey;
 use super::header::{Header, Mode};
 use super::rate::{self, ClockPair, RateEstimate};
@@ -44,6 +45,13 @@ impl XRay {
         Ok(Self { shared: Arc::new(SharedLog { source, header, content: OnceLock::new() }) })
     }
 
+    /// The log with another survey: with a part of its records.
+    pub(super) fn with_content(&self, content: LogContent) -> Self {
+        let SharedLog { source, header, .. } = &*self.shared;
+        let (source, header) = (Arc::clone(source), *header);
+        Self { shared: Arc::new(SharedLog { source, header, content: content.into() }) }
+    }
+
     /// The header.
     #[must_use]
     pub fn header(&self) -> &Header {
@@ -76,6 +84,18 @@ impl XRay {
             LogContent::Basic(survey) => &survey.function_ids,
             LogContent::Profile(survey) => &survey.function_ids,
         }
+    }
+
+    /// Whether it states processors. Where the runtime cannot use the counter it reads a clock instead, which has no
+    /// processor, and writes 0 for each.
+    #[must_use]
+    pub fn has_processors(&self) -> bool {
+        self.header().file.cycle_frequency != EMULATED_HZ
+            || match self.content() {
+                LogContent::Fdr(survey) => survey.cpus != 0,
+                LogContent::Basic(survey) => survey.cpus != 0,
+                LogContent::Profile(_) => false,
+            }
     }
 
     /// Wall time and counter at the start of each buffer, without copies.

@@ -18,7 +18,7 @@ use super::fdr::thread_ids;
 use super::header::Mode;
 use super::log::{LogContent, XRay, agrees};
 use super::rate::WallOffset;
-use super::{FORMAT, check, describe, ingest, rate, repair, seek};
+use super::{FORMAT, check, describe, fork, ingest, rate, repair, seek};
 
 /// Largest relative error of an estimate that is used in place of a rate that it contradicts.
 const MAX_ESTIMATE_ERROR: f64 = 0.5;
@@ -116,6 +116,12 @@ impl Recording for XRay {
             LogContent::Basic(survey) => survey.span,
             LogContent::Profile(_) => None,
         }
+    }
+
+    fn without_copies_of(&self, earlier: &[Arc<dyn Recording>]) -> Option<(Arc<dyn Recording>, u64)> {
+        let earlier: Vec<&XRay> = earlier.iter().filter_map(|one| one.as_any().downcast_ref()).collect();
+        let (rest, num_copied) = fork::without_copies(self, &earlier)?;
+        Some((Arc::new(rest), num_copied))
     }
 
     fn pids(&self) -> Vec<i32> {
