@@ -33,6 +33,12 @@ WHEEL_TARGETS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
 # Crates that are published, each after those that it needs.
 PUBLISHED := stopping wire addresses mapped workers tables recording jitdump sframe symbolizer symbolizer-c
 
+# How often what runs in the core, counted by `make profile`: it fits the compiler that it was counted with.
+HOST := $(shell rustc -vV 2> /dev/null | sed -n 's/^host: //p')
+COUNTED := crates/python/profile/$(HOST)-rustc-$(shell rustc -vV 2> /dev/null | sed -n 's/^release: //p').profdata.xz
+COUNTS := $(if $(wildcard $(COUNTED)),build/counts.profdata)
+LLVM_PROFDATA ?= llvm-profdata-$(shell rustc -vV 2> /dev/null | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
+
 CRATES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 RUST := find crates fuzz -name '*.rs' -not -path '*/target/*' -print0
 
@@ -132,6 +138,18 @@ bench: $(VENV)/built.stamp
 	@echo
 	python benchmarks/memory.py
 
+## profile  counts how often what runs in the core, for the compiler; needs perf, the corpus, llvm-profdata of rustc's LLVM
+.PHONY: profile
+profile: $(VENV)/tools.stamp
+	rm -rf build/training
+	RUSTFLAGS=-Cprofile-generate maturin build --release --target $(HOST) --target-dir build/training/target --out build/training
+	python -m zipfile -e build/training/*.whl build/training/packages
+	PYTHONPATH=build/training/packages LLVM_PROFILE_FILE=build/training/%1m.profraw python benchmarks/training.py
+	$(LLVM_PROFDATA) merge --sparse -o build/training/counts.profdata build/training/*.profraw
+	rm -rf crates/python/profile
+	mkdir crates/python/profile
+	python -c 'import lzma, sys; sys.stdout.buffer.write(lzma.compress(sys.stdin.buffer.read(), preset=9))' < build/training/counts.profdata > $(COUNTED)
+
 ## agents   asks the questions of benchmarks/agents through `perfuse mcp`: calls and bytes for each planted cause
 .PHONY: agents
 agents: $(VENV)/built.stamp
@@ -214,7 +232,7 @@ wheel: $(VENV)/wheel.stamp
 	rm -rf dist
 	maturin sdist --out dist
 	@# zig links against the symbols of an old glibc: https://www.maturin.rs/distribution.html
-	set -e; for target in $(WHEEL_TARGETS); do maturin build --release --zig --target $$target --compatibility manylinux2014 --out dist; done
+	set -e; for target in $(WHEEL_TARGETS); do $(WITH_COUNTS) maturin build --release --zig --target $$target --compatibility manylinux2014 --out dist; done
 	set -e; for wheel in dist/*.whl; do auditwheel show $$wheel; abi3audit --strict $$wheel; done
 	twine check --strict dist/*
 	python .ci/try-wheels
@@ -251,8 +269,15 @@ $(VENV)/wheel.stamp: $(VENV)/runtime.stamp
 	@touch $@
 
 # The extension, in the environment; Python's own sources are used where they are.
-$(VENV)/built.stamp: $(VENV)/runtime.stamp $(CRATES) pyproject.toml
+$(VENV)/built.stamp: $(VENV)/runtime.stamp $(CRATES) $(COUNTS) pyproject.toml
 	@mkdir -p build
 	@echo 'building the core (a few minutes the first time; output is in build/maturin.log)'
-	@maturin develop --release > build/maturin.log 2>&1 || { cat build/maturin.log; exit 1; }
+	@$(WITH_COUNTS) maturin develop --release --target $(HOST) > build/maturin.log 2>&1 || { cat build/maturin.log; exit 1; }
 	@touch $@
+
+# With a target, also where that is this machine, programs of the build have no flags, and wheels have the same symbols.
+WITH_COUNTS = $(if $(COUNTS),RUSTFLAGS="$${RUSTFLAGS:-} -Cprofile-use=$(CURDIR)/$(COUNTS)")
+
+build/counts.profdata: $(COUNTED)
+	@mkdir -p build
+	@$(PYTHON) -c 'import lzma, sys; sys.stdout.buffer.write(lzma.open(sys.argv[1]).read())' $< > $@

@@ -109,7 +109,7 @@ def _recorded(program: RecordedProgram, cache: Path) -> Path:
     if recording.exists():
         return recording
     print(f"recording in {cache}", file=sys.stderr)
-    command = _compiling(cache) if program is COMPILER else _calling(cache)
+    command = compiling(cache) if program is COMPILER else _calling(cache)
     unfinished = recording.with_suffix(".unfinished")
     stacks = ["-e", "cpu-clock", "-F", str(program.hertz), "--call-graph", "dwarf,8192"]
     perf = ["perf", "record", "-qN", *stacks, "-o", unfinished, "--", *command]
@@ -118,7 +118,7 @@ def _recorded(program: RecordedProgram, cache: Path) -> Path:
     return recording
 
 
-def _compiling(cache: Path) -> list[str | Path]:
+def compiling(cache: Path) -> list[str | Path]:
     """A command that runs gcc for some seconds on six thousand functions."""
     source = cache / "functions.c"
     loop = "s += sin(a * k) + {0}.0 / (k + 1); if (s > 100) s -= a; else if (k % 3 == 0) s *= 1.5;"
