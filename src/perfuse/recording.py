@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 import perfuse
 from perfuse import _core
-from perfuse.errors import UnreadableInput, UsageError, check_text
+from perfuse.errors import UnreadableInput, UsageError, check_text, require_in_range
 from perfuse.input.unpacking import allowed_bytes, unpacking_at_most
 from perfuse.table import ClosedObject, Tables
 
@@ -222,7 +222,11 @@ class Recording:
 
         Args:
             limit: Greatest number of rows per code; the last row counts the omitted ones. 0 for no limit.
+
+        Raises:
+            UsageError: `limit` is negative or has more than 63 bits.
         """
+        require_in_range(limit, 0, 2**63 - 1, "limit")
         return self._diagnostics(self._core.check(limit or 2**63))
 
     def findings(self) -> list["Diagnostic"]:
@@ -235,7 +239,13 @@ class Recording:
         return Tables(self._table, (*self.fills, "records"))
 
     def read_bytes(self, offset: int, size: int) -> bytes:
-        """Bytes of the file, after decompression; fewer where it ends."""
+        """Bytes of the file, after decompression; fewer where it ends.
+
+        Raises:
+            UsageError: A number is negative or has more than 63 bits.
+        """
+        require_in_range(offset, 0, 2**63 - 1, "offset")
+        require_in_range(size, 0, 2**63 - 1, "size")
         return self._core.read_bytes(offset, size)
 
     def profile(self) -> "perfuse.Profile":

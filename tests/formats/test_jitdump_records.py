@@ -144,3 +144,22 @@ def test_reading_moves_forward_into_a_record_whose_size_is_wrong() -> None:
     assert offsets == sorted(set(offsets))
     sizes = [int.from_bytes(dump.read_bytes()[at + 4 : at + 8], "little") for at in offsets]
     assert any(at + size > following for at, size, following in zip(offsets, sizes, offsets[1:], strict=False))
+
+
+def test_numbers_that_no_file_has_are_refused(tmp_path: Path) -> None:
+    """They are errors of the argument, not of a conversion."""
+    path = tmp_path / "jit-7.dump"
+    with jitdump.Writer(path, pid=7, timestamps=lambda: 1) as writer:
+        writer.code_load("f", 0x1000, b"\xc3")
+    recording = pf.open(path)
+    for wrong, name in (
+        (lambda: jitdump.Writer(io.BytesIO(), pid=-1), "pid"),
+        (lambda: jitdump.Writer(io.BytesIO(), pid=2**32), "pid"),
+        (lambda: recording.read_bytes(-1, 4), "offset"),
+        (lambda: recording.read_bytes(0, 2**63), "size"),
+        (lambda: recording.check(-1), "limit"),
+    ):
+        with pytest.raises(pf.UsageError, match=f"{name} is from 0 to "):
+            wrong()
+    assert recording.read_bytes(0, 2**63 - 1) == path.read_bytes()
+    assert recording.read_bytes(2**63 - 1, 4) == b""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal, Self
 
 from perfuse._core import JitdumpEncoder
-from perfuse.errors import UsageError
+from perfuse.errors import UsageError, require_in_range
 from perfuse.formats.jitdump.code import Declaration, InlineCall, UnsupportedCounts, Unwinding
 from perfuse.formats.jitdump.encoding import encode
 from perfuse.formats.jitdump.records import AnyRecord, JitdumpRecord, from_record
@@ -51,7 +51,7 @@ class Writer:
         arch_timestamps: Whether `timestamps` returns the processor's counter instead of nanoseconds.
 
     Raises:
-        UsageError: `arch`, `endian` or `dialect` is unknown.
+        UsageError: `arch`, `endian` or `dialect` is unknown, or `pid` has more than 32 bits.
         OSError: The file cannot be created.
     """
 
@@ -70,6 +70,7 @@ class Writer:
             raise UsageError(f"endian is 'little' or 'big', not {endian!r}")
         if dialect not in {"debug_info", "debug_info2", "frames"}:
             raise UsageError(f"dialect is 'debug_info', 'debug_info2' or 'frames', not {dialect!r}")
+        require_in_range(pid, 0, 2**32 - 1, "pid")
         self._endian = endian
         self._dialect = dialect
         self._machine = e_machine(arch)
