@@ -114,6 +114,29 @@ def test_reports_have_a_row_for_each(name: str, program: Path, tmp_path: Path) -
     assert files == (["first.c", "second.c"] if name == "program" else ["symbols", "symbols"])
 
 
+DESTROYED = """
+struct Part { virtual ~Part(); volatile int value = 0; };
+Part::~Part() { value = 1; }
+int main(int argc, char **) { Part *one = new Part, two; if (argc) delete one; return two.value; }
+"""
+
+
+def test_symbols_of_a_destructor_are_one_function(tmp_path: Path) -> None:
+    """The one that frees memory and the one that does not have other names, and the name that is shown is the same."""
+    need("g++", "nm")
+    (tmp_path / "parts.cpp").write_text(DESTROYED)
+    subprocess.run(["g++", "-O1", "-no-pie", "-o", "parts", "parts.cpp"], cwd=tmp_path, check=True)
+    symbols = _symbols(tmp_path / "parts", ("_ZN4PartD0Ev", "_ZN4PartD1Ev", "_ZN4PartD2Ev"))
+    addresses = sorted({address for address, _ in symbols})
+    assert len(addresses) == 2
+    recorded = _recorded(tmp_path / "parts", [addresses[0]] * 3 + [addresses[1]], tmp_path)
+    (row,) = [
+        line for line in command_line("report", recorded).split("Top functions by total")[0].splitlines() if "~" in line
+    ]
+    assert row.split()[:2] == ["100.0%", "100.0%"]
+    assert "Part::~Part " in row
+
+
 @pytest.fixture(scope="module")
 def later(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same program, compiled from a copy of the sources in another directory, where one `work` has another name."""

@@ -304,7 +304,8 @@ def test_values_are_not_options(client: Client, recordings: Path) -> None:
     (recordings / "--allow-files").write_text(STACKS)
     assert "70.0%" in client.text("report", files=["--allow-files"])
     assert "no function" in client.error("annotate", files=["postcards"], function="--help").lower()
-    assert "returns no rows" in client.error("query", files=["run.folded"], sql="--allow-files")  # a comment of SQL
+    assert "no SQL" in client.error("query", files=["run.folded"], sql="--allow-files")
+    assert "returns no rows" in client.error("query", files=["run.folded"], sql="--all")  # a comment of SQL
     assert client.error("report", files=["run.folded"], function="--budget=1")
 
 

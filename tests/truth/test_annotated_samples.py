@@ -15,6 +15,7 @@ import pytest
 
 import perfuse
 from needs import need
+from perfuse.analysis.function_search import SeveralFunctions
 from perfuse.profile import Profile
 from perfuse.table import Columns
 
@@ -246,11 +247,15 @@ def test_functions_of_one_name_in_a_program_are_listed_each(tmp_path: Path) -> N
     perf_data = tmp_path / "perf.data"
     perf = ["perf", "record", "-qN", "-e", "cpu-clock:u", "-F", "999", "-g", "-o", perf_data, "--", "./twice"]
     subprocess.run(perf, cwd=tmp_path, check=True, capture_output=True, timeout=600)
-    annotation = perfuse.fuse(perf_data).annotate("helper")
+    profile = perfuse.fuse(perf_data)
+    with pytest.raises(SeveralFunctions) as several:
+        profile.annotate("helper")
+    annotations = [profile.annotate(one.handle) for one in several.value.found]
     ours = Counter[int]()
-    for one in annotation.compilations:
-        rows = annotation.listing(one).instructions
-        ours.update({one.address + row.offset: row.self_samples for row in rows if row.self_samples})
+    for annotation in annotations:
+        (compilation,) = annotation.compilations
+        assert compilation.self_samples > 0
+        rows = annotation.listing(compilation).instructions
+        ours.update({compilation.address + row.offset: row.self_samples for row in rows if row.self_samples})
     assert ours == samples_of_perf_annotate(perf_data, "helper")
-    assert len(annotation.compilations) == 2
-    assert min(one.self_samples for one in annotation.compilations) > 0
+    assert len(annotations) == 2

@@ -1,5 +1,7 @@
 //! Symbols: frames of one function in one tier are the same symbol, and so are unnamed addresses of one module.
 
+use std::hash::Hash;
+
 use perfuse_binaries::symbolize::kernel_module;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
@@ -203,24 +205,35 @@ impl FunctionSymbols {
         let mut rows: Vec<_> = (0..names.len()).map(row).collect();
         let module_kinds = text(&tables.modules, "modules", "kind", texts)?;
         let kinds_of_files = ["native", "kernel"].map(|kind| texts.id(kind));
-        let is_of_file = |module| {
+        let is_of_file = |module: u32| {
             let kind = module_kinds.get(module_keys.row(module) as usize);
             kind.is_some_and(|kind| kinds_of_files.contains(kind))
         };
-        let of_files = || rows.iter().zip(&modules).filter(|&(_, &module)| is_of_file(module));
-        let mut names = FxHashSet::with_capacity_and_hasher(rows.len(), FxBuildHasher);
-        let again = of_files().filter(|&(&row, &module)| !names.insert((row, module)));
-        let shared: FxHashSet<_> = again.map(|(&row, &module)| (row, module)).collect();
-        if !shared.is_empty() {
+        let of_file =
+            |(&row, &module): (&SymbolDeclaration, &u32)| is_of_file(module).then_some((row, module));
+        let declared: Vec<_> = rows.iter().zip(&modules).map(of_file).collect();
+        if !repeated(declared.iter().flatten()).is_empty() {
+            // Constructors and destructors are one function with several symbols, each with a name of its own. Functions with one
+            // name of their symbols are several.
+            let symbols = text(table, "functions", "linkage_name", &mut Texts::default())?;
+            let declared: Vec<_> =
+                declared.iter().zip(symbols).map(|(one, symbol)| one.map(|one| (one, symbol))).collect();
+            let several = repeated(declared.iter().flatten());
             let addresses = wide_numbers(table, "functions", "native_id")?;
-            for ((row, &module), address) in rows.iter_mut().zip(&modules).zip(addresses) {
-                if shared.contains(&(*row, module)) {
+            for ((row, one), address) in rows.iter_mut().zip(&declared).zip(addresses) {
+                if one.as_ref().is_some_and(|one| several.contains(one)) {
                     row.address = address;
                 }
             }
         }
         Ok(Self { keys, rows })
     }
+}
+
+/// The values that occur more than once.
+fn repeated<T: Copy + Eq + Hash>(values: impl Iterator<Item = T>) -> FxHashSet<T> {
+    let mut seen = FxHashSet::default();
+    values.filter(|&value| !seen.insert(value)).collect()
 }
 
 /// Table `code_objects`.
