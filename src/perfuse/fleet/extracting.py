@@ -61,6 +61,8 @@ def _add_event(found: Extract, profile: Profile, event: Any) -> None:
 
 def _numbered_functions(profile: Profile) -> set[int]:
     """Functions that have numbers in place of names: of XRay logs without an instrumentation map."""
+    if not profile.has_traces:
+        return set()  # without SQL, whose start takes longer than the rest of a small recording
     rows = profile.sql(f"SELECT function_id FROM functions WHERE {HAS_ONLY_NUMBER}").fetchall()
     return {function for (function,) in rows}
 
