@@ -411,6 +411,7 @@ def remove(console: Console, dataset: str, arguments: Sequence[str], **options: 
 def label(console: Console, dataset: str, arguments: Sequence[str], **options: Any) -> int:
     """Gives recordings other labels."""
     from perfuse.fleet import editing
+    from perfuse.fleet.maintenance import compact
 
     _no_arguments("label", arguments)
     labels = _pairs(options["labels"], "--label")
@@ -418,7 +419,9 @@ def label(console: Console, dataset: str, arguments: Sequence[str], **options: A
         raise click.UsageError("label needs --label NAME=VALUE; NAME= removes a label")
     if not options["where"]:
         raise click.UsageError("label needs --where, which recordings; --where 'since 1970-01-01' is all of them")
-    done = editing.relabel(_fleet(dataset, options), options["where"], labels)
+    fleet = _fleet(dataset, options)
+    done = editing.relabel(fleet, options["where"], labels)
+    compact(fleet)
     if options["as_json"]:
         console.json({"dataset": dataset, "selected": done.num_selected, "changed": done.num_changed})
     else:
