@@ -1,6 +1,6 @@
 //! Markers in column `addresses` of table `callchains`: each states where the addresses after it ran. They are those of perf.
 
-/// The lowest marker: this number and all above it are no addresses.
+/// The lowest marker: this number and all above it are not addresses.
 pub const CONTEXT_MAX: u64 = (-4095i64) as u64;
 /// The addresses that follow are of a hypervisor.
 pub const CONTEXT_HYPERVISOR: u64 = (-32i64) as u64;

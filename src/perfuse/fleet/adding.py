@@ -248,12 +248,11 @@ class _Run:
             rows = self._new_rows()
             if not rows:
                 break
+            parts = self.known.parts_of(rows)
             try:
                 self.store.create()
-                parts = self.known.parts_of(rows)
                 self.store.append_recordings([one.row for one in rows if one.row is not None], replacing=parts)
                 self.known.note(rows)
-                self.result.replaced += len(parts)
             except Refused:
                 self.known.refresh()
                 continue
@@ -263,6 +262,7 @@ class _Run:
                 self.known.refresh()
                 if not all(self._is_committed(one) for one in rows):
                     raise self._failure(error) from error
+            self.result.replaced += len(parts)
             for one in rows:
                 self._count(one)
             break
