@@ -401,6 +401,10 @@ class Profile:
         """The profile with a filter of its stacks, in place of the one that it has."""
         found = self._selected(self.selection)
         found.stack_filter = stack_filter
+        own = self.__dict__.get("tables")
+        if isinstance(own, Tables):
+            is_same = stack_filter == self.stack_filter
+            found.tables.take_built(own, names() if is_same else set(names()).difference(FILTERED_TABLES))
         return found
 
     def flame(self, *, inverted: bool = False, event: str | None = None) -> "FlameGraph":

@@ -216,6 +216,12 @@ class Table:
         first = iter([build(name, needed)])
         return _core.ScannedTable(name, lambda: next(first, None) or build(name, needed))
 
+    def take_built(self, other: "Table") -> None:
+        """Has the rows of a table with the same rows, where these are built."""
+        self._arrow = other._arrow
+        if self._of_stacks is not None and other._of_stacks is not None:
+            self._of_stacks._arrow = other._of_stacks._arrow
+
     def close(self) -> None:
         """Lets go of what the table is built from; it stays valid if it was built."""
         self._build, self._scan, self._build_whole, self._build_near = _closed, None, None, None
@@ -326,6 +332,11 @@ class Tables(Mapping[str, Table]):
             before._build_whole = build_whole
         else:
             self._tables[name] = Table(name, build)
+
+    def take_built(self, other: "Tables", names: Iterable[str]) -> None:
+        """Has tables with the same rows as those of another profile, where it has built them."""
+        for name in names:
+            self._tables[name].take_built(other._tables[name])
 
     def close(self) -> None:
         """Lets go of what tables are built from. Those that were built stay valid."""

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from perfuse.clock import Clock
@@ -10,12 +9,12 @@ from perfuse.diagnostics import Diagnostic, _declarations, diagnostic
 from perfuse.errors import UnreadableInput
 from perfuse.joins import Join, Unwinding
 from perfuse.summary import Summary
-from perfuse.value_class import as_dict
+from perfuse.value_class import as_dict, field_names, replace, value_class
 
 MANIFEST = "manifest.json"
 """The member with the manifest."""
 FORMAT = "perfuse-pack"
-MAJOR, MINOR = 1, 7
+MAJOR, MINOR = 1, 8
 """Version of the layout. A reader opens every major version up to its own, and every minor version of these."""
 TABLES_VERSION = 1
 """Version of the declarations of the common tables."""
@@ -24,7 +23,7 @@ Rows = tuple[int, int]
 """First row and the row after the last one."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Input:
     """A recording in a saved profile.
 
@@ -55,7 +54,7 @@ class Input:
     nth_of_pid: tuple[tuple[int, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Manifest:
     """What the manifest states that a profile is opened with.
 
@@ -77,6 +76,7 @@ class Manifest:
         options: What was saved: `code`, `sources`, `lines`, `inputs`.
         tables: Each table with `name`, `member`, `rows`, `bytes`, `sha256`, `complete`.
         left_out: Tables with rows that are not in the file, with the reason.
+        minor: Minor version of the layout.
     """
 
     title: str
@@ -95,6 +95,7 @@ class Manifest:
     options: Mapping[str, Any]
     tables: tuple[Mapping[str, Any], ...]
     left_out: tuple[Mapping[str, Any], ...]
+    minor: int = MINOR
 
     @property
     def made_rows(self) -> tuple[list[Rows] | None, list[tuple[Rows, Rows]], int]:
@@ -106,6 +107,13 @@ class Manifest:
     def partial(self) -> list[str]:
         """Tables of which the file has only the rows of sampled code."""
         return [str(row["name"]) for row in self.tables if not row.get("complete", True)]
+
+    @property
+    def has_last_function(self) -> bool:
+        """Whether `functions` has the last one of all, whatever rows are left out."""
+        # Before version 1.8 it was saved only if the join had made it.
+        joined = self.joined_rows
+        return self.minor >= 8 or (joined is not None and joined[3][0] < joined[3][1])
 
     def to_json(self) -> bytes:
         """The manifest as it is written."""
@@ -148,10 +156,11 @@ def read_manifest(path: str, data: bytes) -> Manifest:
     try:
         document = json.loads(data)
         found, major, tool = document["format"], document["version"]["major"], str(document["tool"]["version"])
+        minor = document["version"]["minor"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise unreadable_manifest(path, error) from error
-    if found != FORMAT or not isinstance(major, int):
-        raise unreadable_manifest(path, ValueError(f"its format is {found!r}, version {major!r}"))
+    if found != FORMAT or not isinstance(major, int) or not isinstance(minor, int):
+        raise unreadable_manifest(path, ValueError(f"its format is {found!r}, version {major!r}.{minor!r}"))
     if major > MAJOR:
         raise UnreadableInput(
             f"{path}: saved by perfuse {tool} in version {major} of the layout; this perfuse reads version {MAJOR}",
@@ -159,7 +168,7 @@ def read_manifest(path: str, data: bytes) -> Manifest:
             hint="open it with a later perfuse, or save the profile again with this one",
         )
     try:
-        return _manifest(document, tool)
+        return _manifest(document, tool, minor)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise unreadable_manifest(path, error) from error
 
@@ -174,7 +183,7 @@ def unreadable_manifest(path: str, error: Exception) -> UnreadableInput:
     )
 
 
-def _manifest(document: Mapping[str, Any], tool: str) -> Manifest:
+def _manifest(document: Mapping[str, Any], tool: str, minor: int) -> Manifest:
     resolved, unwinding, span = document["resolved"], document["unwinding"], document.get("span_ns")
     joined, traced = resolved["joined_rows"], resolved.get("traced_samples")
     if joined is not None and len(joined) != 5:
@@ -196,6 +205,7 @@ def _manifest(document: Mapping[str, Any], tool: str) -> Manifest:
         options=dict(document["options"]),
         tables=tuple(_table(row) for row in document["tables"]),
         left_out=tuple(dict(row) for row in document["left_out"]),
+        minor=minor,
     )
 
 
@@ -221,8 +231,8 @@ def _input(row: Mapping[str, Any]) -> Input:
 
 
 def _known(kind: type, row: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of the fields of a dataclass; keys that it does not have are of later versions."""
-    return {field.name: row[field.name] for field in fields(kind)}
+    """The values of the fields of a class; keys that it does not have are of later versions."""
+    return {name: row[name] for name in field_names(kind)}
 
 
 def _rows(row: Any) -> Rows:

@@ -266,11 +266,8 @@ class SavedContents(OpenedRecordings):
     @property
     def tables_of_stacks(self) -> frozenset[str]:
         """Tables of which the file has only the rows that frames refer to, which may be none, and the last function."""
-        joined = self.manifest.joined_rows
-        # Functions that the join made are the last ones, and the file has all of these.
-        has_last = joined is not None and joined[3][0] < joined[3][1]
         complete = {str(row["name"]) for row in self.manifest.tables if row.get("complete", True)}
-        return frozenset(OF_DUMPS if has_last else ("code_objects",)) - complete
+        return frozenset(OF_DUMPS if self.manifest.has_last_function else ("code_objects",)) - complete
 
     def rows_of_stacks(self, name: str) -> "ArrowStream":
         """What the file has of one of `tables_of_stacks`.

@@ -300,6 +300,8 @@ class SampledRows:
         # What the join made is found by its place, so it stays together: after rows of dumps, of which some are left.
         first, end = self._first_joined[3]
         keys = Columns(tables[name])["function_id"]
+        # The last one has the greatest key.
+        used.update(keys[-1:])
         moved = first - sum(key in used for key in keys[:first])
         self.joined_rows[3] = (first - moved, end - moved)
         return _rows_with(tables[name].stream(), "function_id", used.union(keys[first:]))
