@@ -93,7 +93,7 @@ export class OverviewView {
       label: "Threads", onOpen: ({ thread }) => this.app.change({ tab: this.app.overview.has.timeline ? "timeline" : "flame", threads: [thread] }),
       columns: [
         { key: "weight", label: "Share", number: true, width: "5.6rem", sort: true, share: ({ weight }) => weight / whole, value: ({ weight }) => weight, text: ({ weight }) => (weight ? shareText(weight, whole) : "–") },
-        { key: "amount", label: amountLabel(unit), number: true, width: "7rem", value: ({ weight }) => weight, text: ({ weight }) => (weight ? amountText(weight, unit) : "") },
+        { key: "amount", label: amountLabel(unit), number: true, width: ["ns", "bytes"].includes(unit) ? "5.2rem" : "7rem", value: ({ weight }) => weight, text: ({ weight }) => (weight ? amountText(weight, unit) : "") },
         { key: "name", label: "Thread", text: ({ label, name, tid }) => visible(label ?? `${name} ${tid}`) },
       ],
     });
