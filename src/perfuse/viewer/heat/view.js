@@ -222,7 +222,7 @@ export class HeatView {
       context.imageSmoothingEnabled = false;
       context.drawImage(small, this.left, TOP, wide, high);
     }
-    this.drawAxes(context, cellWidth, cellHeight, line);
+    this.drawAxes(context, width, cellWidth, cellHeight, line);
     this.drawSelections(context, cellWidth, cellHeight, high);
   }
 
@@ -234,7 +234,7 @@ export class HeatView {
     return this.isSeconds || this.kind === "latency";
   }
 
-  drawAxes(context, cellWidth, cellHeight, line) {
+  drawAxes(context, width, cellWidth, cellHeight, line) {
     const { palette, heat } = this;
     const { columns_num: numColumns, rows_num: numRows } = heat;
     context.font = FONT;
@@ -250,12 +250,11 @@ export class HeatView {
     context.textAlign = "left";
     const step = tickStep((heat.column_ns / cellWidth) * 90);
     const end = numColumns * heat.column_ns;
-    const right = this.left + numColumns * cellWidth;
     for (let time = 0; time < end; time += step) {
       const x = this.left + (time / heat.column_ns) * cellWidth;
       context.fillRect(Math.round(x), TOP + numRows * cellHeight, 1, 5);
       const label = momentText(time, step);
-      if (x + 3 + context.measureText(label).width <= right) context.fillText(label, x + 3, TOP + numRows * cellHeight + 14);
+      if (x + 3 + context.measureText(label).width <= width) context.fillText(label, x + 3, TOP + numRows * cellHeight + 14);
     }
   }
 
