@@ -71,6 +71,21 @@ def test_collapsed_allocations_end_in_their_type_below_the_method_that_creates_t
         assert weights == {place: count * (size if which else 1) for place, (count, size) in PLACES.items()}
 
 
+def test_types_that_need_allocations_state_how_to_record_these(record: Record) -> None:
+    """Seven exceptions of type Oops are thrown, and one thread waits for an Object."""
+    hint = "record these, too: mono --profile=log:alloc"
+    for options, name, number in (("exception", "Oops", 7), ("monitor", "System.Object", 1)):
+        section = {"exception": "exceptions", "monitor": "locks"}[options]
+        text = run_perfuse("report", record(f"nodefaults,{options}"), "--section", section).stdout
+        assert re.search(rf"^ +{number} .*\(unknown type\)", text, re.MULTILINE)
+        assert hint in text
+        document = json.loads(run_perfuse("report", record(f"nodefaults,{options}"), "--json").stdout)
+        assert document["unknown_types"] == {section: "mono --profile=log:alloc"}
+        text = run_perfuse("report", record(f"nodefaults,alloc,{options}"), "--section", section).stdout
+        assert re.search(rf"^ +{number} .*{re.escape(name)}", text, re.MULTILINE)
+        assert hint not in text
+
+
 @pytest.mark.truth(
     recording="mono_allocations", path="convert:speedscope", source="a program that allocates known numbers of objects"
 )

@@ -97,6 +97,7 @@ class RuntimeReport:
         sections: The data of each section that has any, by name.
         not_recorded: How to record the requested sections that were not recorded, by name.
         empty: Requested sections that were recorded and of which nothing happened, or nothing is selected.
+        unknown_types: Sections with objects whose type is that of an allocation which was not recorded: how to record it.
         diagnostics: Diagnostics of the files, by code.
     """
 
@@ -109,6 +110,7 @@ class RuntimeReport:
     sections: dict[str, Any]
     not_recorded: dict[str, str]
     empty: list[str]
+    unknown_types: dict[str, str]
     diagnostics: list[DiagnosticCount]
 
     def as_json(self) -> dict[str, Any]:
@@ -127,6 +129,7 @@ class RuntimeReport:
             },
             "not_recorded": self.not_recorded,
             "empty": self.empty,
+            "unknown_types": self.unknown_types,
             "diagnostics": [as_dict(one) for one in self.diagnostics],
         }
 
@@ -178,6 +181,8 @@ def runtime_report(profile: Profile, request: RuntimeRequest | None = None) -> R
         else:
             empty.append(section.name)
     first, last = profile.span_ns or (0, 0)
+    untyped = [name for name in sections if _has_unknown_types(name, sections[name])]
+    how_to_type = not_recorded(profile, "allocations", ("allocations",)) if untyped else None
     return RuntimeReport(
         title=profile.title,
         inputs=inputs(profile),
@@ -188,6 +193,7 @@ def runtime_report(profile: Profile, request: RuntimeRequest | None = None) -> R
         sections=sections,
         not_recorded=missing,
         empty=empty,
+        unknown_types=dict.fromkeys(untyped, how_to_type) if how_to_type is not None else {},
         diagnostics=diagnostic_counts(profile),
     )
 
@@ -204,12 +210,23 @@ def runtime_lines(report: RuntimeReport, style: Style) -> Iterator[str]:
     for section in SECTIONS:
         if section.name in report.sections:
             yield from section.load().lines(report.sections[section.name], report.request, style)
+            if how := report.unknown_types.get(section.name):
+                yield f"  types are those of recorded allocations: record these, too: {how}"
     yield from _missing_lines(report, style)
     left = [section.name for section in SECTIONS if not section.in_overview and section.name != "objects"]
     if report.request.is_overview:
         yield ""
         yield style.paint(f"one section in full: --section NAME; not shown here: {', '.join(left)}", Role.FAINT)
     yield from summary_lines(report.diagnostics, style)
+
+
+def _has_unknown_types(name: str, facts: Any) -> bool:
+    """Whether the text of a section states `(unknown type)`."""
+    if name == "exceptions":
+        return any(type_name is None for type_name, _ in facts.by_type)
+    if name == "locks":
+        return any(one.type_name is None for one in facts.contention.by_type)
+    return name == "gc" and any(one.type_name is None for one in facts.finalizers)
 
 
 def _missing_lines(report: RuntimeReport, style: Style) -> Iterator[str]:
