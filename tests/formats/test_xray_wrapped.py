@@ -1,0 +1,112 @@
+"""Logs whose oldest buffers were overwritten, of a program that throws: what calls what is known from the program.
+
+XRay records no exit of calls that an exception or `longjmp` left. `main` runs `serve`, which catches what `parse` throws, again
+and again; the first event of a log that is left may be any of them.
+"""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import perfuse
+from xray_bytes import HZ, Calls, buffer, log
+
+MAIN, SERVE, PARSE, READ, THROW, REPLY = range(1, 7)
+ENTER, EXIT = 0, 1
+
+
+class Program:
+    """Calls of a program as they are: its events, and the call around each."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[int, int]] = []
+        self.callers: list[int] = []
+        self._stack: list[int] = []
+
+    def call(self, function: int) -> None:
+        self.callers.append(self._stack[-1] if self._stack else 0)
+        self.events.append((ENTER, function))
+        self._stack.append(function)
+
+    def end(self) -> None:
+        self.callers.append(0)
+        self.events.append((EXIT, self._stack.pop()))
+
+    def throw_to(self, function: int) -> None:
+        while self._stack[-1] != function:
+            self._stack.pop()
+
+
+def program(*, ends: bool) -> Program:
+    """Five requests, each of which fails; with `ends` the program ends before the log does."""
+    it = Program()
+    it.call(MAIN)
+    for _ in range(5):
+        it.call(SERVE)
+        for inner in (READ, REPLY):
+            it.call(inner)
+            it.end()
+        it.call(PARSE)
+        it.call(READ)
+        it.end()
+        it.call(THROW)
+        it.throw_to(SERVE)
+        it.end()
+    if ends:
+        it.end()
+    return it
+
+
+def recorded(path: Path, events: list[tuple[int, int]]) -> Path:
+    """A log of one thread, 1 µs between events."""
+    calls: Calls = [(action, function, 1000) for action, function in events]
+    return log(path, buffer(5 * HZ, calls))
+
+
+def callers(path: Path) -> Counter[tuple[int, int]]:
+    """Calls by their function and that of the call around them, of calls whose entry is in the log."""
+    sql = """
+        SELECT f.native_id, coalesce(g.native_id, 0) FROM slices s JOIN functions f USING (function_id)
+        LEFT JOIN slices p ON s.parent_slice_id = p.slice_id LEFT JOIN functions g ON p.function_id = g.function_id
+        WHERE s.start_reason = 'entry'
+    """
+    return Counter(perfuse.fuse(path).sql(sql).fetchall())
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_callers_are_those_of_the_program(tmp_path: Path, *, ends: bool) -> None:
+    """For each event that a log may begin with."""
+    it = program(ends=ends)
+    num_compared = 0
+    for first in range(1, len(it.events) - 10):
+        # What was left by an exception cannot be recognized where it is the first event: nothing shows that others were around it.
+        if it.events[first] in ((ENTER, PARSE), (ENTER, THROW)):
+            continue
+        found = callers(recorded(tmp_path / f"{first}.xray", it.events[first:]))
+        rest = list(zip(it.events[first:], it.callers[first:], strict=True))
+        inside = Counter((function, around) for (action, function), around in rest if action == ENTER)
+        # A call that is open at the end does not show the calls around it.
+        assert not {pair for pair in found if pair[1]} - {*inside}, first
+        assert found.total() == inside.total()
+        num_compared += 1
+    assert num_compared > 30
+
+
+def test_times_of_what_was_left_end_with_the_catcher(tmp_path: Path) -> None:
+    """Reports, exports and saved profiles: `throw` takes 1 µs, until `serve` returns, which catches it."""
+    it = program(ends=False)
+    first = it.events.index((EXIT, REPLY))
+    path = recorded(tmp_path / "wrapped.xray", it.events[first:])
+    saved = tmp_path / "saved.perfuse"
+    perfuse.fuse(path).save(saved)
+    for file in (path, saved):
+        with perfuse.fuse(file) as profile:
+            rows = profile.sql(
+                "SELECT duration_ns, self_ns, end_reason::VARCHAR FROM slices JOIN functions USING (function_id) "
+                f"WHERE native_id = {THROW} ORDER BY start_ns"
+            ).fetchall()
+            assert rows == [(1000, 1000, "unwound")] * 5
+            document = json.loads(profile.report().json())
+            assert document["totals"]["num_truncated"] == 0
