@@ -1,7 +1,7 @@
 """Logs whose oldest buffers were overwritten, of a program that throws: what calls what is known from the program.
 
-XRay records no exit of calls that an exception or `longjmp` left. `main` runs `serve`, which catches what `parse` throws, again
-and again; the first event of a log that is left may be any of them.
+XRay records no exit of calls that an exception or `longjmp` left. `main` runs `serve`, which catches what `parse`
+throws, again and again; the first event that is left may be any of them.
 """
 
 import json
@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import perfuse
+from truth.command import command_line, json_of
 from xray_bytes import HZ, Calls, buffer, log
 
 MAIN, SERVE, PARSE, READ, THROW, REPLY = range(1, 7)
@@ -81,7 +82,7 @@ def test_callers_are_those_of_the_program(tmp_path: Path, *, ends: bool) -> None
     it = program(ends=ends)
     num_compared = 0
     for first in range(1, len(it.events) - 10):
-        # What was left by an exception cannot be recognized where it is the first event: nothing shows that others were around it.
+        # Nothing shows that other calls were around one that is the first event, and that an exception leaves.
         if it.events[first] in ((ENTER, PARSE), (ENTER, THROW)):
             continue
         found = callers(recorded(tmp_path / f"{first}.xray", it.events[first:]))
@@ -110,3 +111,31 @@ def test_times_of_what_was_left_end_with_the_catcher(tmp_path: Path) -> None:
             assert rows == [(1000, 1000, "unwound")] * 5
             document = json.loads(profile.report().json())
             assert document["totals"]["num_truncated"] == 0
+
+
+def test_long_calls_without_a_recorded_end_are_stated(tmp_path: Path) -> None:
+    """`serve` was entered before the log, `parse` hangs in its last 9 ms: neither has a duration, and both are long."""
+    ms = HZ // 1000
+    calls = [
+        (ENTER, READ, 1 * ms),
+        (EXIT, READ, 2 * ms),
+        (EXIT, SERVE, 3 * ms),
+        (ENTER, PARSE, 0),
+        (ENTER, READ, 9 * ms),
+    ]
+    path = log(tmp_path / "hung.xray", buffer(5 * HZ, calls))
+    document = json_of("report", path, "--longer-than", "2ms")
+    rows = {
+        one["name"]: (one["num_calls"], one["max_ns"], one["num_lost"], one["num_truncated"], one["longest_part_ns"])
+        for one in document["functions"]
+    }
+    assert rows == {
+        f"function {READ}": (1, 2 * ms, 0, 0, None),
+        f"function {PARSE}": (0, None, 0, 1, 9 * ms),
+        f"function {SERVE}": (0, None, 1, 0, 5 * ms),
+    }
+    text = command_line("report", path, "--longer-than", "4ms")
+    assert "0 calls of at least 4.00 ms" in text
+    assert "2 calls whose start or end was not recorded" in text
+    assert "1 open at the end, 9.00 ms or more" in text
+    assert "1 begun before, 5.00 ms or more" in text
