@@ -15,7 +15,7 @@ pub(super) struct YamlMap {
 
 /// Whether a file is a list of sleds: such a list begins with `- {`, after comments and the start of a document.
 pub(super) fn is_yaml(bytes: &[u8]) -> bool {
-    let mut parser = Parser { bytes, at: 0 };
+    let mut parser = SledListParser { bytes, at: 0 };
     parser.skip_start();
     parser.take(b"-") && parser.take(b"{")
 }
@@ -25,14 +25,14 @@ pub(super) fn is_yaml(bytes: &[u8]) -> bool {
 /// # Errors
 /// [`Error::Yaml`] with the offset of what is not understood.
 pub(super) fn read(bytes: &[u8]) -> Result<YamlMap, Error> {
-    let mut parser = Parser { bytes, at: 0 };
+    let mut parser = SledListParser { bytes, at: 0 };
     parser.skip_start();
     let mut sleds = Vec::new();
     let mut functions: Vec<InstrumentedFunction> = Vec::new();
     let mut names: Vec<Option<SymbolFrame>> = Vec::new();
     while parser.take(b"-") {
         let offset = parser.at as u64;
-        let Entry { id, sled, name } = parser.entry()?;
+        let SledEntry { id, sled, name } = parser.entry()?;
         let at = sleds.len();
         match functions.last_mut() {
             Some(last) if last.id == id => last.sleds.end = at.saturating_add(1),
@@ -65,19 +65,19 @@ pub(super) fn read(bytes: &[u8]) -> Result<YamlMap, Error> {
 }
 
 /// A sled with its function.
-struct Entry {
+struct SledEntry {
     id: u32,
     sled: Sled,
     name: Option<SymbolFrame>,
 }
 
 /// Reads the YAML that LLVM writes for such lists, with any white space.
-struct Parser<'a> {
+struct SledListParser<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl Parser<'_> {
+impl SledListParser<'_> {
     fn rest(&self) -> &[u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }
@@ -117,7 +117,7 @@ impl Parser<'_> {
         is_here
     }
 
-    fn entry(&mut self) -> Result<Entry, Error> {
+    fn entry(&mut self) -> Result<SledEntry, Error> {
         if !self.take(b"{") {
             return Err(self.error("a sled is not in braces"));
         }
@@ -158,7 +158,11 @@ impl Parser<'_> {
         };
         let [location, function] =
             [address, function].map(|it| it.map(|address| CodeLocation { section: None, address }));
-        Ok(Entry { id, sled: Sled { location, function, kind, always_instrument, version, offset: 0 }, name })
+        Ok(SledEntry {
+            id,
+            sled: Sled { location, function, kind, always_instrument, version, offset: 0 },
+            name,
+        })
     }
 
     /// A text up to one of some marks, or in quotes.
