@@ -75,6 +75,13 @@ impl<M> ThreadStack<M> {
     /// A call has ended by an exit: those that ended without a start while it was open are of no call.
     #[inline(always)]
     pub fn keep_orphans(&mut self) {
+        if !self.found.is_empty() {
+            self.keep_orphans_found();
+        }
+    }
+
+    #[cold]
+    fn keep_orphans_found(&mut self) {
         while self.found.last().is_some_and(|last| last.height > self.stack.len()) {
             self.found.pop();
             self.num_orphans = self.num_orphans.saturating_add(1);
