@@ -40,10 +40,10 @@ fn exits_after_all(steps: &[Step]) -> Vec<usize> {
         for (at, &(_, kind, function, _)) in steps.iter().enumerate().filter(|(_, step)| step.0 == thread) {
             if kind == Enter {
                 stack.push((function, at));
-            } else if let Some(open) = stack.iter().rposition(|&(open, _)| open == function) {
-                if stack.drain(open..).next() == Some((function, enter)) {
-                    return true;
-                }
+            } else if let Some(open) = stack.iter().rposition(|&(open, _)| open == function)
+                && stack.drain(open..).next() == Some((function, enter))
+            {
+                return true;
             }
         }
         false
