@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import perfuse
 from perfuse.diagnostics import rules
 from perfuse.errors import UnreadableInput
 from perfuse.programs.instrumentation_map import InstrumentationMap
@@ -55,6 +56,44 @@ def test_the_tables_are_what_llvm_xray_extracts(small: InstrumentationMap, corpu
     assert sum(small.kinds.values()) == sleds.num_rows == len(expected)
     assert small.findings == []
     assert "18 functions, x86_64" in repr(small)
+
+
+def test_a_map_that_llvm_xray_extracted(small: InstrumentationMap, corpus: Path) -> None:
+    """The same numbers as those of the program, and LLVM's names."""
+    of_yaml = InstrumentationMap.open(corpus / "expected" / "small22.instrmap.yaml")
+    for name in ("function_id", "address", "function_address", "kind", "always_instrument", "version"):
+        assert of_yaml.sleds.column(name).to_pylist() == small.sleds.column(name).to_pylist()
+    names = dict(zip(*(of_yaml.functions.column(one).to_pylist() for one in ("id", "name")), strict=True))
+    assert names == {number: name for number, *_, name in extracted(corpus)}
+    assert (of_yaml.architecture, of_yaml.versions, of_yaml.findings) == ("unknown", (2,), [])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("- { id: 1, kind: function-enter", "the file ends in a sled (offset 0x1f)"),
+        ("---\n- { id: 2, kind: function-enter }\n", "ids of functions do not follow each other (offset 0x5)"),
+        ("- { id: 1, kind: other }\n", "a value is not one of its key (offset 0x10)"),
+        ("- { id: 1, kind: tail-exit }\nwords\n", "here is no further sled (offset 0x1d)"),
+    ],
+)
+def test_yaml_that_is_no_map(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "map.yaml"
+    path.write_text(text, encoding="ascii")
+    with pytest.raises(UnreadableInput, match=re.escape(message)):
+        InstrumentationMap.open(path)
+
+
+def test_functions_of_a_log_have_the_names_of_an_extracted_map(corpus: Path) -> None:
+    """As with the program itself, but for the return types that LLVM writes of templates."""
+    log, program = corpus / "fdr" / "small-v5.xray", corpus / "bin" / "small22"
+    sql = "SELECT native_id, name::VARCHAR FROM functions ORDER BY 1"
+    of_program = perfuse.fuse(log, maps={0: program}).sql(sql).fetchall()
+    of_yaml = perfuse.fuse(log, maps={0: corpus / "expected" / "small22.instrmap.yaml"}).sql(sql).fetchall()
+    assert len(of_program) > 5
+    assert [number for number, _ in of_yaml] == [number for number, _ in of_program]
+    for (_, name), (_, of_llvm) in zip(of_program, of_yaml, strict=True):
+        assert of_llvm == name or of_llvm.endswith(" " + name)
 
 
 def test_debug_information_says_where_functions_are_declared(corpus: Path) -> None:

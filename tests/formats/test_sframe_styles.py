@@ -33,6 +33,7 @@ def section(
     abi: int = 3,
     info2: int = 0,
     functions: int = 1,
+    function_bytes: int = 16,
     num_functions: int | None = None,
     num_rows: int | None = None,
     offsets: tuple[int, int] | None = None,
@@ -41,9 +42,9 @@ def section(
     body, entries = b"".join(rows), b""
     for _ in range(functions):
         if version == 3:
-            entries += struct.pack("<qII", 0x100, 16, 0)
+            entries += struct.pack("<qII", 0x100, function_bytes, 0)
         else:
-            entries += struct.pack("<iIIIB", 0x100, 16, 0, len(rows), 0) + bytes(0 if version == 1 else 3)
+            entries += struct.pack("<iIIIB", 0x100, function_bytes, 0, len(rows), 0) + bytes(0 if version == 1 else 3)
     if version == 3 and functions:
         body = struct.pack("<HBBB", len(rows), 0, info2, 0) + body
     counts = (functions if num_functions is None else num_functions, len(rows) if num_rows is None else num_rows)
@@ -80,6 +81,7 @@ SECTIONS = {
     "huge_function_count_2": section(2, [row(0, SP | ONE, 8)], num_functions=0xFFFF_FFFF),
     "huge_function_count_3": section(3, [row(0, SP | ONE, 8)], num_functions=0xFFFF_FFFF),
     "huge_function_count_1": section(1, [row(0, SP | ONE, 8)], num_functions=0x7FFF_FFFF),
+    **{f"huge_function_{n}": section(n, [row(0, SP | ONE, 8)], function_bytes=0x8000_0010) for n in (1, 2, 3)},
     "ignored_offset_of_entries_1": section(1, [row(0, SP | ONE, 8)], offsets=(4, 17)),
     "ignored_offset_of_entries_2": section(2, [row(0, SP | ONE, 8)], offsets=(4, 20)),
     "ignored_offset_of_rows_1": section(1, [row(0, SP | ONE, 8)], offsets=(0, 0xF000_0000)),
@@ -110,6 +112,9 @@ MEASURED = [
     ("huge_row_count_1", "2.40", ["Num FREs: -1"]),
     ("huge_row_count_2", "2.44", ["Num FREs: -2"]),
     ("huge_row_count_3", "2.47", ["Num FREs: -2147483648"]),
+    ("huge_function_1", "2.40", ["func idx [0]: pc = 0x5100, size = -2147483632 bytes"]),
+    ("huge_function_2", "2.44", ["func idx [0]: pc = 0x5100, size = -2147483632 bytes"]),
+    ("huge_function_3", "2.47", ["func idx [0]: pc = 0x5100, size = -2147483632 bytes"]),
     ("ignored_offset_of_entries_2", "2.44", ["5100  sp+8      u         f"]),
     ("ignored_offset_of_rows_1", "2.40", ["5100  sp+8      u         u"]),
     ("unknown_type_3", "2.47", ["5100  sp+8      u         f"]),

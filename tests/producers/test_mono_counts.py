@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,8 +12,10 @@ import pytest
 
 import perfuse as pf
 from mlpd_events import read_events
-from mono_programs import compiled, recorded
+from mono_programs import compiled, recorded, run_until_it_ends
+from needs import need
 from truth.command import run as run_perfuse
+from truth.producers import run_tool
 
 HERE = Path(__file__).parent / "mono"
 NODES = 2000
@@ -69,6 +72,36 @@ def test_collapsed_allocations_end_in_their_type_below_the_method_that_creates_t
             if place in weights:
                 weights[place] += int(weight)
         assert weights == {place: count * (size if which else 1) for place, (count, size) in PLACES.items()}
+
+
+def test_types_that_need_allocations_state_how_to_record_these(record: Record) -> None:
+    """Seven exceptions of type Oops are thrown, and one thread waits for an Object."""
+    hint = "record these, too: mono --profile=log:alloc"
+    for options, name, number in (("exception", "Oops", 7), ("monitor", "System.Object", 1)):
+        section = {"exception": "exceptions", "monitor": "locks"}[options]
+        text = run_perfuse("report", record(f"nodefaults,{options}"), "--section", section).stdout
+        assert re.search(rf"^ +{number} .*\(unknown type\)", text, re.MULTILINE)
+        assert hint in text
+        document = json.loads(run_perfuse("report", record(f"nodefaults,{options}"), "--json").stdout)
+        assert document["unknown_types"] == {section: "mono --profile=log:alloc"}
+        text = run_perfuse("report", record(f"nodefaults,alloc,{options}"), "--section", section).stdout
+        assert re.search(rf"^ +{number} .*{re.escape(name)}", text, re.MULTILINE)
+        assert hint not in text
+
+
+def test_calls_of_code_that_was_compiled_ahead_of_time(record: Record, tmp_path: Path) -> None:
+    """Such code records no calls, which the report states; with the option that it names, Wait is called ten times."""
+    need("as", "ld")
+    program = shutil.copy(record("nodefaults,calls").parent / "Counts.exe", tmp_path)
+    run_tool(["mono", "--aot", program], tmp_path)
+    for options, number in (([], 0), (["-O=-aot"], 10)):
+        log = tmp_path / f"calls{number}.mlpd"
+        run_until_it_ends(["mono", *options, f"--profile=log:nodefaults,calls,output={log}", program], log)
+        document = json.loads(run_perfuse("report", log, "--json", "--limit", "0").stdout)
+        called = {one["name"]: one["num_calls"] for one in document["calls"]["functions"]}
+        assert called.get("Counts:Wait ()", 0) == number
+        assert document["is_ahead_of_time"] is (number == 0)
+        assert ("mono -O=-aot" in run_perfuse("report", log).stdout) is (number == 0)
 
 
 @pytest.mark.truth(

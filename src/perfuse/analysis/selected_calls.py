@@ -25,12 +25,12 @@ class CallCondition:
 
 @dataclass(frozen=True, slots=True)
 class SelectedCalls:
-    """The selected calls of a function; times are in nanoseconds.
+    """The selected calls of a function; times are in nanoseconds, and None where no call is whole.
 
     Attributes:
         name: The function.
         function_id: Its key.
-        num_calls: Number of calls.
+        num_calls: Number of calls with recorded start and end, of which the times are.
         min_ns: Shortest duration.
         median_ns: 50th percentile: the smallest duration that so many percent do not exceed.
         p90_ns: 90th percentile.
@@ -38,24 +38,31 @@ class SelectedCalls:
         max_ns: Longest duration.
         sum_ns: Sum of the durations.
         self_ns: Time in the function itself.
+        num_lost: Further calls that began before the recording, and of which the recorded part is long enough.
+        num_truncated: Further calls that were open at its end, also those that began before it.
+        longest_part_ns: The longest recorded part of such a call.
     """
 
     name: str
     function_id: int
     num_calls: int
-    min_ns: int
-    median_ns: int
-    p90_ns: int
-    p99_ns: int
-    max_ns: int
+    min_ns: int | None
+    median_ns: int | None
+    p90_ns: int | None
+    p99_ns: int | None
+    max_ns: int | None
     sum_ns: int
     self_ns: int
+    num_lost: int
+    num_truncated: int
+    longest_part_ns: int | None
 
 
 def selected_calls(profile: SlowCallProfile, condition: CallCondition) -> list[SelectedCalls]:
     """Statistics of the calls that satisfy a condition, by function, the greatest sum first.
 
-    Only calls with recorded start and end, in the selected threads and time.
+    Of calls that begin in the selected threads and time. A call whose start or end was not recorded lasts at least as
+    long as its recorded part.
 
     Raises:
         UsageError: No single calls were recorded, no function matches, or no call is left.
@@ -76,15 +83,24 @@ def selected_calls(profile: SlowCallProfile, condition: CallCondition) -> list[S
     # A function that several recordings contain, or one several times, is one.
     parameters["same"] = profile._same_functions() or []
     own = "coalesce($same[s.function_id + 1], s.function_id)"
+    of_whole, of_parts = "FILTER (WHERE is_whole)", "FILTER (WHERE NOT is_whole)"
     rows = profile.sql(
         f"""
-        SELECT f.name::VARCHAR, {own}, count(*), min(s.duration_ns),
-            quantile_disc(s.duration_ns, 0.5), quantile_disc(s.duration_ns, 0.9), quantile_disc(s.duration_ns, 0.99),
-            max(s.duration_ns), sum(s.duration_ns)::BIGINT, sum(s.self_ns)::BIGINT
-        FROM slices s {join} LEFT JOIN functions f ON f.function_id = {own}
-        WHERE s.kind::VARCHAR = 'call' AND s.start_reason::VARCHAR = 'entry' AND s.end_reason::VARCHAR <> 'truncated'
-            AND s.duration_ns >= $longer_than AND {" AND ".join(where)}
-        GROUP BY 1, 2 ORDER BY 9 DESC, 1, 2
+        WITH calls AS (
+            SELECT {own} AS function_id, s.duration_ns, s.self_ns, s.end_reason::VARCHAR = 'truncated' AS is_open,
+                s.start_reason::VARCHAR = 'entry' AND NOT is_open AS is_whole
+            FROM slices s {join}
+            WHERE s.kind::VARCHAR = 'call' AND s.duration_ns >= $longer_than
+                AND (is_whole OR s.duration_ns > 0) AND {" AND ".join(where)}
+        )
+        SELECT f.name::VARCHAR, function_id, count(*) {of_whole}, min(duration_ns) {of_whole},
+            quantile_disc(duration_ns, 0.5) {of_whole}, quantile_disc(duration_ns, 0.9) {of_whole},
+            quantile_disc(duration_ns, 0.99) {of_whole}, max(duration_ns) {of_whole},
+            coalesce(sum(duration_ns) {of_whole}, 0)::BIGINT, coalesce(sum(self_ns) {of_whole}, 0)::BIGINT,
+            count(*) FILTER (WHERE NOT is_whole AND NOT is_open), count(*) FILTER (WHERE is_open),
+            max(duration_ns) {of_parts}
+        FROM calls LEFT JOIN functions f USING (function_id)
+        GROUP BY 1, 2 ORDER BY 9 DESC, 13 DESC NULLS LAST, 1, 2
         """,
         parameters,
     ).fetchall()

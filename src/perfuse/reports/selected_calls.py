@@ -52,15 +52,30 @@ def _lines(
     texts += [f"with fewer than {condition.depth} around them"] if condition.depth is not None else []
     number = counted(sum(one.num_calls for one in calls), "call")
     texts += [f"by {selection}"] if selection else []
-    yield from fields([("selected", f"{number} {', '.join(texts)}")], style)
+    pairs: list[tuple[str, Cell]] = [("selected", f"{number} {', '.join(texts)}")]
+    num_parts = sum(one.num_lost + one.num_truncated for one in calls)
+    if num_parts:
+        pairs.append(("", f"and {counted(num_parts, 'call')} whose start or end was not recorded, at least that long"))
+    yield from fields(pairs, style)
     yield from section("Functions", style, "by sum of durations")
     rows: list[list[Cell]] = []
     for one in calls[:limit]:
         times = (one.sum_ns, one.self_ns, one.min_ns, one.median_ns, one.p90_ns, one.p99_ns, one.max_ns)
-        cells = [duration_text(time) for time in times]
-        rows.append([count_text(one.num_calls), *cells, function_text(one.name), f"f{one.function_id}"])
+        cells = [duration_text(time) if one.num_calls and time is not None else "-" for time in times]
+        row: list[Cell] = [count_text(one.num_calls), *cells]
+        row += [_parts_text(one)] if num_parts else []
+        rows.append([*row, function_text(one.name), f"f{one.function_id}"])
     heads = ("calls", "sum", "self", "min", "median", "p90", "p99", "max")
-    columns = [*(Column(head, right=True) for head in heads), Column("function", shrinks=24)]
+    columns = [Column(head, right=True) for head in heads]
+    columns += [Column("and in part", shrinks=20)] if num_parts else []
+    columns.append(Column("function", shrinks=24))
     yield from grid([*columns, Column("", role=Role.FAINT)], rows, style)
     if limit is not None and len(calls) > limit:
         yield style.paint(f"  … {count_text(len(calls) - limit)} more (--limit 0 shows all)", Role.FAINT)
+
+
+def _parts_text(one: SelectedCalls) -> str:
+    """Calls of which only a part was recorded: `1 open at the end, 4.2 s or more`."""
+    counts = ((one.num_truncated, "open at the end"), (one.num_lost, "begun before"))
+    texts = [f"{count_text(count)} {what}" for count, what in counts if count]
+    return ", ".join([*texts, f"{duration_text(one.longest_part_ns)} or more"] if one.longest_part_ns else texts)

@@ -105,6 +105,8 @@ pub enum Error {
     NotAnObject(String),
     /// There is no section `xray_instr_map`, or it is empty because the file was split.
     NoMap(&'static str),
+    /// A map as YAML that is not one of `llvm-xray extract`: why, and the offset.
+    Yaml(&'static str, u64),
 }
 
 impl fmt::Display for Error {
@@ -112,6 +114,9 @@ impl fmt::Display for Error {
         match self {
             Self::Io(error) => error.fmt(out),
             Self::NotAnObject(why) => write!(out, "not a readable ELF or Mach-O file: {why}"),
+            Self::Yaml(why, offset) => {
+                write!(out, "not a YAML map of llvm-xray extract: {why} (offset {offset:#x})")
+            }
             Self::NoMap(why) => write!(out, "no XRay instrumentation map: {why}"),
         }
     }

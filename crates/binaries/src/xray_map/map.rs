@@ -108,12 +108,18 @@ impl SledKind {
     /// `__xray_typedevent`.
     pub const TYPED_EVENT: Self = Self(5);
 
+    const NAMES: [&str; 6] =
+        ["function-enter", "function-exit", "tail-exit", "log-args-enter", "custom-event", "typed-event"];
+
     /// Its name in `llvm-xray extract`; `None` for undefined kinds.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
-        let names =
-            ["function-enter", "function-exit", "tail-exit", "log-args-enter", "custom-event", "typed-event"];
-        names.get(usize::from(self.0)).copied()
+        Self::NAMES.get(usize::from(self.0)).copied()
+    }
+
+    /// The kind with a name.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        (0..).map(Self).zip(Self::NAMES).find(|(_, one)| *one == name).map(|(kind, _)| kind)
     }
 }
 

@@ -13,6 +13,7 @@ use perfuse_mapped::CUT;
 use super::decode::decode;
 use super::findings::{Error, MapFinding, MapFindings, SEVERAL_SLICES, UNNAMED, UNREADABLE_SLICE};
 use super::map::{CodeLocation, InstrumentationMap, InstrumentedFunction};
+use super::yaml::{self, YamlMap};
 use super::{elf as elf_side, mach_o};
 use crate::symbolize::{Image, Module, SymbolFrame, Symbolizer};
 
@@ -21,6 +22,8 @@ use crate::symbolize::{Image, Module, SymbolFrame, Symbolizer};
 pub struct MapFile {
     image: Image,
     map: InstrumentationMap,
+    /// The names in a YAML map, by function.
+    names: Option<Vec<Option<SymbolFrame>>>,
 }
 
 /// The names of a map's functions.
@@ -48,18 +51,22 @@ impl FunctionNames {
 }
 
 impl MapFile {
-    /// Opens a program, a library or an object file, and reads its map.
+    /// Opens a program, a library or an object file, and reads its map; or a map that `llvm-xray extract` wrote.
     ///
     /// # Errors
-    /// When it cannot be read, is not an object file, or has no map. See [`InstrumentationMap::read`] for `architecture`.
+    /// When it cannot be read, is neither, or has no map. See [`InstrumentationMap::read`] for `architecture`.
     pub fn open(path: &Path, architecture: Option<&str>) -> Result<Self, Error> {
         let image = Image::open(path)?;
-        let map = InstrumentationMap::read(&image, architecture);
+        let read = if yaml::is_yaml(&image) {
+            yaml::read(&image).map(|YamlMap { map, names }| (map, Some(names)))
+        } else {
+            InstrumentationMap::read(&image, architecture).map(|map| (map, None))
+        };
         if image.is_cut() {
             return Err(io::Error::other(CUT).into());
         }
-        let map = map?;
-        Ok(Self { image, map })
+        let (map, names) = read?;
+        Ok(Self { image, map, names })
     }
 
     /// Path of the program or library.
@@ -83,6 +90,14 @@ impl MapFile {
     /// symbol table of a Mach-O file. dSYM bundles are not read.
     #[must_use]
     pub fn names(&self, functions: &[InstrumentedFunction], symbolizer: &Symbolizer) -> FunctionNames {
+        if let Some(names) = &self.names {
+            let of = |function: &InstrumentedFunction| {
+                names.get(usize::try_from(function.id.checked_sub(1)?).ok()?)?.clone()
+            };
+            let unnamed_because = Some("llvm-xray extract writes names with --symbolize".into());
+            let functions = functions.iter().map(of).collect();
+            return FunctionNames { functions, build_id: None, unnamed_because };
+        }
         if self.map.is_mach_o {
             let slice = self.image.get(self.map.slice.clone()).unwrap_or_default();
             return FunctionNames { functions: mach_o::names(slice, functions), ..FunctionNames::default() };

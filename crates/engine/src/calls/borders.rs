@@ -93,7 +93,7 @@ impl BorderEvents {
     }
 
     /// The rows, as batches of table `border_events`; `None` where the table has one row group, or the rows are so many that
-    /// they are of no use.
+    /// they are of no use, or calls were left before exits whose entries were lost, which only all rows show.
     ///
     /// # Errors
     /// [`ColumnError`]
@@ -102,7 +102,10 @@ impl BorderEvents {
         if self.calls.visitor().next <= self.group_rows || self.are_too_many {
             return Ok(None);
         }
-        let (Marker { self_ns, has_lost_entries, .. }, _) = self.calls.finish();
+        let (Marker { self_ns, has_lost_entries, .. }, lost) = self.calls.finish();
+        if lost.have_left_others() {
+            return Ok(None);
+        }
         let known = (!has_lost_entries).then_some(&self_ns);
         self.found.into_iter().map(|found| with_numbers(found, known)).collect::<Result<_, _>>().map(Some)
     }

@@ -4,6 +4,9 @@
 //! and end there too, as unwound. An exit of a function that is not open, on an empty stack, is of a call whose entry was
 //! lost at the start. That call was around all events before it, which is only known at its exit, so a second pass starts
 //! with such calls open: they end with these exits and no others.
+//!
+//! Where calls are open at such an exit, it is of a lost entry too if none of them has an exit of its own until the end: they
+//! were left before it. The outermost of them must not be the first event of its thread, which is the call that others are in.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -15,12 +18,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::events::{Event, EventColumns, EventWithExit};
 use super::selection::Selection;
-use super::thread::ThreadStack;
+use super::thread::{LostEntry, ThreadStack};
 use super::visitor::{CallEntry, Leave, Level, OpenCall, Visitor};
 
 /// Calls whose entries were lost at the start, by file and thread, in the order of their exits: innermost first.
 #[derive(Clone, Debug, Default)]
-pub struct LostEntries(FxHashMap<(u32, u32), Vec<u32>>);
+pub struct LostEntries(FxHashMap<(u32, u32), Vec<LostEntry>>);
 
 impl LostEntries {
     /// Of all rows of `call_events`.
@@ -43,6 +46,12 @@ impl LostEntries {
     #[must_use]
     pub fn threads(&self) -> FxHashSet<u32> {
         self.0.keys().map(|&(_, thread_id)| thread_id).collect()
+    }
+
+    /// Whether exits of some came while calls were open, which had been left before.
+    #[must_use]
+    pub fn have_left_others(&self) -> bool {
+        self.0.values().flatten().any(LostEntry::has_left_others)
     }
 
     /// Their number.
@@ -103,7 +112,7 @@ pub struct Calls<V: Visitor> {
     pub(super) source_id: u32,
     pub(super) threads: Vec<Option<ThreadStack<V::CallData>>>,
     lost: LostEntries,
-    orphans: LostEntries,
+    found: LostEntries,
     /// Where the events are a segment: its events about earlier calls.
     pub(super) before: Option<EarlierCalls>,
 }
@@ -132,8 +141,8 @@ pub fn visit<V: Visitor, B: Iterator<Item = RecordBatch>>(
 impl<V: Visitor> Calls<V> {
     /// No events yet; calls in `lost` are open from the start.
     pub fn new(visitor: V, selection: Selection, lost: LostEntries) -> Self {
-        let (threads, orphans) = (Vec::new(), LostEntries::default());
-        Self { visitor, selection, source_id: 0, threads, lost, orphans, before: None }
+        let (threads, found) = (Vec::new(), LostEntries::default());
+        Self { visitor, selection, source_id: 0, threads, lost, found, before: None }
     }
 
     /// The same for a segment of the events, without the events before it.
@@ -259,11 +268,10 @@ impl<V: Visitor> Calls<V> {
     }
 
     fn begin(&mut self, first: &Event, cpu: Option<u32>) -> ThreadStack<V::CallData> {
-        let (last_ns, last_offset) = (first.ts_ns, first.record_offset);
-        let mut thread =
-            ThreadStack { first: (*first, cpu), stack: Vec::new(), open: None, last_ns, last_offset };
         let lost = self.lost.0.remove(&(first.source_id, first.thread_id)).unwrap_or_default();
-        for function_id in lost.into_iter().rev() {
+        let functions: Vec<u32> = lost.iter().rev().map(|entry| entry.function_id).collect();
+        let mut thread = ThreadStack::new((*first, cpu), lost);
+        for function_id in functions {
             self.enter(&mut thread, &Event { function_id, ..*first }, cpu, StartReason::Lost);
         }
         thread
@@ -341,20 +349,20 @@ impl<V: Visitor> Calls<V> {
     #[cold]
     fn unwind(&mut self, thread: &mut ThreadStack<V::CallData>, event: Event, cpu: Option<u32>) -> bool {
         if !thread.has_open(event.function_id) {
-            if let Some(before) = &mut self.before {
-                match thread.stack.last() {
-                    None => self.visitor.leave_earlier(event.thread_id),
-                    parent => self.visitor.orphan(&event, cpu, thread.stack.len() as u32, parent),
+            if thread.ends_lost_call(event.function_id) {
+                while thread.stack.last().is_some_and(|top| top.start_reason == StartReason::Entry) {
+                    self.close(thread, event.ts_ns, EndReason::Unwound, event.record_offset);
                 }
-                before.exit(event, cpu, thread.stack.is_empty());
-                return false;
+                return true;
             }
+            thread.end_without_start(event.function_id);
             match thread.stack.last() {
-                None => {
-                    let key = (event.source_id, event.thread_id);
-                    self.orphans.0.entry(key).or_default().push(event.function_id);
-                }
+                None if self.before.is_some() => self.visitor.leave_earlier(event.thread_id),
+                None => {}
                 parent => self.visitor.orphan(&event, cpu, thread.stack.len() as u32, parent),
+            }
+            if let Some(before) = &mut self.before {
+                before.exit(event, cpu, thread.stack.is_empty());
             }
             return false;
         }
@@ -384,6 +392,7 @@ impl<V: Visitor> Calls<V> {
         }
         self.ended(thread.first.0.thread_id, call, around, (end_ns, reason, record_offset));
         thread.stack.pop();
+        thread.keep_orphans();
     }
 
     /// Reports the end of a call within others.
@@ -429,6 +438,10 @@ impl<V: Visitor> Calls<V> {
     /// Closes the calls that are still open, at the end of the recording of their thread.
     fn end_source(&mut self) {
         for mut thread in std::mem::take(&mut self.threads).into_iter().flatten() {
+            let found = std::mem::take(&mut thread.found);
+            if !found.is_empty() {
+                self.found.0.insert((self.source_id, thread.first.0.thread_id), found);
+            }
             while !thread.stack.is_empty() {
                 let (at, offset) = (thread.last_ns, thread.last_offset);
                 self.close(&mut thread, at, EndReason::Truncated, offset);
@@ -441,6 +454,6 @@ impl<V: Visitor> Calls<V> {
     #[must_use]
     pub fn finish(mut self) -> (V, LostEntries) {
         self.end_source();
-        (self.visitor, self.orphans)
+        (self.visitor, self.found)
     }
 }

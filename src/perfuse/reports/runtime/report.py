@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from perfuse.analysis.profiles import UNSELECTED, read_selected
 from perfuse.analysis.recorded import not_recorded
 from perfuse.errors import require_known
 from perfuse.reports.grid import Cell, fields
@@ -97,6 +98,8 @@ class RuntimeReport:
         sections: The data of each section that has any, by name.
         not_recorded: How to record the requested sections that were not recorded, by name.
         empty: Requested sections that were recorded and of which nothing happened, or nothing is selected.
+        is_ahead_of_time: Whether there are calls, and some code was compiled ahead of time, which records none.
+        unknown_types: Sections with objects whose types only allocations state, which were not recorded: how to do it.
         diagnostics: Diagnostics of the files, by code.
     """
 
@@ -109,6 +112,8 @@ class RuntimeReport:
     sections: dict[str, Any]
     not_recorded: dict[str, str]
     empty: list[str]
+    is_ahead_of_time: bool
+    unknown_types: dict[str, str]
     diagnostics: list[DiagnosticCount]
 
     def as_json(self) -> dict[str, Any]:
@@ -127,6 +132,8 @@ class RuntimeReport:
             },
             "not_recorded": self.not_recorded,
             "empty": self.empty,
+            "is_ahead_of_time": self.is_ahead_of_time,
+            "unknown_types": self.unknown_types,
             "diagnostics": [as_dict(one) for one in self.diagnostics],
         }
 
@@ -178,6 +185,8 @@ def runtime_report(profile: Profile, request: RuntimeRequest | None = None) -> R
         else:
             empty.append(section.name)
     first, last = profile.span_ns or (0, 0)
+    untyped = [name for name in sections if _has_unknown_types(name, sections[name])]
+    how_to_type = not_recorded(profile, "allocations", ("allocations",)) if untyped else None
     return RuntimeReport(
         title=profile.title,
         inputs=inputs(profile),
@@ -188,6 +197,8 @@ def runtime_report(profile: Profile, request: RuntimeRequest | None = None) -> R
         sections=sections,
         not_recorded=missing,
         empty=empty,
+        is_ahead_of_time="calls" in sections and _is_ahead_of_time(profile),
+        unknown_types=dict.fromkeys(untyped, how_to_type) if how_to_type is not None else {},
         diagnostics=diagnostic_counts(profile),
     )
 
@@ -204,12 +215,32 @@ def runtime_lines(report: RuntimeReport, style: Style) -> Iterator[str]:
     for section in SECTIONS:
         if section.name in report.sections:
             yield from section.load().lines(report.sections[section.name], report.request, style)
+            if section.name == "calls" and report.is_ahead_of_time:
+                yield ""
+                yield "  methods compiled ahead of time record no calls: mono -O=-aot compiles them when they run"
+            if how := report.unknown_types.get(section.name):
+                yield f"  types are those of recorded allocations: record these, too: {how}"
     yield from _missing_lines(report, style)
     left = [section.name for section in SECTIONS if not section.in_overview and section.name != "objects"]
     if report.request.is_overview:
         yield ""
         yield style.paint(f"one section in full: --section NAME; not shown here: {', '.join(left)}", Role.FAINT)
     yield from summary_lines(report.diagnostics, style)
+
+
+def _is_ahead_of_time(profile: Profile) -> bool:
+    """Whether a runtime states the id of code that was compiled ahead of time, at any time."""
+    ids = read_selected(profile, "instants", "ts_ns", kinds=["aot_id"], **UNSELECTED) if profile.has("instants") else ()
+    return next(iter(ids), None) is not None
+
+
+def _has_unknown_types(name: str, facts: Any) -> bool:
+    """Whether the text of a section states `(unknown type)`."""
+    if name == "exceptions":
+        return any(type_name is None for type_name, _ in facts.by_type)
+    if name == "locks":
+        return any(one.type_name is None for one in facts.contention.by_type)
+    return name == "gc" and any(one.type_name is None for one in facts.finalizers)
 
 
 def _missing_lines(report: RuntimeReport, style: Style) -> Iterator[str]:

@@ -33,17 +33,54 @@ fn table(steps: &[Step]) -> Vec<RecordBatch> {
     batches
 }
 
+/// Exits, by step, that show that all calls of their thread were left before: none of these has an exit of its own.
+fn exits_after_all(steps: &[Step]) -> Vec<usize> {
+    let ends_itself = |thread: u32, enter: usize| {
+        let mut stack = Vec::new();
+        for (at, &(_, kind, function, _)) in steps.iter().enumerate().filter(|(_, step)| step.0 == thread) {
+            if kind == Enter {
+                stack.push((function, at));
+            } else if let Some(open) = stack.iter().rposition(|&(open, _)| open == function)
+                && stack.drain(open..).next() == Some((function, enter))
+            {
+                return true;
+            }
+        }
+        false
+    };
+    let mut stacks: [Vec<(u32, usize)>; 3] = Default::default();
+    let mut found = Vec::new();
+    for (at, &(thread, kind, function, _)) in steps.iter().enumerate() {
+        let stack = &mut stacks[thread as usize];
+        if kind == Enter {
+            stack.push((function, at));
+        } else if let Some(open) = stack.iter().rposition(|&(open, _)| open == function) {
+            stack.truncate(open);
+        } else if let Some(&(_, outermost)) = stack.first() {
+            let is_first = steps[..outermost].iter().all(|step| step.0 != thread);
+            if !is_first && !stack.iter().any(|&(_, enter)| ends_itself(thread, enter)) {
+                found.push(at);
+            }
+        }
+    }
+    found
+}
+
 /// Durations of each function's calls that were seen whole, sorted.
 fn durations(steps: &[Step]) -> BTreeMap<u32, Vec<u64>> {
     let mut durations: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     let mut stacks: [Vec<(u32, i64)>; 3] = Default::default();
     let mut now = 0;
-    for &(thread, kind, function, after) in steps {
+    let after_all = exits_after_all(steps);
+    for (at, &(thread, kind, function, after)) in steps.iter().enumerate() {
         now += after;
         let stack = &mut stacks[thread as usize];
         if kind == Enter {
             stack.push((function, now));
-        } else if let Some(open) = stack.iter().rposition(|&(open, _)| open == function) {
+            continue;
+        }
+        let open = stack.iter().rposition(|&(open, _)| open == function);
+        if let Some(open) = open.or(after_all.contains(&at).then_some(0)) {
             for (function, from) in stack.drain(open..) {
                 durations.entry(function).or_default().push((now - from) as u64);
             }

@@ -64,6 +64,39 @@ fn an_exit_in_the_middle_of_others_is_an_orphan() {
 }
 
 #[test]
+fn calls_that_an_exception_left_end_with_the_catcher_whose_entry_was_lost() {
+    // 7 calls 1, which calls 2; 2 throws, 7 catches and returns; its caller 8 calls 7 again, and the recording ends.
+    let events = [
+        (0, Exit, 3),
+        (1, Enter, 1),
+        (2, Enter, 2),
+        (5, Exit, 7),
+        (6, Enter, 7),
+        (7, Enter, 1),
+        (8, Exit, 7),
+        (9, Exit, 8),
+    ];
+    let expected = [
+        "2: 3@0+0/0 Exit",
+        "3: 2@2+3/3 Unwound",
+        "2: 1@1+4/1 Unwound",
+        "1: 7@0+5/1 Exit",
+        "2: 1@7+1/1 Unwound",
+        "1: 7@6+2/1 Exit",
+        "0: 8@0+9/2 Exit",
+    ];
+    assert_eq!(visited_calls(&events, &Selection::default()), expected);
+}
+
+#[test]
+fn an_exit_within_a_call_that_ends_itself_is_an_orphan() {
+    let events = [(0, Exit, 3), (1, Enter, 1), (2, Enter, 2), (3, Exit, 7), (4, Exit, 2), (5, Exit, 8)];
+    let expected =
+        ["1: 3@0+0/0 Exit", "orphan 7", "2: 2@2+2/2 Exit", "1: 1@1+4/2 Unwound", "0: 8@0+5/1 Exit"];
+    assert_eq!(visited_calls(&events, &Selection::default()), expected);
+}
+
+#[test]
 fn the_recording_ends_before_its_calls() {
     let events = [(0, Enter, 1), (4, Enter, 2)];
     assert_eq!(

@@ -269,7 +269,12 @@ impl<'a> DumpWriter<'a> {
         let zeros = digits.iter().take_while(|digit| **digit == b'0').count();
         self.text.extend_from_slice(digits.get(zeros.min(15)..).unwrap_or_default());
         self.text.extend_from_slice(b", size = ");
-        decimal(&mut self.text, function.size.into());
+        // readelf prints sizes as signed numbers.
+        let size = function.size.cast_signed();
+        if size < 0 {
+            self.text.push(b'-');
+        }
+        decimal(&mut self.text, size.unsigned_abs().into());
         self.text.extend_from_slice(b" bytes");
         if self.view.unit.version() >= 3 {
             self.write_attributes(function);
