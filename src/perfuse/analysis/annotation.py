@@ -263,11 +263,11 @@ class Annotation:
 
     @cached_property
     def span_ns(self) -> tuple[int, int] | None:
-        """Time of the first and the last sample, on the profile's clock; without samples of the first and last code."""
-        if self.event is not None:
-            # Of all samples: a selection does not move the zero of times.
-            whole = select_event(self._whole, self.event.name)
-            return whole.first_ns, whole.last_ns
+        """Time of the first and the last sample of any event, from which `between` counts, on the profile's clock; without
+        samples of the first and last code."""
+        # Of all that was recorded: no selection moves the zero of times.
+        if (recorded := self._profile._whole().span_ns) is not None:
+            return recorded
         times = [one.create_ns for one in self.all_compilations if one.create_ns is not None]
         return (min(times), max(times)) if times else None
 
