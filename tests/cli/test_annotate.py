@@ -7,10 +7,10 @@ import re
 import struct
 from pathlib import Path
 
-import perf_crafting as crafting
 import pytest
 from command_line import Perfuse
 
+import perf_crafting as crafting
 import perfuse as pf
 from perfuse.formats.jitdump.code import Declaration, InlineCall, Line
 from perfuse.formats.jitdump.writer import Writer

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from perfuse import _core
 from perfuse.analysis.function_search import CodeFunction, Search, find_function
 from perfuse.analysis.instructions import Callee, InlinedCall, Instruction, Loop, address_in_code, decode, loops
-from perfuse.analysis.sampled import Event, events, select_event
+from perfuse.analysis.sampled import Event, events, recorded_span_ns, select_event
 from perfuse.archive.contents import NativeCode, NotSavedError
 from perfuse.errors import UsageError
 from perfuse.filters.stacks import StackFilter
@@ -263,10 +263,8 @@ class Annotation:
 
     @cached_property
     def span_ns(self) -> tuple[int, int] | None:
-        """Time of the first and the last sample of any event, from which `between` counts, on the profile's clock; without
-        samples of the first and last code."""
-        # Of all that was recorded: no selection moves the zero of times.
-        if (recorded := self._profile._whole().span_ns) is not None:
+        """The recorded time, on the profile's clock; without samples that of the first and last code."""
+        if (recorded := recorded_span_ns(self._profile)) is not None:
             return recorded
         times = [one.create_ns for one in self.all_compilations if one.create_ns is not None]
         return (min(times), max(times)) if times else None

@@ -98,6 +98,12 @@ def recorded_events(profile: Any) -> dict[str, Event]:
     return {row[0]: Event(*row) for row in stated}
 
 
+def recorded_span_ns(profile: Any) -> tuple[int, int] | None:
+    """First and last time of all that was recorded, whatever is selected of it: `between` counts from the first."""
+    found: tuple[int, int] | None = profile._whole().span_ns
+    return found
+
+
 def select_event(profile: SampleProfile, name: str | None) -> Event:
     """The event of a name, or the first of `events`.
 
