@@ -266,13 +266,11 @@ def test_hostile_names_stay_text(show):
     assert sorted(rows(page)) == ["__proto__", "constructor"]
 
 
-def test_a_profile_without_samples_is_an_empty_page(show):
-    from fake_profile import FakeProfile
-
-    page = show(FakeProfile("nothing"))
+def test_a_time_without_samples_is_an_empty_page(show):
+    page = show(small_profile(), time_ns=(-2, -1))
     for view in ("inverted", "sandwich", "flame"):
         page.click(f"[data-view={view}]")
-    assert page.locator("#totals").inner_text() == "0 samples · 0 events"
+    assert page.locator("#totals").inner_text() == "0 samples · 0 ns · cpu-clock"
 
 
 def test_a_trace_of_calls_counts_no_samples(show):

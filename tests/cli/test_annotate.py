@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from command_line import Perfuse
 
+import perf_crafting as crafting
 import perfuse as pf
 from perfuse.formats.jitdump.code import Declaration, InlineCall, Line
 from perfuse.formats.jitdump.writer import Writer
@@ -215,3 +216,43 @@ def test_tables_of_code(perfuse: Perfuse, dump: str) -> None:
     assert done.code == 2
     assert "did you mean code?" in done.err
     assert json.loads(perfuse("tables", dump, "--json").out)["tables"]
+
+
+def test_code_is_from_a_time_that_selects_it(perfuse: Perfuse, tmp_path: Path) -> None:
+    """Times of compilations count from the first sample of all, as `--between` does, whatever is selected."""
+    fields = crafting.IP | crafting.TID | crafting.TIME | crafting.IDENTIFIER
+    clock, faults = (crafting.Attribute.of((1, number), fields, ids=[number + 1]) for number in (0, 2))
+    dump, recording = tmp_path / "jit-8.dump", tmp_path / "perf.data"
+    with Writer(dump, pid=8, arch="x86_64", timestamps=lambda: 3_000_000_000) as out:
+        out.code_load("f", 0x1000, LOOP)
+    rows = [(faults, 8, 1), (clock, 8, 2), (clock, 9, 4), (faults, 9, 5), (clock, 8, 6)]
+    samples = [crafting.sample(event, pid=8, tid=tid, time=at * 10**9, ip=0x1000) for event, tid, at in rows]
+    crafting.PerfFile([clock, faults], [crafting.comm(clock, 8, 8, "main"), *samples]).write(recording)
+    for words in ((), ("--thread", "9"), ("--between", "2.5..4"), ("--event", "page-faults"), ("--only", "f")):
+        done = perfuse("annotate", str(recording), str(dump), "f", *words)
+        assert done.code == 0, done.err
+        (row,) = [line.split() for line in done.out.splitlines() if "0x1000" in line and " B " in line and "►" in line]
+        assert row[row.index("B") - 3 : row.index("B") - 1] == ["2.000", "s"], done.out
+
+
+def test_samples_of_events_that_are_not_shown(perfuse: Perfuse, tmp_path: Path) -> None:
+    """Of the event with the most samples none is in the function."""
+    fields = crafting.IP | crafting.TID | crafting.TIME | crafting.IDENTIFIER
+    clock, faults = (crafting.Attribute.of((1, number), fields, ids=[number + 1]) for number in (0, 2))
+    dump, recording = tmp_path / "jit-8.dump", tmp_path / "perf.data"
+    with Writer(dump, pid=8, arch="x86_64", timestamps=lambda: 1) as out:
+        out.code_load("f", 0x1000, LOOP)
+    rows = [(faults, 0x9000), (faults, 0x9000), (faults, 0x9000), (clock, 0x1000), (clock, 0x1002)]
+    samples = [crafting.sample(event, pid=8, tid=8, time=at + 9, ip=ip) for at, (event, ip) in enumerate(rows)]
+    crafting.PerfFile([clock, faults], [crafting.comm(clock, 8, 8, "main"), *samples]).write(recording)
+    done = perfuse("annotate", str(recording), str(dump), "f")
+    assert "\n0 samples of page-faults in it; 2 of cpu-clock (--event cpu-clock)\n" in done.out
+    done = perfuse("annotate", str(recording), str(dump), "f", "--event", "cpu-clock")
+    assert "\n2 samples of cpu-clock in it\n" in done.out
+
+
+def test_code_without_a_tier_is_of_its_kind(perfuse: Perfuse, dump: str) -> None:
+    done = perfuse("annotate", dump, "other_one", "--tier", "jit")
+    assert (done.code, "0x3000" in done.out) == (0, True), done.err
+    done = perfuse("annotate", dump, "other_one", "--tier", "none")
+    assert (done.code, "its tiers: jit" in done.err) == (2, True)

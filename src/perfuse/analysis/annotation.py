@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from perfuse import _core
 from perfuse.analysis.function_search import CodeFunction, Search, find_function
 from perfuse.analysis.instructions import Callee, InlinedCall, Instruction, Loop, address_in_code, decode, loops
-from perfuse.analysis.sampled import Event, events, select_event
+from perfuse.analysis.sampled import Event, events, recorded_span_ns, select_event
 from perfuse.archive.contents import NativeCode, NotSavedError
 from perfuse.errors import UsageError
 from perfuse.filters.stacks import StackFilter
@@ -263,11 +263,9 @@ class Annotation:
 
     @cached_property
     def span_ns(self) -> tuple[int, int] | None:
-        """Time of the first and the last sample, on the profile's clock; without samples of the first and last code."""
-        if self.event is not None:
-            # Of all samples: a selection does not move the zero of times.
-            whole = select_event(self._whole, self.event.name)
-            return whole.first_ns, whole.last_ns
+        """The recorded time, on the profile's clock; without samples that of the first and last code."""
+        if (recorded := recorded_span_ns(self._profile)) is not None:
+            return recorded
         times = [one.create_ns for one in self.all_compilations if one.create_ns is not None]
         return (min(times), max(times)) if times else None
 
@@ -375,15 +373,34 @@ class Annotation:
         return found
 
     def _of_tier(self, tier: str | None) -> list[Compilation]:
-        found = [one for one in self.all_compilations if tier is None or one.tier == tier]
+        # As in lists and in `report --by tier`: code without a tier is of its kind.
+        found = [one for one in self.all_compilations if tier is None or (one.tier or one.kind) == tier]
         if not found:
-            tiers = ", ".join(dict.fromkeys(one.tier or "none" for one in self.all_compilations))
+            tiers = ", ".join(dict.fromkeys(one.tier or one.kind for one in self.all_compilations))
             raise UsageError(f"{self.function.name} has no code of tier {tier!r}", hint=f"its tiers: {tiers}")
         return found
 
     # ---- samples
 
-    def _code_samples(self, compilations: Sequence[Compilation], starts: Sequence[int] | None = None) -> Any:
+    def samples_of_other_events(self) -> dict[str, int]:
+        """Number of samples in the function by event, of those that are not shown."""
+        shown = self.event.name if self.event is not None else None
+        found: dict[str, int] = {}
+        for one in events(self._profile):
+            if one.name != shown and not one.is_sum:
+                rows = [row for group in self._groups for row in self._code_samples(group, event=one.name)[0]]
+                found[one.name] = sum(row[3] for row in rows)
+        return {name: number for name, number in found.items() if number}
+
+    @property
+    def _groups(self) -> list[list[Compilation]]:
+        """What is asked for at once: samples have no symbol of a file, so that each of these is asked for alone."""
+        every = self.all_compilations
+        return [every] if self.function.code_object_ids else [[one] for one in every]
+
+    def _code_samples(
+        self, compilations: Sequence[Compilation], starts: Sequence[int] | None = None, event: str | None = None
+    ) -> Any:
         """Samples of compilations, or of one symbol of a file; the only place that reads samples."""
         assert self.event is not None
         ids = [one.code_object_id for one in compilations if one.code_object_id is not None]
@@ -393,15 +410,14 @@ class Annotation:
             if one.code_object_id is None
             for key in self._symbols[one.number].mapping_ids
         ]
-        return _core.code_samples(self._profile.tables, ids, ranges, event=self.event.name, starts=starts)
+        return _core.code_samples(self._profile.tables, ids, ranges, event=event or self.event.name, starts=starts)
 
     def _count_samples(self) -> None:
         self._positions: dict[int, list[_Position]] = defaultdict(list)
         if self.event is None:
             return
-        # Samples have no symbol of a file: those of each are asked for by themselves.
         every = self.all_compilations
-        for group in [every] if self.function.code_object_ids else [[one] for one in every]:
+        for group in self._groups:
             of = {one.code_object_id: one for one in group}
             positions, _, totals = self._code_samples(group)
             for code, base, at, samples, weight, *_ in positions:

@@ -11,7 +11,7 @@ from perfuse.analysis.function_graph import (
     function_graph,
 )
 from perfuse.analysis.run_selection import RunSelection
-from perfuse.analysis.sampled import Event, events, select_event
+from perfuse.analysis.sampled import Event, events, nothing_selected, select_event
 from perfuse.errors import UsageError
 from perfuse.table import RETAINED, WEIGHTS
 
@@ -159,6 +159,8 @@ class ComparedSide:
         if error.field != "event" or event is None or event in names:
             return error
         run_text = f"{self.selection.side} ({run})"
+        if (left := nothing_selected(profile, event or None)) is not None:
+            return UsageError(f"{run_text}: {left}", field="event", hint=left.hint)
         has = f"{run_text} has {', '.join(names) or 'no samples'}"
         if not event:
             return UsageError("A has no samples that could be compared", field="event", hint=has)

@@ -35,6 +35,7 @@ class RunSelection:
     recorded: int = 0
     selected: int = 0
     _runs: list[FilteredSamples] = field(default_factory=list)
+    _event: str = ""
     _not_during: list[UsageError] = field(default_factory=list)
     """Why no sample was selected by time, for each such run."""
 
@@ -60,6 +61,7 @@ class RunSelection:
         found = FilteredSamples(source, replace(self.stack_filter, is_lenient=True).apply(tables))
         self._runs.append(found)
         left = sum(one.weight for one in events(found) if one.name == event.name)
+        self._event = event.name
         self.recorded += event.weight
         self.selected += left
         return found if left else None
@@ -83,8 +85,8 @@ class RunSelection:
             reasons = [run.unmatched_steps[step] for run in self._runs if step in run.unmatched_steps]
             if len(reasons) == len(self._runs):
                 raise self._error(reasons)
-        if not any(event.num_samples for run in self._runs for event in events(run)):
-            raise self._error([UsageError(f"{self.stack_filter} leaves nothing")])
+        if not self.selected:
+            raise self._error([UsageError(f"{self.stack_filter} leaves nothing of {self._event}")])
 
     def refuse_other_functions(self, other: "RunSelection") -> None:
         """Checks that each step selects the same functions of the runs of both sides.

@@ -98,6 +98,12 @@ def recorded_events(profile: Any) -> dict[str, Event]:
     return {row[0]: Event(*row) for row in stated}
 
 
+def recorded_span_ns(profile: Any) -> tuple[int, int] | None:
+    """First and last time of all that was recorded, whatever is selected of it: `between` counts from the first."""
+    found: tuple[int, int] | None = profile._whole().span_ns
+    return found
+
+
 def select_event(profile: SampleProfile, name: str | None) -> Event:
     """The event of a name, or the first of `events`.
 
@@ -110,10 +116,31 @@ def select_event(profile: SampleProfile, name: str | None) -> Event:
             return event
     if name is None:
         return Event("", "events", 0, 0, 0, 0)
+    if (left := nothing_selected(profile, name)) is not None:
+        raise left
     names = ", ".join(event.name for event in found)
     raise UsageError(
         f"there are no samples of event {name!r}", field="event", hint=f"there are {names or 'no samples at all'}"
     )
+
+
+def nothing_selected(profile: Any, name: str | None = None) -> UsageError | None:
+    """The error for a selection that leaves none of the samples that were recorded, or none of an event; None where the
+    selection is not the reason."""
+    selection = getattr(profile, "selection", None)
+    is_part = selection is not None and (selection.condition is not None or bool(profile.stack_filter))
+    found = [event.name for event in events(profile)] if is_part else []
+    if not is_part or (found if name is None else name in found):
+        return None
+    recorded = recorded_events(profile)
+    if not recorded or (name is not None and name not in recorded):
+        return None
+    if found:
+        text = f"none of the selected samples is of event {name!r}"
+        return UsageError(text, field="event", hint=f"selected are samples of {', '.join(found)}")
+    numbers = ", ".join(f"{event.num_samples:,} of {event.name}" for event in recorded.values())
+    text, field = "no sample is of the selected threads and time", None if name is None else "event"
+    return UsageError(text, field=field, hint=f"recorded were {numbers}")
 
 
 def call_tree(profile: SampleProfile, selection: SampleFilter, **options: Any) -> _core.CallTree:

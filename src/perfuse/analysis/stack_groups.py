@@ -14,7 +14,7 @@ from typing import Any
 from perfuse import _core
 from perfuse.analysis.orders import StackGrouping, StackViewOrder
 from perfuse.analysis.profiles import SampleProfile
-from perfuse.analysis.sampled import NAMED_SAMPLES, Event, events, select_event, task_names, tasks
+from perfuse.analysis.sampled import NAMED_SAMPLES, Event, events, nothing_selected, select_event, task_names, tasks
 from perfuse.errors import UsageError, nearest_hint
 from perfuse.filters.names import FramePattern
 from perfuse.filters.stacks import FrameSymbols
@@ -204,7 +204,7 @@ class StackGroups:
         self.source = source
         self.event: Event = select_event(source, event)
         if not self.event.num_samples:
-            raise UsageError("there are no samples, calls or allocations to report")
+            raise nothing_selected(source) or UsageError("there are no samples, calls or allocations to report")
         counted = COUNTED_EVENTS.get(self.event.name)
         known = {one.name for one in events(source)}
         self._counted_event = counted if counted in known and self.event.is_sum else None

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any, Literal
 
 from perfuse.analysis.function_graph import FunctionGraph, GraphFunction, StatisticValues, function_graph
+from perfuse.analysis.sampled import nothing_selected
 from perfuse.errors import ExportError, UsageError
 from perfuse.exporters.contents import contents, note_other_events
 from perfuse.exporters.palette import hexadecimal
@@ -67,6 +68,8 @@ def write(
         raise UsageError(f"min_share is from 0 to 1, not {min_share}", field="min_share")
     graph = function_graph(profile, event, edges=True)
     if not graph.functions:
+        if (left := nothing_selected(profile)) is not None:
+            raise ExportError(str(left), hint=left.hint)
         raise ExportError(
             "there are neither calls nor samples with a stack", hint="`perfuse report` prints what was recorded"
         )

@@ -7,7 +7,7 @@ from typing import Any
 from perfuse.errors import UsageError
 from perfuse.exporters.registry import Target, target_for, target_named
 
-OF_STACKS = ("html", "svg", "pprof", "collapsed")
+OF_STACKS = ("html", "svg", "pprof", "otlp", "collapsed", "perf-script", "cpuprofile")
 """Targets that contain stacks only."""
 OF_SAMPLES = (*OF_STACKS, "firefox", "jslb", "speedscope", "chrome", "perfetto", "dot")
 """Targets that contain stacks where no calls were recorded: these are on timelines."""

@@ -15,6 +15,7 @@ from perfuse.analysis.profiles import SampleProfile
 from perfuse.analysis.sampled import thread_labels
 from perfuse.exporters.contents import STACKS_OF_ONE_EVENT, note_other_events
 from perfuse.exporters.palette import ORIGINS, SHADES
+from perfuse.exporters.source import no_samples_error
 from perfuse.reports.names import module_name
 from perfuse.reports.text import printable
 from perfuse.table import SUM_EVENTS
@@ -52,11 +53,14 @@ def write(
         time_ns: Start and end (not included) on the profile's clock.
 
     Raises:
+        ExportError: There are no samples.
         UsageError: The profile has no such event, thread or process.
     """
     flame = FlameTree.of(
         profile, inverted=inverted, weight=weight, event=event, threads=threads, processes=processes, time_ns=time_ns
     )
+    if not flame.event.num_samples:
+        raise no_samples_error(profile)
     if event is None:
         note_other_events(profile, flame.event.name)
     out.write(page(flame).encode())

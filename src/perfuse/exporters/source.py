@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import IO, TYPE_CHECKING, Any, Literal, Protocol
 
 from perfuse.analysis.recorded import why_no_samples
+from perfuse.analysis.sampled import nothing_selected
 from perfuse.declared_formats import format_named
 from perfuse.errors import ExportError
 from perfuse.table import Columns
@@ -171,6 +172,8 @@ class RuntimeSource(Source, Protocol):
 
 def no_samples_error(profile: Source) -> ExportError:
     """The error of an exporter that needs samples, for a profile without any."""
+    if (left := nothing_selected(profile)) is not None:
+        return ExportError(str(left), hint=left.hint)
     # Events of calls are asked for first: with them there are slices, which would all be made to count them.
     events = ("call_events WHERE kind::VARCHAR <> 'argument'", "exceptions", "counter_samples", "slices")
     has_events = any(profile.sql(f"SELECT 1 FROM {one} LIMIT 1").fetchall() for one in events)
@@ -197,6 +200,8 @@ def no_code_error() -> ExportError:
 
 def no_times_error(profile: Source, message: str) -> ExportError:
     """The error of an exporter that needs points in time, for a profile without any."""
+    if (left := nothing_selected(profile)) is not None:
+        return ExportError(str(left), hint=left.hint)
     hint = "open the recording that has them as well"
     if len(Columns(profile.tables["samples"])):
         message, hint = "there are only sums, without times", "sums go into firefox, speedscope, pprof and collapsed"

@@ -13,6 +13,7 @@ from perfuse.analysis.profiles import SampleProfile
 from perfuse.errors import require_in_range
 from perfuse.exporters.contents import STACKS_OF_ONE_EVENT, note_other_events
 from perfuse.exporters.palette import ORIGINS, SHADES, Colour, Origin, hexadecimal
+from perfuse.exporters.source import no_samples_error
 from perfuse.reports.names import module_name
 from perfuse.reports.units import bytes_text
 from perfuse.table import SUM_EVENTS
@@ -87,12 +88,15 @@ def write(
         time_ns: Start and end (not included) on the profile's clock.
 
     Raises:
+        ExportError: There are no samples.
         UsageError: The profile has no such event, thread or process, or the width is out of range.
     """
     require_in_range(width, 300, 100_000, "width")
     flame = FlameTree.of(
         profile, inverted=inverted, weight=weight, event=event, threads=threads, processes=processes, time_ns=time_ns
     )
+    if not flame.event.num_samples:
+        raise no_samples_error(profile)
     if event is None:
         note_other_events(profile, flame.event.name)
     out.write(picture(flame, width).encode())

@@ -64,7 +64,8 @@ def annotation_lines(
     yield _title(function_text(printable(function.name)), "  ".join(printable(one) for one in facts if one), style)
     if annotation.event is not None:
         samples = sum(one.self_samples for one in annotation.compilations)
-        yield f"{counted(samples, 'sample')} of {printable(annotation.event.name)} in it"
+        in_it = f"{counted(samples, 'sample')} of {printable(annotation.event.name)} in it"
+        yield f"{in_it}{_elsewhere(annotation, samples)}"
         if annotation.selected_samples is not None:
             left, recorded = annotation.selected_samples
             yield f"selected: {count_text(left)} of {counted(recorded, 'sample')}, by {annotation.selection}"
@@ -76,6 +77,13 @@ def annotation_lines(
     for listing in shown:
         yield ""
         yield from _listing_lines(listing, options, style)
+
+
+def _elsewhere(annotation: Annotation, samples: int) -> str:
+    """The events that have samples in a function without samples of the shown one."""
+    others = {} if samples else annotation.samples_of_other_events()
+    texts = ((printable(name), count_text(number)) for name, number in others.items())
+    return "".join(f"; {number} of {name} (--event {name})" for name, number in texts)
 
 
 def _title(text: str, note: str, style: Style) -> str:

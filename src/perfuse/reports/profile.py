@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from perfuse.analysis.event_groups import EventGroup, FunctionEvents, Ratio, event_group
-from perfuse.analysis.sampled import Event, SampleFilter, events, recorded_events
+from perfuse.analysis.sampled import Event, SampleFilter, events, nothing_selected, recorded_events
 from perfuse.analysis.weights import FunctionWeight, GroupWeight, UnnamedFrames, Weights
 from perfuse.errors import UsageError, require_known
 from perfuse.joins import Join, Unwinding
@@ -94,6 +94,8 @@ def build(profile: Profile, options: Options) -> Report:
     """Builds the report of a profile with samples; without `--event`, the report of its traced calls follows."""
     event = options.get("--event")
     if event is not None:
+        if (left := nothing_selected(profile, event)) is not None:
+            raise left
         require_known(event, [one.name for one in events(profile)], "event")
     samples = profile_report(profile, options["--limit"], event, group="--group" in options)
     if event is not None or not profile.has_traces:

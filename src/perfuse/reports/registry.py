@@ -130,6 +130,10 @@ def choose_kind(profile: Profile, given: Options | Sequence[str]) -> ReportKind:
             if serves and kind.takes(flags):
                 return kind
             first = first or (kind if serves else None)
+    from perfuse.analysis.sampled import nothing_selected
+
+    if (left := nothing_selected(profile)) is not None:
+        raise left
     assert first is not None, "the last kind is available for every profile"
     flag = next(flag for flag in flags if not first.takes([flag]))
     kinds = [kind for kind in REPORTS if kind.description and kind.takes([flag])]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfuse.analysis.filtered_samples import filtered_samples
 from perfuse.analysis.orders import StackGrouping, StackViewOrder
-from perfuse.analysis.sampled import Event, events, recorded_events
+from perfuse.analysis.sampled import Event, events, nothing_selected, recorded_events
 from perfuse.analysis.stack_groups import (
     OF_SAMPLES,
     FunctionView,
@@ -198,10 +198,12 @@ def weighted_source(profile: Profile, event: str | None) -> tuple[SampleProfile,
     names = [one.name for one in events(whole)]
     if event != RETAINED and names:
         if event is not None:
+            if event != RETAINED and (left := nothing_selected(profile, event)) is not None:
+                raise left
             require_known(event, [*names, *([RETAINED] if profile.has_heap_snapshots else [])], "event")
         return profile, whole, event
     if not profile.has("heap_snapshots"):
-        raise UsageError(
+        raise nothing_selected(profile) or UsageError(
             "there are no samples, calls or allocations to report", hint="`perfuse info` counts the records"
         )
     from perfuse.analysis.heap import selected_retained_sizes
