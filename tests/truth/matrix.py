@@ -227,6 +227,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "handle_sums": ("gc_handles",),
     "object_origins": ("heap_snapshots", "allocations"),
     "between": TIMELINE,
+    "process": TIMELINE,
     "thread": TIMELINE,
     "span_ns": TIMELINE,
     "flame": WEIGHTS,

@@ -118,6 +118,16 @@ def test_rows_of_instants(log: MonoWalk, profile: Profile, path: str) -> None:
 
 
 @pytest.mark.truth(
+    recording=["mono_*"],
+    path="api:Profile.process",
+    source="what is loaded and named, synchronization points, sizes of the heap: a walk over the log",
+)
+def test_instants_of_the_one_process(log: MonoWalk, profile: Profile) -> None:
+    ((pid,),) = profile.sql("SELECT pid FROM processes").fetchall()
+    assert profile.process(pid).count_rows("instants") == sum(1 for _ in log.instants())
+
+
+@pytest.mark.truth(
     recording=["mono_heap", "mono_gc", "mono_before_15"],
     path=["api:Profile.between", "api:Profile.thread"],
     source="times and threads of what is loaded and named, and of pauses: a walk over the log",

@@ -165,13 +165,41 @@ def test_calls_of_each_thread(kind: Kind, profile: Profile) -> None:
 
 
 @pytest.mark.truth(
+    recording="perf_*",
+    path="api:Profile.process",
+    source="samples by pid: a walk over the structures of the perf.data",
+)
+def test_samples_of_each_process(kind: Kind, profile: Profile) -> None:
+    expected = Counter(sample.pid for sample in perf_data(kind.paths[0]).samples)
+    for pid, num in expected.items():
+        one = profile.process(pid)
+        assert one.sql("SELECT count(*) FROM samples WHERE event = 'cpu-clock'").fetchall() == [(num,)]
+        assert one.count_rows("callchains") == num
+
+
+@pytest.mark.truth(
+    recording=["xray_fdr", "xray_basic", "xray_shared_objects", "perf_xray"],
+    path="api:Profile.process",
+    source="calls by thread id: a walk over the log's records that pairs entries and exits",
+)
+def test_calls_of_the_one_process(kind: Kind, profile: Profile) -> None:
+    log = call_log(kind.paths[-1])
+    ((pid,),) = profile.sql(
+        "SELECT DISTINCT pid FROM call_events JOIN threads USING (thread_id) JOIN processes USING (process_id)"
+    ).fetchall()
+    one = profile.process(pid)
+    query = "SELECT sum(weight) FROM samples WHERE event = 'calls'"
+    assert one.sql(query).fetchall() == [(sum(log.num_calls.values()),)]
+
+
+@pytest.mark.truth(
     recording="xray_profiling",
-    path="api:Profile.thread",
+    path=["api:Profile.process", "api:Profile.thread"],
     source="the program's calls by construction: 1 + 10 + 10 + 20",
 )
-def test_calls_of_the_one_thread(profile: Profile) -> None:
+def test_calls_of_the_one_thread(profile: Profile, path: str) -> None:
     ((tid,),) = profile.sql("SELECT tid FROM threads").fetchall()
-    one = profile.thread(tid)
+    one = profile.thread(tid) if path == "api:Profile.thread" else profile.process("p0")
     assert one.sql("SELECT sum(weight) FROM samples WHERE event = 'calls'").fetchall() == [(41,)]
 
 

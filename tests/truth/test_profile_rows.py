@@ -122,14 +122,19 @@ def test_time_inside_calls_of_a_profile_of_sums(kind: Kind, profile: Profile, pa
 
 @pytest.mark.truth(
     recording="collapsed",
-    path=["api:Profile.selected_rows", "api:Profile.thread"],
-    source="the counts of the lines, and that no line has a thread, by hand",
+    path=["api:Profile.selected_rows", "api:Profile.process", "api:Profile.thread"],
+    source="the counts of the lines, and that no line has a process or a thread, by hand",
 )
 def test_counts_of_lines(kind: Kind, profile: Profile, path: str) -> None:
     expected = collapsed(kind.paths[0])
     if path == "api:Profile.selected_rows":
         found = rows(profile.selected_rows("samples", ["weight"], time=None))
         assert Counter(row["weight"] for row in found) == Counter(expected.values())
+        return
+    if path == "api:Profile.process":
+        assert profile.process("p0").sql("SELECT sum(weight) FROM samples").fetchall() == [(expected.total(),)]
+        with pytest.raises(UsageError, match="no process"):
+            profile.process("main")
         return
     ((only,),) = profile.sql("SELECT thread_id FROM threads").fetchall()
     assert profile.thread(only).sql("SELECT sum(weight) FROM samples").fetchall() == [(expected.total(),)]

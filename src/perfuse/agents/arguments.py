@@ -139,6 +139,7 @@ MAP = Argument("map", "XRay: program with the instrumentation map, for names.", 
 SELECTION = (
     Argument("between", "Seconds of the recording: 2..5.5"),
     Argument("thread", "Name or id."),
+    Argument("process", "Name or pid."),
     Argument("only", "Only samples with a function: name, glob, /regex/, module:, path:, tier:", repeats=True),
     Argument("drop", "Without samples that have one.", repeats=True),
     Argument("hide", "Merge matching functions into their callers.", repeats=True),

@@ -107,6 +107,7 @@ DIFF = (
     MAP,
     Argument("between"),
     Argument("thread"),
+    Argument("process"),
     MAX_BYTES,
 )
 QUERY = (
@@ -117,6 +118,7 @@ QUERY = (
     MAP,
     Argument("between"),
     Argument("thread"),
+    Argument("process"),
     MAX_BYTES,
 )
 

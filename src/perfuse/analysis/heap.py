@@ -82,7 +82,7 @@ def selected_retained_sizes(profile: HeapProfile) -> "RetainedSizes":
         UsageError: There is none, or threads are selected, and a heap is of all threads.
     """
     if profile.selection.selects_threads:
-        hint = "leave out --thread; --between selects snapshots by their time"
+        hint = "leave out --thread and --process; --between selects snapshots by their time"
         raise UsageError("objects on a heap belong to no thread", field="thread", hint=hint)
     return profile.heap().retained_sizes
 

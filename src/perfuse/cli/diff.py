@@ -225,6 +225,7 @@ def _own_maps(both: _Maps, own: _Maps) -> _Maps:
 def _selection_text(how: ProfileOptions) -> str:
     """The options that select a part of the recordings."""
     parts = ["--between"] if how.between is not None else []
+    parts += [f"--process {how.process}"] if how.process is not None else []
     parts += [f"--thread {how.thread}"] if how.thread is not None else []
     return ", ".join([*parts, *([str(how.stack_filter)] if how.stack_filter else [])])
 

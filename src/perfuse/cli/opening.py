@@ -33,6 +33,7 @@ class ProfileOptions:
     strict: bool = False
     between: tuple[float | str | None, float | str | None] | None = None
     thread: str | None = None
+    process: str | None = None
     maps: tuple[tuple[int | None, str], ...] = ()
     tsc_hz: int | Literal["auto", "header"] = "auto"
     follow: Literal["all", "named", "none"] = "all"
@@ -43,7 +44,7 @@ class ProfileOptions:
     @property
     def selects(self) -> bool:
         """Whether only a part of the profile is selected."""
-        return self.between is not None or self.thread is not None or bool(self.stack_filter)
+        return any(one is not None for one in (self.between, self.thread, self.process)) or bool(self.stack_filter)
 
 
 def open_profile(
@@ -75,10 +76,16 @@ def fused_profile(files: Sequence[str], how: ProfileOptions, progress: Callable[
     )
     if how.between is not None:
         profile = _between(profile, *how.between)
+    if how.process is not None:
+        profile = profile.process(_name_or_number(how.process))
     if how.thread is not None:
-        number = how.thread.isdecimal() or re.fullmatch(_HEXADECIMAL, how.thread)
-        profile = profile.thread(int(how.thread, 0) if number else how.thread)
+        profile = profile.thread(_name_or_number(how.thread))
     return profile.filtered(how.stack_filter) if how.stack_filter else profile
+
+
+def _name_or_number(given: str) -> str | int:
+    """A number where it is one, decimal or hexadecimal."""
+    return int(given, 0) if given.isdecimal() or re.fullmatch(_HEXADECIMAL, given) else given
 
 
 def _between(profile: Profile, first: float | str | None, last: float | str | None) -> Profile:

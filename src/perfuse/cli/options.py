@@ -167,6 +167,7 @@ def profile_options(function: Callable[..., Any], *, selects: bool = True) -> Ca
             help="Download missing binaries and debug files from this debuginfod server; repeats.",
         ),
         click.option("--thread", metavar="NAME|TID", hidden=not selects, help="Only threads with that name or id."),
+        click.option("--process", metavar="NAME|PID", hidden=not selects, help="Only processes with that name or pid."),
         click.option(
             "--between",
             type=SecondsRange(),

@@ -158,7 +158,9 @@ def _session(
         return profile
 
     def open_base(progress: Any) -> Profile:
-        return fused_profile(base_files, replace(how, stack_filter=NO_FILTER, between=None, thread=None), progress)
+        return fused_profile(
+            base_files, replace(how, stack_filter=NO_FILTER, between=None, thread=None, process=None), progress
+        )
 
     # Half of the limit of memory is for the profile and the answers.
     return Session(

@@ -62,7 +62,9 @@ def span_ns(profile: EventSource, *, with_processes: bool = False, with_calls: b
     if with_processes:
         for table in ("processes", "threads"):
             for time in ("start_ns", "end_ns"):
-                is_selected = replace(profile.selection, thread=None).where(time) or "true"
+                is_selected = (
+                    replace(profile.selection, thread=None, process=None, thread_ids=None).where(time) or "true"
+                )
                 times.append(f"SELECT {time}, {time} FROM {table} WHERE {is_selected}")
     ((first, last),) = profile.sql(f"SELECT min(first), max(last) FROM ({' UNION ALL '.join(times)})").fetchall()
     return None if first is None else (first, last)

@@ -12,7 +12,7 @@ Subject = Literal["name", "module", "path", "tier"]
 """What a pattern is compared with."""
 
 _ANONYMOUS = "(anonymous namespace)"
-_HANDLE = r"([fst])(\d{1,10})"
+_HANDLE = r"([fpst])(\d{1,10})"
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
@@ -60,7 +60,7 @@ def is_glob(pattern: str) -> bool:
     return any(char in pattern for char in "*?[")
 
 
-def handle_key(text: str, kind: Literal["f", "s", "t"]) -> int | None:
+def handle_key(text: str, kind: Literal["f", "p", "s", "t"]) -> int | None:
     """The key that a handle of a kind stands for: `f12` is the function 12; None for other texts."""
     match = re.fullmatch(_HANDLE, text)
     return int(match[2]) if match and match[1] == kind else None

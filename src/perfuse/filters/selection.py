@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from perfuse.filters.names import handle_key
 from perfuse.table import Columns, sql_text
 from perfuse.value_class import value_class
 
@@ -19,6 +20,7 @@ class Selection:
         start_ns: First time; None without a limit.
         end_ns: First time after the selection; None without a limit.
         thread: Thread id or name; None for all threads.
+        process: Pid, name or handle of the processes whose threads `thread_ids` are; None where these are others.
         thread_ids: Keys of threads; None for all threads. Where both are given, threads that both select.
         function_ids: Keys of functions: on timelines, only their calls, and calls within these; None for all.
     """
@@ -26,6 +28,7 @@ class Selection:
     start_ns: int | None = None
     end_ns: int | None = None
     thread: str | int | None = None
+    process: str | int | None = None
     thread_ids: tuple[int, ...] | None = None
     function_ids: tuple[int, ...] | None = None
 
@@ -125,12 +128,39 @@ class Selection:
         return start_ns < last and (start_ns >= first or end_ns is None or end_ns > first)
 
 
-def near_threads(threads: Any, thread: str | int) -> str:
-    """A hint for a thread that does not exist: those of table `threads` with similar names, or all."""
+def process_keys(processes: Any, process: str | int) -> set[int]:
+    """Keys of the processes, of table `processes`, with a pid, a name, or else a handle such as `p3`."""
+    rows = list(Columns(processes).tuples("process_id", "pid", "name"))
+    found = {key for key, pid, name in rows if process == (pid if isinstance(process, int) else name)}
+    if not found and isinstance(process, str):
+        found = {key for key, _, _ in rows if key == handle_key(process, "p")}
+    return found
+
+
+def near_processes(processes: Any, process: str | int) -> str:
+    """A hint for a process that does not exist: those of table `processes` with similar names or pids, or all."""
+    rows = Columns(processes).tuples("pid", "name")
+    return _nearest("process", process, [(str(pid), name) for pid, name in rows])
+
+
+def near_threads(threads: Any, thread: str | int, among: Sequence[int] | None = None) -> str:
+    """A hint for a thread that does not exist: those of table `threads` with similar names or ids, or all.
+
+    Args:
+        threads: The table.
+        thread: Its name or number.
+        among: Keys of the threads that it could be; None for all.
+    """
+    rows = [row for row in Columns(threads).tuples("thread_id", "tid", "name") if among is None or row[0] in among]
+    return _nearest("thread", thread, [(str(key if tid is None else tid), name) for key, tid, name in rows])
+
+
+def _nearest(what: str, given: str | int, rows: Sequence[tuple[str, str | None]]) -> str:
+    """A hint of similar names, or of similar numbers where a number was given or nothing has a name."""
     from perfuse.errors import nearest_hint
 
-    rows = list(Columns(threads).tuples("tid", "thread_id", "name"))
-    if isinstance(thread, str) and (names := list(dict.fromkeys(row[-1] for row in rows if row[-1]))):
-        return nearest_hint(thread, names)
-    ids = dict.fromkeys(str(tid if tid is not None else key) for tid, key, _ in rows)
-    return nearest_hint(str(thread), ids) if ids else "no thread was recorded"
+    names = dict.fromkeys(name for _, name in rows if name)
+    if isinstance(given, str) and names:
+        return nearest_hint(given, names)
+    numbers = dict.fromkeys(number for number, _ in rows)
+    return nearest_hint(str(given), numbers) if numbers else f"no {what} was recorded"

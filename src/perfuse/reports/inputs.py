@@ -56,7 +56,9 @@ def selection_text(profile: Profile) -> str:
     parts = []
     if selection.time_ns is not None:
         parts.append("--between")
-    if selection.selects_threads:
+    if selection.process is not None:
+        parts.append(f"--process {selection.process}")
+    if selection.thread is not None or (selection.process is None and selection.thread_ids is not None):
         parts.append(_threads_text(profile))
     return ", ".join([*parts, *([str(profile.stack_filter)] if profile.stack_filter else [])])
 
@@ -64,7 +66,7 @@ def selection_text(profile: Profile) -> str:
 def _threads_text(profile: Profile) -> str:
     """The selected thread as an option; the page may select several."""
     selection = profile.selection
-    if selection.thread_ids is None:
+    if selection.thread_ids is None or selection.process is not None:
         is_key = isinstance(selection.thread, ThreadKey)
         return f"--thread {'t' if is_key else ''}{selection.thread}"
     rows = Columns(profile.tables["threads"]).tuples("thread_id", "tid")

@@ -26,5 +26,6 @@ def part_of(
         end = zero_ns + to_ns
         selection = replace(selection, end_ns=end if selection.end_ns is None else min(selection.end_ns, end))
     if threads is not None:
-        selection = replace(selection, thread_ids=threads)
+        held = threads if selection.thread_ids is None else set(selection.thread_ids).intersection(threads)
+        selection = replace(selection, process=None, thread_ids=tuple(sorted(held)))
     return profile._selected(selection)

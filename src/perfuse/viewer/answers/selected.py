@@ -84,13 +84,25 @@ class Selected:
                 start = "0"
             options += ["--between", f"{start}..{end}"]
         if self.threads is not None:
-            if len(self.threads) != 1:
-                return {"command": None, "command_note": "commands select one thread, or all"}
-            row = self.session.thread_row(self.threads[0])
-            options += ["--thread", str(row["thread"] if row["tid"] is None else row["tid"])]
-        elif base.thread is not None:
-            options += ["--thread", f"t{base.thread}" if isinstance(base.thread, ThreadKey) else str(base.thread)]
+            chosen = self._thread_options(self.threads)
+            if chosen is None:
+                return {"command": None, "command_note": "commands select one thread, one process, or all"}
+            options += chosen
+        else:
+            options += [] if base.process is None else ["--process", str(base.process)]
+            if base.thread is not None:
+                options += ["--thread", f"t{base.thread}" if isinstance(base.thread, ThreadKey) else str(base.thread)]
         return {"command": self.session.command(verb, *options, *filter_arguments(self.stack_filter), *arguments)}
+
+    def _thread_options(self, threads: tuple[int, ...]) -> list[str] | None:
+        """Options that select threads: one, or all of a process; None where no options do."""
+        if len(threads) == 1:
+            row = self.session.thread_row(threads[0])
+            return ["--thread", str(row["thread"] if row["tid"] is None else row["tid"])]
+        rows = self.session.thread_rows()
+        processes = {row["process"] for row in rows if row["thread"] in threads}
+        own = [row["thread"] for row in rows if row["process"] in processes]
+        return ["--process", f"p{processes.pop()}"] if len(processes) == 1 and len(own) == len(threads) else None
 
 
 def seconds_text(time_ns: int) -> str:

@@ -1,0 +1,134 @@
+"""`--process` selects the samples that records of the file are of, in every verb and export."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Perfuse
+
+import perf_crafting as crafting
+import perfuse as pf
+from perfuse.errors import UsageError
+from perfuse.viewer.routes import Routes
+from perfuse.viewer.session import Session
+
+COUNT = "SELECT count(*) FROM samples"
+
+
+@pytest.fixture(scope="module")
+def files(jitdump_corpus: Path) -> tuple[str, str]:
+    """A recording of six processes, and the dump of one of them."""
+    produced = jitdump_corpus / "produced"
+    return str(produced / "erlang27.perf.data"), str(produced / "erlang27.dump")
+
+
+@pytest.fixture(scope="module")
+def recorded(files: tuple[str, str]) -> Counter[tuple[int, int]]:
+    """The number of samples of each pid and thread, by the records."""
+    file = crafting.PerfFile.read(Path(files[0]))
+    kind = file.attributes[0].sample_type
+    split = (crafting.split_sample(one.body, kind) for one in file.records if one.type == crafting.SAMPLE)
+    tasks = (fields[crafting.TID] for fields, *_ in split)
+    return Counter((task & 0xFFFFFFFF, task >> 32) for task in tasks)
+
+
+@pytest.fixture(scope="module")
+def of_pid(recorded: Counter[tuple[int, int]]) -> Counter[int]:
+    counts: Counter[int] = Counter()
+    for (pid, _), number in recorded.items():
+        counts[pid] += number
+    return counts
+
+
+@pytest.mark.truth(recording="perf_data", path=["query", "report", "api:Profile.process"], source="walk over records")
+def test_samples_of_a_process_are_those_of_its_records(
+    files: tuple[str, str], of_pid: Counter[int], perfuse: Perfuse, tmp_path: Path
+) -> None:
+    assert len(of_pid) == 6
+    saved = str(tmp_path / "saved.perfuse")
+    with pf.fuse(*files) as profile:
+        profile.save(saved)
+        names = dict(profile.sql("SELECT pid, name FROM processes").fetchall())
+    for pid, expected in of_pid.items():
+        for given in (files, (saved,)):
+            done = perfuse("query", *given, COUNT, "--process", str(pid), "--format", "csv")
+            assert (done.code, int(done.out.split()[1])) == (0, expected)
+        collapsed = perfuse("convert", *files, "--process", str(pid), "--to", "collapsed", "-o", "-")
+        assert sum(int(line.rsplit(" ", 1)[1]) for line in collapsed.out.splitlines()) == expected
+    for name in set(names.values()):
+        report: Any = json.loads(perfuse("report", *files, "--process", name, "--json").out)
+        assert report["events"][0]["samples"] == sum(of_pid[pid] for pid in of_pid if names[pid] == name), name
+        assert report["recorded"]["count"] == of_pid.total()
+        assert report["selection"] == f"--process {name}"
+
+
+def test_exports_of_a_process(files: tuple[str, str], of_pid: Counter[int], tmp_path: Path) -> None:
+    """Also those that have starts and ends of processes, which are of no thread."""
+    with pf.fuse(*files) as profile:
+        ((key, pid),) = profile.sql("SELECT process_id, pid FROM processes WHERE name = 'beam.smp'").fetchall()
+        part = profile.process(f"p{key}")
+        for target in ("pprof", "otlp", "firefox", "speedscope", "perf-script"):
+            part.export(tmp_path / target, to=target)
+        text = (tmp_path / "perf-script").read_text(encoding="utf-8")
+        assert sum("cpu-clock:" in line for line in text.splitlines()) == of_pid[pid]
+
+
+def test_a_process_and_a_thread_are_selected_by_both(
+    files: tuple[str, str], recorded: Counter[tuple[int, int]], perfuse: Perfuse
+) -> None:
+    (pid, tid), expected = recorded.most_common(1)[0]
+    both = perfuse("query", *files, COUNT, "--process", str(pid), "--thread", str(tid), "--format", "csv")
+    assert int(both.out.split()[1]) == expected
+    other = next(one for one, _ in recorded if one != pid)
+    with pf.fuse(*files) as profile:
+        assert profile.thread(tid).process(pid).selection == profile.process(pid).thread(tid).selection
+        with pytest.raises(UsageError, match=f"no thread {tid} of process {other}"):
+            profile.process(other).thread(tid)
+        with pytest.raises(UsageError, match="has no selected thread") as error:
+            profile.thread(tid).process(other)
+        assert error.value.hint == "leave out --thread"
+
+
+@pytest.mark.parametrize(
+    ("process", "hint"), [("beam", "did you mean beam.smp?"), ("99", "known: "), ("p77", "known: ")]
+)
+@pytest.mark.parametrize("verb", ["query", "report", "flame", "convert", "annotate"])
+def test_a_process_that_does_not_exist_is_an_error(
+    files: tuple[str, str], perfuse: Perfuse, verb: str, process: str, hint: str
+) -> None:
+    words = {"query": [COUNT], "flame": ["-o", "out.html"], "convert": ["-o", "out.folded"], "annotate": ["main"]}
+    done = perfuse(verb, *files, *words.get(verb, []), "--process", process)
+    assert (done.code, done.out) == (2, "")
+    assert "no process" in done.err
+    assert hint in done.err
+
+
+def test_the_page_has_the_command_for_the_threads_of_a_process(files: tuple[str, str]) -> None:
+    session = Session(lambda _progress: pf.fuse(*files), list(files))
+    session.open_now()
+    routes = Routes(session)
+    rows = {row["process"]: row["thread"] for row in session.thread_rows()}
+    for selected, words in (
+        ("processes=0", "--process p0"),
+        ("processes=3", "--thread "),
+        (f"threads={rows[0]},{rows[3]}", None),
+    ):
+        answer = json.loads(routes.answer("GET", "/api/functions", selected, b"").body)
+        assert (words in answer["command"]) if words else answer["command"] is None, selected
+
+
+def test_a_page_of_a_process_has_its_threads_alone(files: tuple[str, str], of_pid: Counter[int]) -> None:
+    pid = of_pid.most_common(1)[0][0]
+    session = Session(lambda _progress: pf.fuse(*files).process(pid), list(files))
+    session.open_now()
+    routes = Routes(session)
+    keys = [row["thread"] for row in session.thread_rows()]
+    for selected in ("", f"threads={','.join(map(str, keys))}"):
+        answer = json.loads(routes.answer("GET", "/api/functions", selected, b"").body)
+        assert answer["samples"] == of_pid[pid]
+    command = json.loads(routes.answer("GET", "/api/functions", "", b"").body)["command"]
+    assert f"--process {pid}" in command
