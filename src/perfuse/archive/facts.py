@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
 from types import NoneType
 from typing import Any
 
@@ -12,6 +11,7 @@ from perfuse.recording import Recording
 from perfuse.records import Hex
 from perfuse.summary import Summary
 from perfuse.table import names
+from perfuse.value_class import field_names, value_class
 
 MEMBER = "resolved/facts.json.xz"
 MAX_BYTES = 16 << 20
@@ -22,13 +22,13 @@ SMALL_COPIES = 64 << 10
 EventSums = tuple[str, str, int, int, int, int]
 """What `_core.sampled_events` states of an event."""
 
-_FIELDS = tuple(field.name for field in fields(Summary))
+_FIELDS = field_names(Summary)
 _TEXT, _NUMBER = (str, NoneType), (int, NoneType)
 _HEX = "hex"
 """The only key of the object that stands for a number which is shown in hexadecimal."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class RecordingFacts:
     """What is known of a recording without its copy.
 
@@ -49,7 +49,7 @@ class RecordingFacts:
     span: tuple[int, int] | None
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Facts:
     """What is known without the copies.
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from perfuse.clock import Clock
@@ -10,7 +9,7 @@ from perfuse.diagnostics import Diagnostic, _declarations, diagnostic
 from perfuse.errors import UnreadableInput
 from perfuse.joins import Join, Unwinding
 from perfuse.summary import Summary
-from perfuse.value_class import as_dict
+from perfuse.value_class import as_dict, field_names, replace, value_class
 
 MANIFEST = "manifest.json"
 """The member with the manifest."""
@@ -24,7 +23,7 @@ Rows = tuple[int, int]
 """First row and the row after the last one."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Input:
     """A recording in a saved profile.
 
@@ -55,7 +54,7 @@ class Input:
     nth_of_pid: tuple[tuple[int, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value_class
 class Manifest:
     """What the manifest states that a profile is opened with.
 
@@ -221,8 +220,8 @@ def _input(row: Mapping[str, Any]) -> Input:
 
 
 def _known(kind: type, row: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of the fields of a dataclass; keys that it does not have are of later versions."""
-    return {field.name: row[field.name] for field in fields(kind)}
+    """The values of the fields of a class; keys that it does not have are of later versions."""
+    return {name: row[name] for name in field_names(kind)}
 
 
 def _rows(row: Any) -> Rows:
