@@ -202,6 +202,12 @@ def require_in_range(value: int | None, least: int, most: int, name: str) -> Non
         raise UsageError(f"{name} is from {least:,} to {most:,}, not {value}", field=name)
 
 
+def require_addresses(addresses: Iterable[int]) -> None:
+    """Raises `UsageError` for numbers that are not addresses."""
+    for address in addresses:
+        require_in_range(address, 0, 2**64 - 1, "address")
+
+
 def require_version(version: int | None) -> None:
     """Raises `UsageError` for a version that no format has; formats refuse others. None is none."""
     if version is not None and not 0 <= version <= 0xFF:

@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Any, Self, cast
 
 from perfuse import _core
 from perfuse.diagnostics import Diagnostic, diagnostic
-from perfuse.errors import UsageError
+from perfuse.errors import UsageError, require_addresses, require_in_range
 from perfuse.filters.names import handle_key
 from perfuse.filters.selection import Selection, ThreadKey, near_processes, near_threads, process_keys
 from perfuse.filters.stacks import FILTERED_TABLES, DuringKind, FilteredStacks, StackFilter, Step
@@ -288,7 +288,11 @@ class Profile:
         """Allocations of the objects that were at given addresses at given times; moves of the collector are undone.
 
         A row for each object, null where its allocation was not recorded.
+
+        Raises:
+            UsageError: An address is negative or has more than 64 bits.
         """
+        require_addresses(address for address, _ in objects)
         return self._origins_of([address for address, _ in objects], [ts_ns for _, ts_ns in objects])
 
     def between(self, start_s: float, end_s: float) -> "Profile":
@@ -630,7 +634,13 @@ class Profile:
         return self._opened.sources
 
     def code_targets(self, process_id: int, at_ns: int, addresses: Sequence[int]) -> list[Target]:
-        """What addresses of a process referred to at a time."""
+        """What addresses of a process referred to at a time.
+
+        Raises:
+            UsageError: A number is negative, or an address has more than 64 bits, the key of a process more than 32.
+        """
+        require_in_range(process_id, 0, 2**32 - 1, "process_id")
+        require_addresses(addresses)
         return self._opened.code_targets(process_id, at_ns, addresses)
 
     def _with_step(self, step: Step, pattern: str | None = None) -> "Profile":

@@ -4,6 +4,7 @@ import time
 
 import pytest
 from small_profile import small_profile
+from viewer import GO_TO
 
 from profiles import HOSTILE, hostile, many_stacks, narrow_boxes
 
@@ -213,7 +214,7 @@ def test_the_address_keeps_the_state(show):
     assert again.input_value("#search") == "a&b=c"
     assert crumbs(again) == ["all", "add"]
     assert again.input_value("#thread") == "0"
-    again.evaluate("location.hash = '#view=nonsense&thread=999&zoom=9.9&origin=77&focus=123456'")
+    again.evaluate(GO_TO, "view=nonsense&thread=999&zoom=9.9&origin=77&focus=123456")
     assert again.locator("[data-view=flame]").get_attribute("aria-pressed") == "true"
 
 

@@ -84,7 +84,7 @@ def test_the_timeline_has_the_calls_that_the_server_has(opened, view):
         shown = []
         for window in ("0-100000000", "20000000-21000000", "20000000-20100000"):
             viewed.show("timeline", window=window)
-            viewed.page.wait_for_selector(f"#view-timeline[data-filled='{len(shown) + 1}']")
+            viewed.page.wait_for_selector("#view-timeline[data-filled]")
             shown.append(viewed.rows("Longest in sight"))
         rows.append(shown)
     assert rows[0] == rows[1]

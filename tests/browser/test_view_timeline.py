@@ -10,7 +10,6 @@ from viewer import POSTCARDS, SERVER, queried, reported
 def timeline(viewed, **state):
     """The timeline, when all tiles in sight are there and the table has them."""
     viewed.show("timeline", **state)
-    viewed.page.wait_for_selector("#view-timeline[data-pending='']")
     viewed.page.wait_for_selector("#view-timeline[data-filled]")
     return viewed.page.locator("#view-timeline .timeline-body > .canvas")
 
@@ -20,8 +19,10 @@ def nanoseconds(text):
     return float(number) * {"s": 1e9, "ms": 1e6, "µs": 1e3, "ns": 1}[unit]
 
 
-def test_the_longest_calls_are_those_of_the_slices(view):
-    viewed = view(SERVER)
+@pytest.mark.parametrize("height", [800, 3200])
+def test_the_longest_calls_are_those_of_the_slices(view, height):
+    """Also in a window that has room for more depths than the calls have."""
+    viewed = view(SERVER, size=(1280, height))
     timeline(viewed)
     rows = viewed.rows("Longest in sight")
     slices = queried(
@@ -57,6 +58,7 @@ def test_keys_walk_over_the_calls(view):
     page.wait_for_selector("#selection .chip button")
     assert "range" in viewed.state()
     page.keyboard.press("0")
+    page.wait_for_url(lambda address: "window=" not in address)
     page.keyboard.press("w")
     page.wait_for_url("**window=*")
     start, end = map(int, viewed.state()["window"].split("-"))

@@ -13,6 +13,15 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 POSTCARDS = (ROOT / "examples/postcards/perf.data.gz", ROOT / "examples/postcards/jit-32015.dump.gz")
 SERVER = (ROOT / "examples/xray_server/xray-log.server.KJtK6H.zst",)
+GO_TO = """
+hash => new Promise((done) => {
+    const before = location.hash;
+    addEventListener("hashchange", () => done(), { once: true });
+    location.hash = hash;
+    if (location.hash === before) done();
+})
+"""
+"""Ends when the page, which listens for longer, has begun to show the new state."""
 PATIENCE_S = 300
 """After which what a test waits for counts as not coming."""
 
@@ -64,7 +73,7 @@ class Viewed:
     def show(self, tab: str, **state: str) -> Any:
         """Goes to a view by the address, as a link would; returns its element."""
         parameters = "&".join(f"{name}={value}" for name, value in {"tab": tab, **state}.items())
-        self.page.evaluate("hash => { location.hash = hash }", parameters)
+        self.page.evaluate(GO_TO, parameters)
         return self.settled(tab)
 
     def settled(self, tab: str) -> Any:

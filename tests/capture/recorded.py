@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ class Run:
         report = self.report()
         total = sum(event["weight"] for event in report["events"])
         rows = [row for row in report["top_total"] if any(name in row["name"] for name in names)]
-        return max((row["total_weight"] for row in rows), default=0) / total
+        return max((row["total_weight"] for row in rows), default=0) / total if total else 0
 
     def report(self, *options: str) -> dict[str, Any]:
         """The report on the directory."""
@@ -71,6 +72,22 @@ def record(
         preexec_fn=default_signals,
     )
     return Run(done, directory / "run")
+
+
+DURATIONS_S = (0.5, 5, 50)
+
+
+def record_until(
+    has_enough: Callable[[Run], object], command: Sequence[str | Path], directory: Path, *options: str
+) -> Run:
+    """Records for a limited time; where the machine did something else in that time, again for longer."""
+    for duration_s in DURATIONS_S:
+        shutil.rmtree(directory / "run", ignore_errors=True)
+        run = record(command, directory, *options, "--duration", str(duration_s))
+        assert run.directory.exists(), run.done.stderr
+        if has_enough(run):
+            break
+    return run
 
 
 def names_in(directory: Path) -> set[str]:

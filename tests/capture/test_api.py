@@ -103,6 +103,13 @@ def test_what_cannot_be_recorded(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+UNTIL_BUSY = """
+busy() { read -a fields < /proc/$1/stat; echo ${fields[13]}; }
+end=$(($(busy $1) + 20)); while [ $(busy $1) -lt $end ]; do sleep 0.1; done
+"""
+"""A program that ends when a process has used another 0.2 s of the processor's time."""
+
+
 def test_files_of_other_processes_stay(tmp_path: Path) -> None:
     """A recording of the whole machine removes nothing of processes that it did not start."""
     program = "import os, time; open(f'/tmp/perf-{os.getpid()}.map', 'w').close(); print(flush=True)\nwhile True: pass"
@@ -111,7 +118,7 @@ def test_files_of_other_processes_stay(tmp_path: Path) -> None:
             assert other.stdout is not None
             other.stdout.readline()
             os.utime(f"/tmp/perf-{other.pid}.map", (4e9, 4e9))  # as if it was still being written
-            run = perfuse.record(["sleep", "0.3"], system_wide=True, directory="run")
+            run = perfuse.record(["bash", "-c", UNTIL_BUSY, "bash", str(other.pid)], system_wide=True, directory="run")
             assert other.pid in {process.pid for process in run.processes}
             assert Path(f"/tmp/perf-{other.pid}.map").exists()
         finally:

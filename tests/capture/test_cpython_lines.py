@@ -15,7 +15,7 @@ import pytest
 import perfuse
 from perfuse.capture.definitions import _unchanged_since
 
-from .recorded import PROGRAMS, PYTHONS, Run, record
+from .recorded import PROGRAMS, PYTHONS, Run, record, record_until
 
 RECENT = [path for version, path in sorted(PYTHONS.items()) if version >= (3, 12)]
 WITH_DUMP = [path for version, path in sorted(PYTHONS.items()) if version >= (3, 13)]
@@ -218,6 +218,9 @@ def test_times_that_are_set_back(tmp_path: Path) -> None:
 
 if WITH_DUMP:
 
+    def has_both(run: Run) -> bool:
+        return {"stable", "edited"} <= {row["name"] for row in run.report()["top_total"]}
+
     def test_a_running_process(tmp_path: Path) -> None:
         """Its sources are those of before it started, not of before it was recorded."""
         directory = tmp_path / "program"
@@ -238,7 +241,7 @@ if WITH_DUMP:
                 assert process.stdout is not None
                 assert process.stdout.readline() == "ready\n"
                 (directory / "edited.py").write_text("\n\n" + _busy("edited"), encoding="ascii")
-                run = record([], tmp_path, "--pid", str(process.pid), "--duration", "0.5")
+                run = record_until(has_both, [], tmp_path, "--pid", str(process.pid))
             finally:
                 process.kill()
                 Path(f"/tmp/jit-{process.pid}.dump").unlink(missing_ok=True)

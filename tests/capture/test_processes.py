@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
+import shlex
 import signal
+import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from needs import need
 
-from .recorded import HOT, PROGRAMS, WARM, Run, default_signals, record
+from .recorded import HOT, PROGRAMS, WARM, Run, default_signals, record, record_until
 
 HOT_JS = PROGRAMS / "hot.js"
+DATA_SECTION = 40
+"""Where the header of perf.data has the offset of its records."""
+RECORD_HEADER, SAMPLE = struct.Struct("<IHH"), 9
 RECORD = [sys.executable, "-m", "perfuse", "record", "--no-report", "-o", "run"]
 
 
@@ -45,7 +49,7 @@ def test_what_a_wrapper_starts_has_names(tmp_path: Path, wrapped: str) -> None:
         "npm": ["npm", "run", "--silent", "hot"],
         "env": ["env", "-u", "NOTHING", "node", HOT_JS],
         "make": ["make", "--no-print-directory", "hot"],
-        "timeout": ["timeout", "60", "node", HOT_JS],
+        "timeout": ["timeout", "600", "node", HOT_JS],
     }
     run = record(commands[wrapped], tmp_path)
     assert run.done.returncode == 0, run.done.stderr
@@ -75,6 +79,15 @@ def named(name: str) -> str:
     return text.replace(HOT, f"{HOT}_{name}").replace(WARM, f"{WARM}_{name}")
 
 
+def until_opened(name: str, number: int = 1) -> str:
+    """A command for the shell that perfuse starts, which ends when perfuse has opened files of that name.
+
+    Their file systems end with the programs that write them: a program whose input is this command's output can wait.
+    """
+    opened = f"ls -l /proc/$PPID/fd | grep -c '/{name}$'"
+    return f'until [ "$({opened})" = {number} ]; do sleep 0.1; done'
+
+
 def in_containers(run: Run) -> list[dict[str, object]]:
     """The processes that are the first of their own namespace."""
     return [one for one in run.note["processes"] if one["own_pid"] == 1]
@@ -86,11 +99,14 @@ def test_dumps_of_the_same_name_in_two_containers(tmp_path: Path) -> None:
     Their file systems are gone when they end.
     """
     for name in ("a", "b"):
-        (tmp_path / f"{name}.js").write_text(named(name), encoding="utf-8")
+        text = named(name) + 'require("fs").readFileSync(0);\n'
+        (tmp_path / f"{name}.js").write_text(text, encoding="utf-8")
     if subprocess.run(["unshare", "-pfm", "true"], capture_output=True, check=False).returncode:
         pytest.skip("namespaces are not permitted")
     inside = "mount -t tmpfs none /mnt && cd /mnt && exec node"
-    both = " & ".join(f"unshare --pid --fork --mount sh -c '{inside} {tmp_path}/{name}.js'" for name in ("a", "b"))
+    container = "unshare --pid --fork --mount sh -c"
+    wait = until_opened("jit-1.dump", number=2)
+    both = " & ".join(f"{wait} | {container} '{inside} {tmp_path}/{name}.js'" for name in ("a", "b"))
     run = record(["sh", "-c", f"{both}; wait"], tmp_path)
     assert run.done.stdout == "done\ndone\n", run.done.stderr
     contained = in_containers(run)
@@ -108,12 +124,10 @@ def test_a_map_in_a_container(tmp_path: Path) -> None:
     python = next(iter(Path("~/.pyenv/versions").expanduser().glob("3.12.*/bin/python3.12")), None)
     if python is None or subprocess.run(["unshare", "-pfm", "true"], capture_output=True, check=False).returncode:
         pytest.skip("no python3.12, or namespaces are not permitted")
-    program = shutil.copy(PROGRAMS / "hot.py", Path.home() / ".perfuse-test-hot.py")
-    try:
-        inside = f"mount -t tmpfs none /tmp && exec {python} {program}"
-        run = record(["unshare", "--pid", "--fork", "--mount", "sh", "-c", inside], tmp_path, "--stacks", "dwarf")
-    finally:
-        Path(program).unlink()
+    program = (PROGRAMS / "hot.py").read_text(encoding="utf-8") + "import sys\nsys.stdin.read()\n"
+    inside = shlex.quote(f"mount -t tmpfs none /tmp && exec {python} -c {shlex.quote(program)}")
+    command = f"{until_opened('perf-1.map')} | unshare --pid --fork --mount sh -c {inside}"
+    run = record(["sh", "-c", command], tmp_path, "--stacks", "dwarf")
     assert run.done.stdout == "done\n", run.done.stderr
     (file,) = run.note["files"]
     assert (file["kind"], file["original"]) == ("map", "/tmp/perf-1.map")
@@ -126,13 +140,18 @@ def test_an_old_map_in_a_container(tmp_path: Path) -> None:
     if subprocess.run(["unshare", "-pfm", "true"], capture_output=True, check=False).returncode:
         pytest.skip("namespaces are not permitted")
     old = "mount -t tmpfs none /tmp && echo 1000 7fffffffffff of_another > /tmp/perf-1.map"
-    busy = "i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done; echo done"
+    busy = "i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done; cat; echo done"
     inside = f"{old} && touch -d 2020-01-01 /tmp/perf-1.map && {busy}"
-    run = record(["unshare", "--pid", "--fork", "--mount", "sh", "-c", inside], tmp_path)
+    command = f"{until_opened('perf-1.map')} | unshare --pid --fork --mount sh -c '{inside}'"
+    run = record(["sh", "-c", command], tmp_path)
     assert run.done.stdout == "done\n", run.done.stderr
     assert len(in_containers(run)) == 1
     assert run.note["files"] == []
     assert run.share("of_another") == 0
+
+
+def is_hot(run: Run) -> bool:
+    return run.share(HOT, WARM) >= 0.4
 
 
 def test_a_running_jvm(tmp_path: Path) -> None:
@@ -149,13 +168,13 @@ def test_a_running_jvm(tmp_path: Path) -> None:
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"
-            run = record([], tmp_path, "--pid", str(process.pid), "--duration", "2")
+            run = record_until(is_hot, [], tmp_path, "--pid", str(process.pid))
             assert process.poll() is None
         finally:
             process.kill()
             Path(f"/tmp/perf-{process.pid}.map").unlink(missing_ok=True)
     assert run.done.returncode == 0, run.done.stderr
-    assert run.share(HOT, WARM) >= 0.4
+    assert is_hot(run)
     assert run.note["pid"] is None
     assert run.report()["title"] == f"java (pid {process.pid})"
 
@@ -170,7 +189,7 @@ def test_a_running_node(tmp_path: Path) -> None:
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"
-            run = record([], tmp_path, "--pid", str(process.pid), "--duration", "0.5")
+            run = record_until(lambda run: run.note["files"], [], tmp_path, "--pid", str(process.pid))
             assert process.poll() is None
         finally:
             process.kill()
@@ -188,38 +207,45 @@ def test_a_process_that_is_not_there(tmp_path: Path) -> None:
     assert not run.directory.exists()
 
 
+def pids_of(run: Run) -> set[int]:
+    return {one["pid"] for one in run.note["processes"]}
+
+
 def test_all_processes_for_a_time(tmp_path: Path) -> None:
     """Processes that perfuse did not start are there by name."""
     with subprocess.Popen([sys.executable, "-c", "while True: sum(range(100000))"]) as busy:
         try:
-            run = record([], tmp_path, "--system-wide", "--duration", "0.5")
+            run = record_until(lambda run: busy.pid in pids_of(run), [], tmp_path, "--system-wide")
         finally:
             busy.kill()
     assert run.done.returncode == 0, run.done.stderr
-    assert busy.pid in {one["pid"] for one in run.note["processes"]}
+    assert busy.pid in pids_of(run)
 
 
-def ticks(pid: int) -> int:
-    """Time on the processor, in hundredths of a second."""
-    return int(Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[11])
+def has_samples(perf_data: Path) -> bool:
+    """Whether a recording that is being written has samples so far."""
+    data = perf_data.read_bytes() if perf_data.exists() else b""
+    at = int.from_bytes(data[DATA_SECTION:][:8], "little") or len(data)
+    while at + RECORD_HEADER.size <= len(data):
+        kind, _, size = RECORD_HEADER.unpack_from(data, at)
+        if kind == SAMPLE or not size:
+            return bool(size)
+        at += size
+    return False
 
 
 def test_interrupted_while_recording_a_process(tmp_path: Path) -> None:
     """Without a program of its own, Ctrl-C ends the recording, which is whole."""
     busy = subprocess.Popen([sys.executable, "-c", "while True: sum(range(100000))"])
     recording = subprocess.Popen(
-        [*RECORD, "--pid", str(busy.pid)],
+        [*RECORD, "--stacks", "fp", "--perf-option=-m16", "--pid", str(busy.pid)],
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         preexec_fn=default_signals,  # noqa: PLW1509 - there are no threads
     )
     try:
-        data = tmp_path / "run" / "perf.data"
-        while recording.poll() is None and not data.exists():
-            os.sched_yield()
-        end = ticks(busy.pid) + 50
-        while recording.poll() is None and ticks(busy.pid) < end:
-            os.sched_yield()
+        while recording.poll() is None and not has_samples(tmp_path / "run" / "perf.data"):
+            time.sleep(0.05)
         recording.send_signal(signal.SIGINT)
         _, errors = recording.communicate(timeout=600)
     finally:
@@ -231,11 +257,13 @@ def test_interrupted_while_recording_a_process(tmp_path: Path) -> None:
 
 def test_the_end_of_the_duration(tmp_path: Path) -> None:
     """The program gets SIGTERM, and the exit code says that this was asked for; one of its own passes through."""
-    run = record(["sleep", "60"], tmp_path, "--duration", "0.5")
+    run = record(["sleep", "600"], tmp_path, "--duration", "0.5")
     assert run.done.returncode == 0, run.done.stderr
     (tmp_path / "own").mkdir()
-    own = "trap 'exit 4' TERM; while :; do sleep 0.05; done"
-    assert record(["bash", "-c", own], tmp_path / "own", "--duration", "0.5").done.returncode == 4
+    own = "trap 'exit 4' TERM; echo ready; while :; do sleep 0.05; done"
+    # It has to set its handler in that time.
+    run = record_until(lambda run: run.done.stdout == "ready\n", ["bash", "-c", own], tmp_path / "own")
+    assert run.done.returncode == 4
 
 
 def test_an_existing_directory_is_not_written_to(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ FREQUENCY, COMM_EXEC, PRECISE = 1 << 10, 1 << 24, 3 << 15
 SAMPLED = crafting.IP | crafting.TID | crafting.TIME | crafting.PERIOD | crafting.CALLCHAIN
 EVENT = Attribute.of((1, 0), SAMPLED, flags=FREQUENCY | COMM_EXEC | PRECISE).with_size(128)
 WORDS, LONGS = 4, 8
+HEADER_ATTR = 64
 
 
 def _swapped(data: bytes, size: int) -> bytes:
@@ -65,6 +66,12 @@ def _big_file(file: PerfFile) -> bytes:
     start = 104 + len(attributes)
     sizes = (104, len(attributes) // len(file.attributes), 104, len(attributes), start, len(records), 0, 0)
     return struct.pack(">8s8Q4Q", b"2ELIFREP", *sizes, 0, 0, 0, 0) + attributes + records
+
+
+def _big_stream() -> bytes:
+    """What `perf record -o -` writes of an event: a record with its attributes."""
+    body = _big_attribute(EVENT) + struct.pack(">Q", 1)
+    return struct.pack(">8sQ", b"2ELIFREP", 16) + struct.pack(">IHH", HEADER_ATTR, 0, 8 + len(body)) + body
 
 
 def _at(record: Record, seconds: int) -> Record:
@@ -116,3 +123,16 @@ def test_the_clock_and_precision_of_events_are_read(recorded: Path) -> None:
         [(event,)] = profile.sql("SELECT DISTINCT event FROM samples").fetchall()
         assert event == "cpu-clock:ppp"
         assert profile.sql("SELECT kind FROM clocks").fetchall() == [("monotonic",)]
+
+
+def test_flags_in_a_record_of_a_stream_are_those_that_perf_prints(tmp_path: Path) -> None:
+    path = tmp_path / "perf.data"
+    path.write_bytes(_big_stream())
+    printed = _perf("evlist", "-v", "-i", path)
+    assert "precise_ip: 3" in printed
+    (record,) = pf.open(path).records()
+    assert record.name == "PERF_RECORD_HEADER_ATTR"
+    names = {"freq": 10, "comm_exec": 24, "use_clockid": 25, "sample_id_all": 18, "disabled": 0, "inherit": 1}
+    of_perf = {name: f" {name}: 1" in printed.replace("\n", " ") for name in names}
+    assert {name: bool(record.fields["flags"] >> bit & 1) for name, bit in names.items()} == of_perf
+    assert record.fields["flags"] >> 15 & 3 == 3

@@ -33,20 +33,17 @@ BOTH = {"first", "second"}
 
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Two recordings of process 2, taken at the same time by perf that is attached to it."""
+    """Two recordings of process 2, taken at the same time: perf is the first process of each namespace."""
     directory = tmp_path_factory.mktemp("containers")
     need("perf", "unshare", "gcc")
     (directory / "app.c").write_text(SOURCE)
     app = directory / "app"
     subprocess.run(["gcc", "-O1", "-o", app, directory / "app.c"], check=True)
     paths = directory / "1.data", directory / "2.data"
-    record = "perf record -q -e cpu-clock -F 500 -m 16 -o"
+    record = ["perf", "record", "-q", "-e", "cpu-clock", "-F", "500", "-m", "16", "-o"]
     started = []
-    for path, argument in zip(paths, ("", "x"), strict=True):
-        # perf reads the process's name and mappings, which are the shell's until it has become the program.
-        started_app = 'until read name < /proc/$!/comm && [ "$name" = app ]; do :; done'
-        both = f"{app} {argument} & {started_app}; {record} {path} -p $!; true"
-        command = ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", both]
+    for path, arguments in zip(paths, ([], ["x"]), strict=True):
+        command = ["unshare", "--pid", "--fork", "--mount-proc", *record, path, "--", app, *arguments]
         started.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
     for one in started:
         one.wait()
@@ -120,7 +117,7 @@ def with_dumps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         loop = "let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) % 1000003; return s"
         (directory / name / "app.js").write_text(
             f"function hot_{name}(n) {{ {loop} }}\n"
-            f"const t = Date.now(); let r = 0; while (Date.now() - t < 1000) r += hot_{name}(200000)\n"
+            f"let r = 0; while (process.cpuUsage().user < 1e6) r += hot_{name}(200000)\n"
         )
         record = "perf record -q -k mono -e cpu-clock -F 500 -m 16 -o perf.data node --perf-prof app.js; true"
         command = ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", record]

@@ -4,7 +4,6 @@ import json
 import signal
 import struct
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -34,7 +33,8 @@ def run(program: Path, log: Path, *, kill: bool) -> Path:
             try:
                 assert process.stdout is not None
                 assert process.stdout.readline() == "running\n"
-                if not grows(log, 60_000):
+                # More than the profiler writes at first, which has the start of each thread.
+                if not grows(log, 100_000):
                     continue
                 if kill:
                     process.send_signal(signal.SIGKILL)
@@ -119,13 +119,13 @@ def test_a_log_is_whole_only_with_its_last_buffer(whole: Path, tmp_path: Path) -
 
 @pytest.mark.truth(recording="mono_allocations", path="watch", source="a program that ended before the test")
 def test_watch_ends_on_a_finished_log(whole: Path) -> None:
-    began = time.monotonic()
     done = run_perfuse("watch", "--json", "--every", "0.1", "--idle", "0.5", whole)
-    assert time.monotonic() - began < 30
     assert done.returncode == 0
     looks = [json.loads(line) for line in done.stdout.splitlines()]
     assert looks[-1]["records"]["ALLOC_BT"] == sum(event.byte == 0x10 for event in read_events(whole))
     assert all(not look["new"] for look in looks[1:])
+    # One each 0.1 s, until 0.5 s have passed.
+    assert len(looks) <= 7
 
 
 def test_watch_ends_with_a_killed_program(killed: Path) -> None:

@@ -154,8 +154,8 @@ def test_a_call_of_the_api_raises_and_the_recording_can_be_used_again(tmp_path: 
     log = endless(tmp_path)
     code = """
         for _ in range(3):
-            interrupt(0.3)
             try:
+                interrupt(0.3)
                 pf.open(sys.argv[1]).check()
                 print("ended")
             except KeyboardInterrupt:
@@ -184,8 +184,8 @@ def test_any_handler_may_end_a_call_and_other_threads_continue(tmp_path: Path) -
         def alarm(number, frame):
             raise TimeoutError("too slow")
         signal.signal(signal.SIGALRM, alarm)
-        signal.setitimer(signal.ITIMER_REAL, 0.5)
         try:
+            signal.setitimer(signal.ITIMER_REAL, 0.5)
             pf.open(sys.argv[1]).check()
         except TimeoutError as error:
             print(error)
@@ -203,8 +203,8 @@ def test_any_handler_may_end_a_call_and_other_threads_continue(tmp_path: Path) -
 def test_sql_is_interrupted_while_tables_are_built(tmp_path: Path) -> None:
     log = endless(tmp_path)
     code = """
-        interrupt(0.8)
         try:
+            interrupt(0.8)
             print(pf.open(sys.argv[1]).profile().sql("SELECT count(*) FROM slices").fetchall())
         except KeyboardInterrupt:
             print("interrupted")

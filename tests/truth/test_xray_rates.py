@@ -110,8 +110,8 @@ def test_times_are_within_their_stated_error(
         assert stated < span / 1000
 
 
-@pytest.mark.parametrize("rate", [-1, 0, 1 << 64])
-def test_a_rate_is_a_number_of_ticks(rate: int) -> None:
+@pytest.mark.parametrize("rate", [-1, 0, 1 << 64, 1.5, float("nan"), "fast"])
+def test_a_rate_is_a_number_of_ticks(rate: Any) -> None:
     with pytest.raises(perfuse.UsageError, match="ticks per second"):
         perfuse.fuse(PAIR.path, tsc_hz=rate)
 

@@ -79,7 +79,12 @@ class FlameTree:
             inverted: Whether children are callers.
             split_threads: Whether each thread has its own roots.
             min_share: Nodes with less than this share (0 to 1) of the total weight are left out.
+
+        Raises:
+            UsageError: `min_share` is not a share.
         """
+        if not 0 <= min_share <= 1:
+            raise UsageError(f"min_share is from 0 to 1, not {min_share}", field="min_share")
         return call_tree(
             self.profile, self.selection, inverted=inverted, split_threads=split_threads, min_share=min_share
         )

@@ -17,6 +17,7 @@ from pathlib import Path
 
 POLL_S = 0.1
 MOST_DESCRIPTORS = 256
+_MOST_BETWEEN_CLOCKS_S = 0.001
 _DUMP = re.compile(r"/jit-[\w-]*\.dump$")
 
 
@@ -166,15 +167,25 @@ def _started_at(pid: int) -> float | None:
     """When a process started, or the first one of the same program that it was forked from."""
     started_at: float | None = None
     program = _program(pid)
+    booted_at = _booted_at()
     while program is not None and _program(pid) == program:
         try:
             # The name, in parentheses, may contain anything.
             fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-            age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
-            pid, started_at = int(fields[1]), time.time() - age_s
+            pid, started_at = int(fields[1]), booted_at + int(fields[19]) / os.sysconf("SC_CLK_TCK")
         except (OSError, ValueError, IndexError):
             break
     return started_at
+
+
+def _booted_at() -> float:
+    """When the machine started, in seconds since 1970."""
+    while True:
+        before = time.time()
+        booted_at = before - time.clock_gettime(time.CLOCK_BOOTTIME)
+        # Where this process was suspended between the clocks, they are not of the same time.
+        if time.time() - before < _MOST_BETWEEN_CLOCKS_S:
+            return booted_at
 
 
 def _program(pid: int) -> str | None:

@@ -208,7 +208,8 @@ def _require_options(
         from perfuse.fusing.debuginfod import require_servers
 
         require_servers(debuginfod, follow)
-    if isinstance(tsc_hz, int) and not 0 < tsc_hz < 1 << 63:
+    is_rate = isinstance(tsc_hz, int) and 0 < tsc_hz < 1 << 63
+    if not is_rate and tsc_hz not in ("auto", "header"):
         raise UsageError(f"tsc_hz is a number of ticks per second, not {tsc_hz}", hint="or 'auto', or 'header'")
 
 

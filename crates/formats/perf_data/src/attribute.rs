@@ -19,6 +19,11 @@ const FLAG_WIDTHS: [u32; 63] = {
 /// `PERF_SAMPLE_BRANCH_COUNTERS`: branch stacks end with one word of counters for each branch.
 const BRANCH_COUNTERS: u64 = 1 << 19;
 
+/// The flags of a `perf_event_attr` as machines of little-endian byte order have them.
+pub fn flags_from_bottom(flags: u64, endian: Endian) -> u64 {
+    bit_fields::from_bottom(flags, &FLAG_WIDTHS, endian == Endian::Big)
+}
+
 /// A recorded event: its `perf_event_attr`, its ids and its name.
 #[derive(Clone, Debug)]
 pub struct EventAttribute {
@@ -42,7 +47,7 @@ impl EventAttribute {
         let len = bytes.len().min(whole.len());
         whole.get_mut(..len)?.copy_from_slice(bytes.get(..len)?);
         let mut fields = EventAttr::read(&mut Cursor::new(&whole, 0, endian)).ok()?;
-        fields.flags = bit_fields::from_bottom(fields.flags, &FLAG_WIDTHS, endian == Endian::Big);
+        fields.flags = flags_from_bottom(fields.flags, endian);
         let name = event_name(&fields);
         Some(Self { fields, bytes: bytes.to_vec(), ids, name, layout: EventRecordLayout::new(&fields) })
     }

@@ -3,7 +3,7 @@
 use linux_perf_event_reader::constants as abi;
 use perfuse_wire::{Cursor, FieldType, Layout, ParseError, RecordView, Value};
 
-use super::attribute::EventRecordLayout;
+use super::attribute::{EventRecordLayout, flags_from_bottom};
 use super::consts::{RecordType, misc};
 use super::features::{BuildIdEntry, text};
 use super::header::ATTR_SIZE_VER0;
@@ -223,7 +223,13 @@ fn attr_fields<'a>(cursor: &mut Cursor<'a>, fields: &mut ViewFields<'a>) -> Resu
         .map_or(0, |rest| Cursor::new(rest, 0, cursor.endian()).u32("size").map_or(0, u64::from));
     let size = if size == 0 { ATTR_SIZE_VER0 } else { size };
     let mut attr = cursor.split(size, "attr")?;
+    let start = fields.len();
     let read = layout_fields(&EventAttr::LAYOUT, &mut attr, fields);
+    for (name, value) in fields.iter_mut().skip(start) {
+        if let ("flags", Value::Hex(flags)) = (*name, value) {
+            *flags = flags_from_bottom(*flags, cursor.endian());
+        }
+    }
     if size >= EventAttr::SIZE {
         // Earlier versions have fewer fields.
         read?;

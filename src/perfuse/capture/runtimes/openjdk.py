@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,10 +10,12 @@ from pathlib import Path
 from perfuse.capture.finding import Finding
 from perfuse.capture.installed import Tool, library
 from perfuse.capture.runtime import Preparation, Runtime, Setting, Workspace
-from perfuse.capture.versions import TIMEOUT_S, text_of, version_in, version_of
+from perfuse.capture.versions import text_of, version_in, version_of
 
 AGENT = "libperf-jvmti.so"
 FIRST_WITH_MAP = 17
+MAP_TIMEOUT_S = 60
+"""A JVM writes its map when its threads have stopped; one that is stopped by a debugger never does."""
 FRAMES = "-XX:+IgnoreUnrecognizedVMOptions -XX:+PreserveFramePointer"
 MAP_AT_EXIT = f"{FRAMES} -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit"
 ADVICE = "it was killed or called halt(), or is older than 17: `jcmd PID Compiler.perfmap` while it runs, or " + AGENT
@@ -46,13 +49,14 @@ def ask_for_map(pid: int) -> None:
         return
     jcmd = shutil.which("jcmd")
     if jcmd is not None and "/libjvm.so" in mapped:
-        subprocess.run(
-            [jcmd, str(pid), "Compiler.perfmap"],
-            capture_output=True,
-            check=False,
-            timeout=TIMEOUT_S,
-            stdin=subprocess.DEVNULL,
-        )
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(
+                [jcmd, str(pid), "Compiler.perfmap"],
+                capture_output=True,
+                check=False,
+                timeout=MAP_TIMEOUT_S,
+                stdin=subprocess.DEVNULL,
+            )
 
 
 def _version(java: Path) -> tuple[int, ...]:

@@ -76,8 +76,9 @@ function trackRow(track, thread, isOpen, before) {
   };
 }
 
-/** How many depths to ask for: those shown, in steps. */
-export function depthsAsked(row, visibleDepths) {
+/** How many depths of a row whose top is at `top` are in sight, in steps: these are asked for, and drawn. */
+export function depthsAsked(row, top, height) {
   if (row.depths === 1) return 1;
-  return Math.min(DEPTH_STEP * Math.ceil(Math.max(1, visibleDepths) / DEPTH_STEP), 65_536);
+  const inSight = Math.min(row.depths, Math.ceil((height - top) / BOX));
+  return Math.min(DEPTH_STEP * Math.ceil(Math.max(1, inSight) / DEPTH_STEP), 65_536);
 }

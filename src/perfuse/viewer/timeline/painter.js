@@ -108,7 +108,7 @@ export class RowsPainter {
     const first = Math.max(0, Math.floor((AXIS - top) / size));
     const end = Math.min(row.depths, Math.ceil((height - top) / size));
     if (end <= first) return;
-    const boxes = this.boxes(row, depthsAsked(row, end));
+    const boxes = this.boxes(row, depthsAsked(row, top, height));
     const shown = boxes.filter(({ depth }) => depth >= first && depth < end);
     this.hits.push({ row, top, size, boxes: shown });
     if (context instanceof SvgContext) this.paintShapes(context, shown, top, size, row);

@@ -64,7 +64,8 @@ export class Panel {
     const foot = rows.length > MOST ? `the ${MOST} longest of ${rows.length.toLocaleString("en-US")} boxes` : "";
     this.grid.show(rows.slice(0, MOST), { foot });
     this.fillCounters();
-    this.view.host.dataset.filled = String(Number(this.view.host.dataset.filled ?? 0) + 1);
+    // The table has the whole picture; else more tiles come, and it is filled again.
+    if (!this.view.host.dataset.pending) this.view.host.dataset.filled = "";
   }
 
   /** What the table has: `boxes` or `counters`. */

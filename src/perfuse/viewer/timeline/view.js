@@ -164,6 +164,7 @@ export class TimelineView {
 
   paint() {
     if (!this.rows) return;
+    delete this.host.dataset.filled;
     this.pane.request();
     this.headers.place(this.scroll);
     const [from, to] = this.window;
@@ -191,7 +192,7 @@ export class TimelineView {
   /** Asks for the tiles in sight, then for those beside and above them. */
   ask(k, scale, height) {
     const inSight = this.rows.filter(({ top, height: high }) => top - this.scroll < height && top + high - this.scroll > -AXIS);
-    const tracks = inSight.filter(({ track }) => track).map((row) => [row.track.track, depthsAsked(row, Math.ceil((height + this.scroll - row.top) / 17))]);
+    const tracks = inSight.filter(({ track }) => track).map((row) => [row.track.track, depthsAsked(row, AXIS + row.top - this.scroll, height)]);
     const last = Math.floor(this.app.span / tileLength(k));
     const [from, to] = [Math.floor(scale.from / tileLength(k)), Math.floor(scale.to / tileLength(k))].map((tile) => Math.min(Math.max(tile, 0), last));
     const wanted = [{ k, first: from, last: to, tracks }];
