@@ -9,8 +9,7 @@ from typing import IO, TYPE_CHECKING, Any, Self, cast
 from perfuse import _core
 from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.errors import UsageError, require_addresses, require_in_range
-from perfuse.filters.names import handle_key
-from perfuse.filters.selection import Selection, ThreadKey, near_processes, near_threads, process_keys
+from perfuse.filters.selection import Selection
 from perfuse.filters.stacks import FILTERED_TABLES, DuringKind, FilteredStacks, StackFilter, Step
 from perfuse.join_findings import incomplete_stacks, unseen_dumps, unverified_programs
 from perfuse.joins import Join, Unwinding
@@ -337,14 +336,7 @@ class Profile:
         Raises:
             UsageError: There is no such thread; the hint has similar names, or all of them.
         """
-        selected = self._selected(replace(self.selection, thread=thread))
-        if not selected._threads and isinstance(thread, str) and (key := handle_key(thread, "t")) is not None:
-            selected = self._selected(replace(self.selection, thread=ThreadKey(key)))
-        if not selected._threads:
-            hint = near_threads(self._whole().tables["threads"], thread, self.selection.thread_ids)
-            of = "" if self.selection.process is None else f" of process {self.selection.process!r}"
-            raise UsageError(f"no thread {thread!r}{of}", hint=hint)
-        return selected
+        return self._selected(self.selection.of_thread(thread, self._whole().tables["threads"]))
 
     def process(self, process: str | int) -> "Profile":
         """The samples and calls of the threads of a process, by pid, name, or handle such as `p3`.
@@ -354,18 +346,8 @@ class Profile:
         Raises:
             UsageError: There is no such process, or none of its threads is selected; the hint has similar ones, or all.
         """
-        whole, selected = self._whole(), self.selection.thread_ids
-        keys = process_keys(whole.tables["processes"], process)
-        if not keys:
-            hint = near_processes(whole.tables["processes"], process)
-            raise UsageError(f"no process {process!r}", hint=hint)
-        rows = Columns(whole.tables["threads"]).tuples("thread_id", "process_id")
-        own = tuple(key for key, of in rows if of in keys and (selected is None or key in selected))
-        found = self._selected(replace(self.selection, process=process, thread_ids=own))
-        if not found._threads:
-            which = "no thread of it was recorded" if selected is None and self.selection.thread is None else ""
-            raise UsageError(f"process {process!r} has no selected thread", hint=which or "leave out --thread")
-        return found
+        tables = self._whole().tables
+        return self._selected(self.selection.of_process(process, tables["processes"], tables["threads"]))
 
     def only(self, pattern: str) -> "Profile":
         """Only samples with a matching function on their stack.

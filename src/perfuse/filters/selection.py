@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from perfuse.errors import UsageError, nearest_hint
 from perfuse.filters.names import handle_key
 from perfuse.table import Columns, sql_text
-from perfuse.value_class import value_class
+from perfuse.value_class import replace, value_class
 
 
 class ThreadKey(int):
@@ -75,7 +76,7 @@ class Selection:
 
     def has_thread(self, thread_id: int, tid: int | None, native_id: int | None, name: str | None) -> bool:
         """Whether a thread, a row of table `threads`, is selected."""
-        if self.thread_ids is not None and thread_id not in self.thread_ids:
+        if not self._has_key(thread_id):
             return False
         if self.thread is None:
             return True
@@ -89,6 +90,45 @@ class Selection:
         """Keys of the selected threads, of table `threads`."""
         rows = Columns(threads).tuples("thread_id", "tid", "native_id", "name")
         return [row[0] for row in rows if self.has_thread(*row)]
+
+    def of_thread(self, thread: str | int, threads: Any) -> "Selection":
+        """The selection with one thread, by thread id, name, or handle such as `t3`; `threads` is that table.
+
+        Raises:
+            UsageError: There is no such thread, or it is not selected.
+        """
+        found = replace(self, thread=thread)
+        if not found.keys(threads) and isinstance(thread, str) and (key := handle_key(thread, "t")) is not None:
+            found = replace(self, thread=ThreadKey(key))
+        if not found.keys(threads):
+            of = "" if self.process is None else f" of process {self.process!r}"
+            raise UsageError(f"no thread {thread!r}{of}", hint=_near_threads(threads, thread, self.thread_ids))
+        return found
+
+    def of_process(self, process: str | int, processes: Any, threads: Any) -> "Selection":
+        """The selection with the threads of the processes of a pid, a name, or a handle such as `p3`.
+
+        Args:
+            process: Pid, name or handle.
+            processes: Table `processes`.
+            threads: Table `threads`.
+
+        Raises:
+            UsageError: There is no such process, or none of its threads is selected.
+        """
+        keys = _process_keys(processes, process)
+        if not keys:
+            raise UsageError(f"no process {process!r}", hint=_near_processes(processes, process))
+        rows = Columns(threads).tuples("thread_id", "process_id")
+        own = [key for key, of in rows if of in keys]
+        found = replace(self, process=process, thread_ids=tuple(key for key in own if self._has_key(key)))
+        if not found.keys(threads):
+            hint = "leave out --thread" if own else "no thread of it was recorded"
+            raise UsageError(f"process {process!r} has no selected thread", hint=hint)
+        return found
+
+    def _has_key(self, thread_id: int) -> bool:
+        return self.thread_ids is None or thread_id in self.thread_ids
 
     def rows(
         self,
@@ -128,7 +168,7 @@ class Selection:
         return start_ns < last and (start_ns >= first or end_ns is None or end_ns > first)
 
 
-def process_keys(processes: Any, process: str | int) -> set[int]:
+def _process_keys(processes: Any, process: str | int) -> set[int]:
     """Keys of the processes, of table `processes`, with a pid, a name, or else a handle such as `p3`."""
     rows = list(Columns(processes).tuples("process_id", "pid", "name"))
     found = {key for key, pid, name in rows if process == (pid if isinstance(process, int) else name)}
@@ -137,13 +177,13 @@ def process_keys(processes: Any, process: str | int) -> set[int]:
     return found
 
 
-def near_processes(processes: Any, process: str | int) -> str:
+def _near_processes(processes: Any, process: str | int) -> str:
     """A hint for a process that does not exist: those of table `processes` with similar names or pids, or all."""
     rows = Columns(processes).tuples("pid", "name")
     return _nearest("process", process, [(str(pid), name) for pid, name in rows])
 
 
-def near_threads(threads: Any, thread: str | int, among: Sequence[int] | None = None) -> str:
+def _near_threads(threads: Any, thread: str | int, among: Sequence[int] | None = None) -> str:
     """A hint for a thread that does not exist: those of table `threads` with similar names or ids, or all.
 
     Args:
@@ -157,8 +197,6 @@ def near_threads(threads: Any, thread: str | int, among: Sequence[int] | None = 
 
 def _nearest(what: str, given: str | int, rows: Sequence[tuple[str, str | None]]) -> str:
     """A hint of similar names, or of similar numbers where a number was given or nothing has a name."""
-    from perfuse.errors import nearest_hint
-
     names = dict.fromkeys(name for _, name in rows if name)
     if isinstance(given, str) and names:
         return nearest_hint(given, names)
