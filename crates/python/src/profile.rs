@@ -205,8 +205,8 @@ pub fn open_map(py: Python<'_>, path: &std::path::Path, architecture: Option<&st
     let name = path.to_string_lossy();
     opened.map_err(|error| match error {
         Error::Io(error) => io_error(py, &name, &error),
-        Error::NotAnObject(_) | Error::Yaml(..) => lacking(py, &name, error, "give the program that was recorded"),
         Error::NoMap(_) => lacking(py, &name, error, "compile and link with `clang -fxray-instrument`"),
+        error => lacking(py, &name, error, "give the program that was recorded"),
     })
 }
 
