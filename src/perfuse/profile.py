@@ -668,7 +668,7 @@ class Profile:
     def _selection_arguments(self) -> dict[str, Any]:
         """The selection as arguments of the core."""
         if self.stack_filter:
-            hint = "--between and --thread select those; --tree, --by and --stacks show what a filter selects"
+            hint = "--between, --thread and --process select those; --tree, --by and --stacks show filters"
             raise UsageError("filters of stacks do not select single calls, allocations or handles", hint=hint)
         return {"threads": self._threads, "time_ns": self.selection.time_ns}
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import warnings
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,8 @@ from command_line import Perfuse
 
 import perf_crafting as crafting
 import perfuse as pf
-from perfuse.errors import UsageError
+from perfuse.errors import ExportWarning, UsageError
+from perfuse.exporters import TARGETS
 from perfuse.viewer.routes import Routes
 from perfuse.viewer.session import Session
 
@@ -132,3 +135,37 @@ def test_a_page_of_a_process_has_its_threads_alone(files: tuple[str, str], of_pi
         assert answer["samples"] == of_pid[pid]
     command = json.loads(routes.answer("GET", "/api/functions", "", b"").body)["command"]
     assert f"--process {pid}" in command
+
+
+def test_a_function_of_other_processes_is_stated(files: tuple[str, str], perfuse: Perfuse) -> None:
+    with pf.fuse(*files) as profile:
+        query = """SELECT name FROM functions JOIN frames USING (function_id) WHERE function_id IN
+            (SELECT function_id FROM code_objects) ORDER BY 1 LIMIT 1"""
+        ((name,),) = profile.sql(query).fetchall()
+    done = perfuse("report", *files, "--process", "dirname", "--callers", name)
+    assert done.code == 2
+    assert "no selected sample has a function on its stack that matches" in done.err
+
+
+@pytest.mark.parametrize("target", [one.name for one in TARGETS if one.name != "perf-data"])
+@pytest.mark.parametrize("name", ["mono/v17/everything.mlpd", "xray/fdr/threads4-v5.xray"])
+def test_the_only_process_is_the_whole(jitdump_corpus: Path, name: str, target: str, tmp_path: Path) -> None:
+    """Also of what belongs to no thread, such as counters."""
+    with pf.fuse(jitdump_corpus.parent / name) as whole, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExportWarning)
+        ((pid,),) = whole.sql("SELECT pid FROM processes").fetchall()
+        written = [_written(part, target, tmp_path) for part in (whole, whole.process(pid))]
+    assert written[1] == written[0]
+
+
+def _written(profile: pf.Profile, target: str, folder: Path) -> dict[str, bytes] | str:
+    """The files of an export by name, or its error."""
+    out = folder / "out"
+    try:
+        profile.export(out, to=target)
+    except pf.PerfuseError as error:
+        return str(error)
+    files = out.rglob("*") if out.is_dir() else [out]
+    found = {str(file.relative_to(folder)): file.read_bytes() for file in files}
+    shutil.rmtree(out) if out.is_dir() else out.unlink()
+    return found

@@ -308,6 +308,9 @@ class StackGroups:
             for group, number in self._numbered_functions
             if number in groups and group.weight.total_weight + group.weight.total_count
         ]
+        if groups and not found:
+            hint = "samples with it are not among those that --event, --between, --thread, --process and filters leave"
+            raise UsageError(f"no selected sample has a function on its stack that matches {pattern!r}", hint=hint)
         if not found:
             bare = FramePattern.parse(pattern).pattern.strip("/*")
             hint = nearest_hint(bare, symbols.function_names())

@@ -61,7 +61,9 @@ def command(
     Every verb opens it, and gives the answers that it gives for the recordings.
     """
     if how.selects:
-        raise UsageError("only a whole profile can be saved", hint="--between and --thread select when it is opened")
+        raise UsageError(
+            "only a whole profile can be saved", hint="--between, --thread and --process select when it is opened"
+        )
     if as_json and output == "-":
         raise UsageError("standard output is the saved profile: --json needs -o FILE")
     profile = open_profile(console, files, how)

@@ -172,7 +172,7 @@ def command(
     kind = choose_kind(profile, options)
     if how.selects and not kind.takes_selection:
         raise click.UsageError(
-            "nothing to report: --between and --thread select samples, calls or events, and none is left"
+            "nothing to report: --between, --thread and --process select samples, calls or events, and none is left"
         )
     if how.stack_filter and kind.name not in FILTERED_REPORTS:
         raise click.UsageError(

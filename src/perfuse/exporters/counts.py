@@ -1,7 +1,6 @@
 """What timelines show as counters: sizes of heap snapshots, and sums of allocations, GC handles and moves over time."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 from perfuse.exporters.queries import TRACK_PROCESSES
@@ -119,4 +118,4 @@ def allocation_counts(profile: EventSource) -> Iterator[Count]:
 
 
 def _of_time(profile: EventSource) -> str:
-    return replace(profile.selection, thread=None).where() or "true"
+    return profile.selection.of_all_threads.where() or "true"

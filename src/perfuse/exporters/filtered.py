@@ -32,7 +32,7 @@ def refuse_filters(has_traces: bool, to: str | None, path: Any) -> None:
         what = "the single calls that" if has_traces and target.name in OF_SAMPLES else "what"
         raise UsageError(
             f"filters of stacks do not select {what} {target.name} contains",
-            hint=f"{', '.join(known)} take them; --between and --thread select calls",
+            hint=f"{', '.join(known)} take them; --between, --thread and --process select calls",
         )
 
 

@@ -1,6 +1,5 @@
 """Time of the first and the last event of a profile, for exporters that state how long the recording took."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from perfuse.exporters.source import EventSource, Source
@@ -8,7 +7,7 @@ from perfuse.exporters.source import EventSource, Source
 
 def selected(profile: EventSource, time: str, *, of_process: bool = False) -> str:
     """The condition of the selected rows of a table; of those of all threads where they belong to the process."""
-    selection = replace(profile.selection, thread=None) if of_process else profile.selection
+    selection = profile.selection.of_all_threads if of_process else profile.selection
     return selection.where(time, "thread_id") or "true"
 
 
@@ -62,9 +61,7 @@ def span_ns(profile: EventSource, *, with_processes: bool = False, with_calls: b
     if with_processes:
         for table in ("processes", "threads"):
             for time in ("start_ns", "end_ns"):
-                is_selected = (
-                    replace(profile.selection, thread=None, process=None, thread_ids=None).where(time) or "true"
-                )
+                is_selected = profile.selection.of_all_threads.where(time) or "true"
                 times.append(f"SELECT {time}, {time} FROM {table} WHERE {is_selected}")
     ((first, last),) = profile.sql(f"SELECT min(first), max(last) FROM ({' UNION ALL '.join(times)})").fetchall()
     return None if first is None else (first, last)

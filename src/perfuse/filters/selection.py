@@ -34,6 +34,11 @@ class Selection:
     function_ids: tuple[int, ...] | None = None
 
     @property
+    def of_all_threads(self) -> "Selection":
+        """The selected time alone: for what belongs to no thread."""
+        return Selection(self.start_ns, self.end_ns)
+
+    @property
     def selects_threads(self) -> bool:
         """Whether only some threads are selected."""
         return self.thread is not None or self.thread_ids is not None

@@ -246,7 +246,9 @@ class FilteredStacks:
             "tier": symbols.tier_names,
         }[pattern.subject]()
         if is_known:
-            hint = "samples with it are not among those that --thread, --between and the steps before it leave"
+            hint = (
+                "samples with it are not among those that --between, --thread, --process and the steps before it leave"
+            )
             return UsageError(f"{step} matches nothing on a stack of the selected samples", hint=hint)
         return UsageError(f"{step} matches nothing here", hint=nearest_hint(pattern.pattern.strip("/*"), known))
 

@@ -30,7 +30,7 @@ JUMPED = "end by a jump to another function, whose time is not theirs; -fno-opti
 def build(profile: Profile, options: Options) -> Report:
     """Builds the report of `--slowest`."""
     if profile.stack_filter:
-        hint = "--thread and --between select calls"
+        hint = "--between, --thread and --process select calls"
         raise UsageError("filters of stacks do not select single calls", hint=hint)
     found = slowest_calls(profile, options["--slowest"], options.get("-n", DEFAULT_CALLS))
     limit = options["--limit"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from perfuse.filters.selection import Selection
 from perfuse.reports.grid import Cell, Column, grid, section
 from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext
 from perfuse.reports.text import Style
@@ -20,7 +19,7 @@ def collect(context: SectionContext) -> RecordCounts:
     counts: RecordCounts = {}
     profile = context.profile
     if profile.selection.time_ns is not None:
-        where = Selection(profile.selection.start_ns, profile.selection.end_ns).where()
+        where = profile.selection.of_all_threads.where()
         query = f"SELECT kind::VARCHAR, count(*) FROM records WHERE {where} GROUP BY 1"
         counts = dict(profile.sql(query).fetchall())
     else:
