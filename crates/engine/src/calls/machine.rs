@@ -6,7 +6,8 @@
 //! with such calls open: they end with these exits and no others.
 //!
 //! Where calls are open at such an exit, it is of a lost entry too if none of them has an exit of its own until the end: they
-//! were left before it. The outermost of them must not be the first event of its thread, which is the call that others are in.
+//! were left before it. The outermost of them must not be the first event of its thread, which is the call that others are in,
+//! and the exit not by an exception, as Mono records for calls that have ended already.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -355,7 +356,7 @@ impl<V: Visitor> Calls<V> {
                 }
                 return true;
             }
-            thread.end_without_start(event.function_id);
+            thread.end_without_start(event);
             match thread.stack.last() {
                 None if self.before.is_some() => self.visitor.leave_earlier(event.thread_id),
                 None => {}

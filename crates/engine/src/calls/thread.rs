@@ -57,12 +57,15 @@ impl<M> ThreadStack<M> {
     }
 
     /// Stores an exit of a function of which no call is open.
-    pub fn end_without_start(&mut self, function_id: u32) {
+    pub fn end_without_start(&mut self, Event { function_id, kind, .. }: Event) {
         let first = &self.first.0;
+        // A call that ends by an exception has caught none: others that were left ended before it.
+        let num_left = self.found.last().map_or(0, |last| last.height);
+        let may_leave = kind != CallEvent::ExceptionExit || self.stack.len() == num_left;
         let is_of_lost = self.stack.first().is_none_or(|outermost| {
             let is_first = first.kind == CallEvent::Enter
                 && (first.ts_ns, first.function_id) == (outermost.start_ns, outermost.function_id);
-            outermost.start_reason == StartReason::Entry && !is_first
+            may_leave && outermost.start_reason == StartReason::Entry && !is_first
         });
         if is_of_lost {
             let Self { num_orphans, .. } = *self;

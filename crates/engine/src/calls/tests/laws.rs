@@ -49,6 +49,7 @@ fn exits_after_all(steps: &[Step]) -> Vec<usize> {
         false
     };
     let mut stacks: [Vec<(u32, usize)>; 3] = Default::default();
+    let mut num_left = [0; 3];
     let mut found = Vec::new();
     for (at, &(thread, kind, function, _)) in steps.iter().enumerate() {
         let stack = &mut stacks[thread as usize];
@@ -56,9 +57,12 @@ fn exits_after_all(steps: &[Step]) -> Vec<usize> {
             stack.push((function, at));
         } else if let Some(open) = stack.iter().rposition(|&(open, _)| open == function) {
             stack.truncate(open);
+            num_left[thread as usize] = num_left[thread as usize].min(open);
         } else if let Some(&(_, outermost)) = stack.first() {
             let is_first = steps[..outermost].iter().all(|step| step.0 != thread);
-            if !is_first && !stack.iter().any(|&(_, enter)| ends_itself(thread, enter)) {
+            let is_caught = kind != ExceptionExit || stack.len() == num_left[thread as usize];
+            if is_caught && !is_first && !stack.iter().any(|&(_, enter)| ends_itself(thread, enter)) {
+                num_left[thread as usize] = stack.len();
                 found.push(at);
             }
         }

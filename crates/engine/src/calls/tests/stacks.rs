@@ -97,6 +97,14 @@ fn an_exit_within_a_call_that_ends_itself_is_an_orphan() {
 }
 
 #[test]
+fn an_exit_by_an_exception_is_of_no_catcher() {
+    // Mono records one of a call that has ended already.
+    let events = [(0, Exit, 3), (1, Enter, 1), (2, Enter, 2), (3, ExceptionExit, 7)];
+    let expected = ["0: 3@0+0/0 Exit", "orphan 7", "1: 2@2+1/1 Truncated", "0: 1@1+2/1 Truncated"];
+    assert_eq!(visited_calls(&events, &Selection::default()), expected);
+}
+
+#[test]
 fn the_recording_ends_before_its_calls() {
     let events = [(0, Enter, 1), (4, Enter, 2)];
     assert_eq!(
