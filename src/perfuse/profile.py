@@ -344,10 +344,21 @@ class Profile:
         Several processes may have one name, or one pid after the other: all of them are selected.
 
         Raises:
-            UsageError: There is no such process, or none of its threads is selected; the hint has similar ones, or all.
+            UsageError: No process is such, and the hint has similar ones, or all; none of its threads is selected; or
+                another process has a log with counters or a heap, which are of no thread.
         """
-        tables = self._whole().tables
-        return self._selected(self.selection.of_process(process, tables["processes"], tables["threads"]))
+        whole = self._whole()
+        tables = whole.tables
+        found = self._selected(self.selection.of_process(process, tables["processes"], tables["threads"]))
+        if "runtime_log" in self._roles:
+            rows = Columns(tables["threads"]).tuples("thread_id", "process_id")
+            own = {of for key, of in rows if key in (found.selection.thread_ids or ())}
+            shown = Columns(_core.shown_processes(tables["processes"])).tuples("process_id", "pid")
+            others = set(whole.process_pids().values()).difference(pid for key, pid in shown if key in own)
+            if others:
+                hint = f"open only the recordings of process {process!r}: each log is of one process"
+                raise UsageError(f"counters and the heap of process {min(others)} are of no thread", hint=hint)
+        return found
 
     def only(self, pattern: str) -> "Profile":
         """Only samples with a matching function on their stack.

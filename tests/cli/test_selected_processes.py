@@ -158,6 +158,18 @@ def test_the_only_process_is_the_whole(jitdump_corpus: Path, name: str, target: 
     assert written[1] == written[0]
 
 
+def test_counters_of_another_process_are_not_left_in(mono_corpus: Path, perfuse: Perfuse) -> None:
+    logs = [str(mono_corpus / "v17" / f"{name}.mlpd") for name in ("everything", "counters")]
+    with pf.fuse(*logs) as both:
+        pids = [pid for (pid,) in both.sql("SELECT pid FROM processes ORDER BY process_id").fetchall()]
+    assert len(pids) == 2
+    for pid, other in (pids, pids[::-1]):
+        done = perfuse("convert", *logs, "--process", str(pid), "-o", "out.json", "--to", "chrome")
+        assert done.code == 2
+        assert f"counters and the heap of process {other} are of no thread" in done.err
+        assert "open only the recordings of process" in done.err
+
+
 def _written(profile: pf.Profile, target: str, folder: Path) -> dict[str, bytes] | str:
     """The files of an export by name, or its error."""
     out = folder / "out"
