@@ -74,7 +74,7 @@ def test_a_map_that_llvm_xray_extracted(small: InstrumentationMap, corpus: Path)
         ("- { id: 1, kind: function-enter", "the file ends in a sled (offset 0x1f)"),
         ("---\n- { id: 2, kind: function-enter }\n", "ids of functions do not follow each other (offset 0x5)"),
         ("- { id: 1, kind: other }\n", "a value is not one of its key (offset 0x10)"),
-        ("- { id: 1, kind: tail-exit }\nwords\n", "here is no further sled (offset 0x1d)"),
+        ("- { id: 1, kind: tail-exit }\nwords\n", "neither a sled nor the end of the list (offset 0x1d)"),
     ],
 )
 def test_yaml_that_is_no_map(tmp_path: Path, text: str, message: str) -> None:

@@ -1,8 +1,8 @@
 //! XRay's instrumentation map: the functions of a program that have sleds, their ids and their names.
 //!
 //! Clang writes a section `xray_instr_map` with an entry for each sled, and the runtime numbers functions by it. Logs contain
-//! only these numbers. A [`MapFile`] reads the map of a program, a library or an object file, of ELF and of Mach-O, or what `llvm-xray extract` wrote of one;
-//! [`ObjectMaps`] assigns a file to each object of a log, and [`name_functions`] names a log's functions.
+//! only these numbers. A [`MapFile`] reads the map of a program, a library or an object file, of ELF and of Mach-O, or what
+//! `llvm-xray extract` wrote of one; [`ObjectMaps`] assigns a file to each object of a log, and [`name_functions`] names a log's functions.
 
 mod container;
 mod decode;

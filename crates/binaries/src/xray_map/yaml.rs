@@ -49,7 +49,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<YamlMap, Error> {
     }
     parser.skip_space();
     if parser.at < bytes.len() && !parser.rest().starts_with(b"...") {
-        return Err(parser.error("here is no further sled"));
+        return Err(parser.error("neither a sled nor the end of the list"));
     }
     let map = InstrumentationMap {
         architecture: "unknown",
