@@ -295,8 +295,8 @@ MAPS = click.option(
     type=ObjectFile(),
     multiple=True,
     metavar="[N=]FILE",
-    help="Program whose XRay map names functions, or that map as YAML, then its libraries; N= gives a library's number; "
-    "repeats.",
+    help="Program whose XRay map names functions, or that map as YAML, then its libraries; N= gives a library's "
+    "number; repeats.",
 )
 
 
