@@ -11,6 +11,7 @@ mod expression;
 mod lookup;
 mod memory;
 mod module;
+mod previous;
 mod registers;
 mod step;
 #[cfg(test)]
@@ -21,6 +22,7 @@ pub use chains::{Chains, UnwindTotals, Unwinder, UnwoundAddress};
 pub use lookup::{StepLookup, UnwindModules};
 pub use memory::StackCopy;
 pub use module::{UnwindRows, UnwindSources};
+pub use previous::PreviousWalk;
 pub use registers::{Machine, Registers};
 pub use step::{FrameOrigin, UnwindBase, UnwindRule, UnwindStep};
-pub use walk::{MAX_FRAMES, StepId, StepSource, Stop, UnwoundFrame, unwind_stack};
+pub use walk::{FoundStep, MAX_FRAMES, StepId, StepSource, Stop, UnwoundFrame, unwind_stack};
