@@ -74,6 +74,7 @@ pub fn locate(
         spaces,
         out: LocatedSamples::default(),
         location_ids: FxHashMap::default(),
+        first_children: Vec::new(),
         node_ids: FxHashMap::default(),
         recent: FxHashMap::default(),
         last_chains: FxHashMap::default(),
@@ -113,6 +114,9 @@ struct ChainLocator<'a> {
     spaces: AddressSpaces<'a>,
     out: LocatedSamples,
     location_ids: FxHashMap<Location, u32>,
+    /// First child of each node, [`NONE`] without one: most have one or none.
+    first_children: Vec<u32>,
+    /// Roots, and other children by parent and location.
     node_ids: FxHashMap<(u32, u32), u32>,
     /// Latest location of an address, and the time in which it is valid.
     recent: FxHashMap<ChainAddress, (i64, i64, u32)>,
@@ -253,11 +257,21 @@ impl ChainLocator<'_> {
     }
 
     fn node(&mut self, parent: u32, location: u32) -> u32 {
-        let next = self.out.nodes.len() as u32;
-        *self.node_ids.entry((parent, location)).or_insert_with(|| {
-            self.out.nodes.push((parent, location));
-            next
-        })
+        let nodes = &mut self.out.nodes;
+        let next = nodes.len() as u32;
+        let node = match self.first_children.get_mut(parent as usize) {
+            Some(first @ &mut NONE) => {
+                *first = next;
+                next
+            }
+            Some(&mut first) if nodes.get(first as usize) == Some(&(parent, location)) => first,
+            _ => *self.node_ids.entry((parent, location)).or_insert(next),
+        };
+        if node == next {
+            nodes.push((parent, location));
+            self.first_children.push(NONE);
+        }
+        node
     }
 }
 
