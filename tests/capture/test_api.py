@@ -98,8 +98,15 @@ def test_what_cannot_be_recorded(tmp_path: Path) -> None:
         perfuse.record(["no-such-program"])
     with pytest.raises(perfuse.UsageError, match="nothing to record"):
         perfuse.record()
-    with pytest.raises(perfuse.RecordingError, match="perf did not start"):
+    with pytest.raises(perfuse.RecordingError, match="perf did not start: event syntax error") as event:
         perfuse.record(["touch", "made"], event="no-such-event", directory="out")
+    assert event.value.hint == "`perf list` lists the events that --event takes"
+    with pytest.raises(perfuse.RecordingError, match="unknown option `no-such'") as option:
+        perfuse.record(["touch", "made"], perf_options=["--no-such"], directory="out")
+    assert option.value.hint == "`perf record -h` lists what --perf-option takes"
+    with pytest.raises(perfuse.UsageError, match="there is no directory") as nowhere:
+        perfuse.record(["touch", "made"], directory=tmp_path / "no" / "out")
+    assert nowhere.value.hint == f"`mkdir -p {tmp_path / 'no'}` makes it"
     assert not list(tmp_path.iterdir())
 
 

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -310,6 +311,32 @@ def test_wasmtime(tmp_path: Path) -> None:
     run = record([sys.executable, PROGRAMS / "hot_wasm.py"], tmp_path)
     assert_hot(run)
     assert {path.name for path in tmp_path.iterdir()} == {"run"}
+
+
+def test_spidermonkey(tmp_path: Path) -> None:
+    """SpiderMonkey in a program that embeds it, so that its name has to be given."""
+    if importlib.util.find_spec("pythonmonkey") is None:
+        pytest.skip("pythonmonkey is not installed")
+    program = [sys.executable, PROGRAMS / "hot_spidermonkey.py"]
+    unnamed = record(program, tmp_path)
+    assert "perfuse record --runtime spidermonkey" in unnamed.done.stderr
+    shutil.rmtree(unnamed.directory)
+    run = record(program, tmp_path, "--runtime", "spidermonkey", environment={"IONPERF": "src"})
+    assert_hot(run, at_least=0.3)
+    assert {path.name for path in tmp_path.iterdir()} == {"run"}
+    assert_line(run, "hot_functions.js", f"function {HOT}")
+    profile = pf.fuse(run.directory)
+    # What the names of code mean, by the names that SpiderMonkey wrote.
+    names = "SELECT DISTINCT linkage_name, tier, kind FROM code_objects JOIN functions USING (function_id)"
+    for name, tier, kind in profile.sql(names).fetchall():
+        mark, prefixed, _ = name.partition(": ")
+        assert tier in ({mark} if prefixed else {"regexp", "stub"}), name
+        is_function = mark in {"Ion", "Baseline", "BaselineInterpreter", "Interpreter", "RegExp"}
+        assert kind == ("jit" if is_function else "stub"), name
+    # Its own line entries: the loop has one line.
+    lines = """SELECT frames.line FROM samples JOIN stacks USING (stack_id) JOIN frames USING (frame_id)
+        JOIN functions USING (function_id) WHERE name = 'inner_hot' GROUP BY 1 ORDER BY count(*) DESC"""
+    assert profile.sql(lines).fetchall()[0] == (line_of("hot_functions.js", "for (let i"),)
 
 
 def _compiled(tmp_path: Path, *options: str) -> Path:

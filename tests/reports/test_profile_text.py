@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+import perfuse as pf
 from perfuse.analysis.sampled import Event
 from perfuse.analysis.weights import FunctionWeight, GroupWeight, UnnamedFrames
 from perfuse.joins import Join, Unwinding
 from perfuse.reports.inputs import DiagnosticCount, Input
-from perfuse.reports.profile import ProfileReport, profile_lines
+from perfuse.reports.profile import ProfileReport, profile_lines, profile_report
 from perfuse.reports.text import Style
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -115,3 +116,20 @@ def test_json_is_as_documented() -> None:
     assert rows is not None
     named = {name for row in rows[0].splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1] if row else "")}
     assert document.keys() == named | {"kind"}
+
+
+def test_advice_for_code_of_a_dump_that_ends_early(jitdump_corpus: Path, tmp_path: Path) -> None:
+    """V8 loses up to 2 MiB of a dump when its process is killed: the advice is not that a dump is missing."""
+    produced = jitdump_corpus / "produced"
+    dump = produced / "node20.dump"
+    cut = tmp_path / dump.name
+    cut.write_bytes(dump.read_bytes()[: dump.stat().st_size * 9 // 10 + 1])
+
+    def advice(path: Path) -> str:
+        report = profile_report(pf.fuse(produced / "node20.perf.data", path))
+        return "".join(line for line in profile_lines(report, Style(width=None)) if "jit-PID.dump" in line)
+
+    assert advice(cut).endswith(
+        "records were lost (data_loss below), which may be those of this code; or its jit-PID.dump is missing"
+    )
+    assert "lost" not in advice(dump)

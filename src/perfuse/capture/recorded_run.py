@@ -180,7 +180,8 @@ def new_directory(request: Request, given: str | os.PathLike[str] | None) -> Pat
             hint = "a recording never replaces files: give another name with -o"
             raise UsageError(f"{path} exists", path=str(path), hint=hint)
         if not path.parent.is_dir():
-            raise UsageError(f"cannot make {given}: there is no directory {path.parent}", path=str(given))
+            message = f"cannot make {given}: there is no directory {path.parent}"
+            raise UsageError(message, path=str(given), hint=f"`mkdir -p {path.parent}` makes it")
         return path.absolute()
     what = Path(request.command[0]).name if request.command else "-".join(map(str, request.pids[:3])) or "system"
     what = re.sub(r"[^\w.+-]", "_", what)[:MOST_NAME]

@@ -22,6 +22,12 @@ from perfuse.errors import RecordingError
 ATTACH_TIMEOUT_S = 60
 POLL_S = 0.05
 SIGTERM_CODE = 128 + signal.SIGTERM
+REFUSED = (
+    ("event syntax error", "`perf list` lists the events that --event takes"),
+    ("unknown option", "`perf record -h` lists what --perf-option takes"),
+    ("unknown switch", "`perf record -h` lists what --perf-option takes"),
+)
+"""What perf prints about its command line, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +167,13 @@ def _await_answer(answers: int, perf: _RunningPerf) -> None:
     has_ended = perf.process.poll() is not None
     perf.process.kill()
     perf.process.wait()
-    hint = "`perfuse doctor` shows what is denied" if has_ended else None
-    raise RecordingError(f"perf did not start: {_log_text(perf.log)}", hint=hint)
+    log = _log_text(perf.log)
+    hint = None
+    if has_ended:
+        refused = next((advice for sign, advice in REFUSED if sign in log), None)
+        hint = refused or "`perfuse doctor` shows what is denied"
+    # The rest of a refusal is perf's own help.
+    raise RecordingError(f"perf did not start: {log.partition(' Usage: perf record')[0]}", hint=hint)
 
 
 def _wait(plan: Plan, child: HeldChild | None, perf: _RunningPerf | None, stopped: threading.Event) -> bool:

@@ -240,10 +240,12 @@ ADVISED_SHARE = 0.05
 """Share of the unnamed frames from which on there is advice for a reason that no innermost frame has."""
 OTHER_TIME = "but not at that time"
 WRITTEN_LATER = "code ran before its record was written, as JVMs write it some milliseconds after they compile"
+LOST_RECORDS = "records were lost (data_loss below), which may be those of this code; or its jit-PID.dump is missing"
+ANONYMOUS = "anonymous memory"
 ADVICE = (
     ("file not found", "give the directory that has the binaries: --symbols DIR"),
     (OTHER_TIME, "code ran before its dump has it: record with -k mono, so that both are on one clock"),
-    ("anonymous memory", "a dump is missing: add the jit-PID.dump; perfuse doctor shows how to record one"),
+    (ANONYMOUS, "a dump is missing: add the jit-PID.dump; perfuse doctor shows how to record one"),
     ("build id differs", "this machine has another version; give the directory of the recorded one: --symbols DIR"),
     ("kallsyms", "record as root, or on the machine itself: sudo sysctl kernel.kptr_restrict=0"),
     ("kernel", "record as root, or on the machine itself: sudo sysctl kernel.kptr_restrict=0"),
@@ -294,7 +296,7 @@ def sample_lines(report: ProfileReport, style: Style, *, brief: bool = False) ->
     if report.machine and not brief:
         yield from machine_lines(report.machine, report.limit, style)
     if report.unnamed and not brief:
-        yield from _unnamed_section(report.unnamed, report.joins, report.event, style)
+        yield from _unnamed_section(report, style)
     elif leaves := sum(one.leaf_samples for one in report.unnamed):
         most = max(report.unnamed, key=lambda one: one.leaf_samples)
         share = percent_text(leaves, report.event.num_samples)
@@ -438,11 +440,10 @@ def _function_table(functions: Sequence[FunctionWeight], whole: int, order: str,
     yield from grid(columns, rows, style)
 
 
-def _unnamed_section(
-    unnamed: Sequence[UnnamedFrames], joins: Sequence[Join], event: Event, style: Style
-) -> Iterator[str]:
+def _unnamed_section(report: ProfileReport, style: Style) -> Iterator[str]:
+    unnamed = report.unnamed
     leaves = sum(one.leaf_samples for one in unnamed)
-    part = f"innermost frame of {counted(leaves, 'sample')}, {percent_text(leaves, event.num_samples)}"
+    part = f"innermost frame of {counted(leaves, 'sample')}, {percent_text(leaves, report.event.num_samples)}"
     yield from section(
         "Not named", style, part if leaves else "callers only: the innermost frame of every sample has a name"
     )
@@ -463,10 +464,12 @@ def _unnamed_section(
     # Callers matter where they are many: they hide the functions that called the leaf.
     least = ADVISED_SHARE * sum(one.frames for one in unnamed)
     reasons = " ".join(one.reason.lower() for one in unnamed if one.leaf_samples or one.frames > least)
-    on_one_clock = all(join.alignment == "same_clock" for join in joins)
+    on_one_clock = all(join.alignment == "same_clock" for join in report.joins)
     advices = {sign: advice for sign, advice in ADVICE if sign in reasons}
     if on_one_clock and OTHER_TIME in advices:
         advices[OTHER_TIME] = WRITTEN_LATER
+    if ANONYMOUS in advices and any(finding.severity == "data_loss" for finding in report.diagnostics):
+        advices[ANONYMOUS] = LOST_RECORDS
     for advice in dict.fromkeys(advices.values()):
         yield "  " + style.paint("hint: ", Role.FAINT) + advice
 

@@ -152,7 +152,17 @@ const TIERS: [(CodeOrigin, &[&str]); 6] = [
     (CodeOrigin::AheadOfTime, &["prejit", "readytorun"]),
     (
         CodeOrigin::Stub,
-        &["builtin", "stub", "regexp", "trampoline", "ionic", "baselineic", "ic", "vmwrapper"],
+        &[
+            "builtin",
+            "stub",
+            "regexp",
+            "trampoline",
+            "ionic",
+            "baselineic",
+            "baselineicfallback",
+            "ic",
+            "vmwrapper",
+        ],
     ),
 ];
 

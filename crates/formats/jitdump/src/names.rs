@@ -37,6 +37,9 @@ pub fn parse(raw: &str) -> ParsedName<'_> {
 
 /// `JS:*name file:line:column`, `LazyCompile:~name file:line`, `Builtin:Name`, `RegExp:source`, `JS:wasm-0-liftoff`.
 fn v8(raw: &str) -> Option<ParsedName<'_>> {
+    if let Some(function) = v8_regexp(raw) {
+        return Some(ParsedName { function: function.into(), tier: Some("regexp"), ..ParsedName::default() });
+    }
     let (kind, rest) = raw.split_once(':')?;
     match kind {
         "JS" | "LazyCompile" | "Function" | "Script" | "Eval" => {}
@@ -54,6 +57,10 @@ fn v8(raw: &str) -> Option<ParsedName<'_>> {
         }
         _ => return None,
     }
+    if let Some(wrapper) = rest.strip_suffix("-none").filter(|name| name.starts_with("wasm-to-")) {
+        let function = wrapper.into();
+        return Some(ParsedName { function, tier: Some("builtin"), stub: true, ..ParsedName::default() });
+    }
     for (suffix, tier) in [("-liftoff", "liftoff"), ("-turbofan", "turbofan"), ("-interpreter", "ignition")] {
         if let Some(function) = rest.strip_suffix(suffix) {
             return Some(ParsedName { function: function.into(), tier: Some(tier), ..ParsedName::default() });
@@ -68,6 +75,14 @@ fn v8(raw: &str) -> Option<ParsedName<'_>> {
     let (path, line, column) = parse_position(position);
     let function = if function.is_empty() { ANONYMOUS } else { function };
     Some(ParsedName { function: function.into(), tier, stub: false, path, line, column })
+}
+
+/// The literal of `RegExp.> src: 'source' flags: 'g'`, as node 24 and later name the code of a regular expression; the mark
+/// differs by release. Quotes are not escaped.
+fn v8_regexp(raw: &str) -> Option<String> {
+    let (mark, source) = raw.strip_prefix("RegExp.")?.split_once(" src: '")?;
+    let (source, flags) = source.strip_suffix('\'')?.rsplit_once("' flags: '")?;
+    (mark.len() <= 1).then(|| format!("/{source}/{flags}"))
 }
 
 /// The tier mark: `o` for on-stack replacement, then `~ ^ + *`, then `'` for code specialized to its context.
@@ -119,11 +134,26 @@ fn jsc(raw: &str) -> Option<ParsedName<'_>> {
     Some(ParsedName { function: function.into(), tier: Some(tier), stub: !compiled, ..ParsedName::default() })
 }
 
-/// `Ion: name (file:line:column)`, `IonIC: kind : name (…)`, `BlinterpOp: name`
+/// `Ion: name (file:line:column)`, `IonIC: kind : name (…)`, `BlinterpOp: name`; `Interpreter` and `BaselineInterpreter` are
+/// the entries of functions that are not compiled yet. Some stubs have a name alone, and so has the code of regular expressions.
 fn spidermonkey(raw: &str) -> Option<ParsedName<'_>> {
-    const TIERS: [&str; 5] = ["Ion", "Baseline", "Interpreter", "Wasm", "BlinterpInterpreter"];
+    const TIERS: [&str; 6] =
+        ["Ion", "Baseline", "BaselineInterpreter", "Interpreter", "Wasm", "BlinterpInterpreter"];
     const STUBS: [&str; 7] =
-        ["IonIC", "BaselineIC", "IC", "BlinterpOp", "Trampoline", "VMWrapper", "BaselineInterpreter"];
+        ["IonIC", "BaselineIC", "BaselineICFallback", "IC", "BlinterpOp", "Trampoline", "VMWrapper"];
+    let named_alone = match raw {
+        "RegExp" => Some(("regexp", false)),
+        "StringConcatStub"
+        | "RegExpMatcherStub"
+        | "RegExpSearcherStub"
+        | "RegExpExecMatchStub"
+        | "RegExpExecTestStub"
+        | "DebugTrapHandler" => Some(("stub", true)),
+        _ => None,
+    };
+    if let Some((tier, stub)) = named_alone {
+        return Some(ParsedName { function: raw.into(), tier: Some(tier), stub, ..ParsedName::default() });
+    }
     let (tier, rest) = raw.split_once(": ")?;
     let stub = STUBS.contains(&tier);
     if !stub && !TIERS.contains(&tier) {

@@ -22,5 +22,5 @@ RUNTIME = Runtime(
     prepare=prepare,
     is_quiet=False,
     writes="dump",
-    advice="SpiderMonkey writes dumps where it is configured with --enable-perf",
+    advice="it had no IONPERF (perfuse record --runtime spidermonkey), or it was built without --enable-perf",
 )
