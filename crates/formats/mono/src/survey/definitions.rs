@@ -385,7 +385,8 @@ pub fn clear_invalid_sizes(methods: &mut [MethodRecord]) {
     clear_stray_code(methods);
 }
 
-/// Sets the size of code to 0 that is far from all other code, or that contains others'.
+/// Sets the size of code to 0 that is far from all other code, or that contains others'. Code of a byte is what
+/// `perfuse convert` writes for methods of other recordings.
 fn clear_stray_code(methods: &mut [MethodRecord]) {
     let starts: BTreeSet<u64> = methods.iter().filter(|it| it.size > 0).map(|it| it.code).collect();
     let (few, many) = FEW_OF_MANY;
@@ -398,7 +399,7 @@ fn clear_stray_code(methods: &mut [MethodRecord]) {
         let inside = it.code.saturating_add(1)..it.code.saturating_add(it.size);
         it.size >= LARGE_CODE_BYTES && starts.range(inside).nth(1).is_some()
     };
-    for method in methods.iter_mut().filter(|it| it.size > 0) {
+    for method in methods.iter_mut().filter(|it| it.size > 1) {
         let is_alone =
             starts.len() >= many && regions.get(&(method.code >> REGION_BITS)).is_some_and(|&num| num <= few);
         let is_odd = EMPTY_HALVES.contains(&(method.code >> 32))
@@ -457,13 +458,18 @@ mod tests {
     #[test]
     fn code_far_from_others_or_with_others_in_it_is_cleared() {
         let near: Vec<_> = (0..100).map(|at| (0x4000_1000 + at * 0x100, 0x80)).collect();
-        let valid =
-            [(0x7f52_406c_2040, 16), (0x40_1000, 90), (0x4100_0000, 0x2_0000), (0x4002_0000, 0x100_000)];
+        let valid = [
+            (0x7f52_406c_2040, 16),
+            (0x40_1000, 90),
+            (0x1_ffff_fff0, 1),
+            (0x4100_0000, 0x2_0000),
+            (0x4002_0000, 0x100_000),
+        ];
         let stray =
             [(0x36e_0010, 1_069_096), (0x4_0000_0004, 4), (0x6_5e00_0001, 1637), (0x4000_1080, 351_028)];
         let found = sizes(&[&near[..], &valid, &stray].concat());
         assert_eq!(found[..100], [0x80; 100]);
-        assert_eq!(found[100..], [16, 90, 0x2_0000, 0x100_000, 0, 0, 0, 0]);
+        assert_eq!(found[100..], [16, 90, 1, 0x2_0000, 0x100_000, 0, 0, 0, 0]);
         assert_eq!(sizes(&[near[0], stray[1]]), [0x80, 4], "too few to state where code is");
     }
 
