@@ -260,17 +260,18 @@ class Profile:
                 `stacks_of`.
             columns: Names of the columns.
             which: `kinds`, only rows with these values in column `kind`; `time` and `thread`, the columns of time and
-                thread where they are not `ts_ns` and `thread_id`; None for rows of all times or threads.
+                thread where they are not `ts_ns` and `thread_id`; None for rows of all times or threads. `source_id`
+                and `process_id` in place of the thread are for rows that belong to its process.
         """
-        return _core.selected_rows(self._rows_by(**which), table, columns, self.selection.rows(self._threads, **which))
+        return _core.selected_rows(self._rows_by(**which), table, columns, self._which(**which))
 
     def count_rows(self, table: str, **which: Any) -> int:
         """Number of selected rows of a table."""
-        return _core.count_rows(self._rows_by(**which), table, self.selection.rows(self._threads, **which))
+        return _core.count_rows(self._rows_by(**which), table, self._which(**which))
 
     def row_counts(self, table: str, columns: tuple[str, str], **which: Any) -> list[tuple[str, int | None, int]]:
         """Number of selected rows by the values of a text and a key column: `(text, key, count)`."""
-        return _core.row_counts(self._rows_by(**which), table, columns, self.selection.rows(self._threads, **which))
+        return _core.row_counts(self._rows_by(**which), table, columns, self._which(**which))
 
     def handle_sums(self, *, stacks: bool) -> "tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]":
         """Sums of the handles that the selected threads created or freed in the selected time.
@@ -344,21 +345,10 @@ class Profile:
         Several processes may have one name, or one pid after the other: all of them are selected.
 
         Raises:
-            UsageError: No process is such, and the hint has similar ones, or all; none of its threads is selected; or
-                another process has a log with counters or a heap, which are of no thread.
+            UsageError: No process is such, and the hint has similar ones, or all; or none of its threads is selected.
         """
-        whole = self._whole()
-        tables = whole.tables
-        found = self._selected(self.selection.of_process(process, tables["processes"], tables["threads"]))
-        if "runtime_log" in self._roles:
-            rows = Columns(tables["threads"]).tuples("thread_id", "process_id")
-            own = {of for key, of in rows if key in (found.selection.thread_ids or ())}
-            shown = Columns(_core.shown_processes(tables["processes"])).tuples("process_id", "pid")
-            others = set(whole.process_pids().values()).difference(pid for key, pid in shown if key in own)
-            if others:
-                hint = f"open only the recordings of process {process!r}: each log is of one process"
-                raise UsageError(f"counters and the heap of process {min(others)} are of no thread", hint=hint)
-        return found
+        tables = self._whole().tables
+        return self._selected(self.selection.of_process(process, tables["processes"], tables["threads"]))
 
     def only(self, pattern: str) -> "Profile":
         """Only samples with a matching function on their stack.
@@ -498,9 +488,10 @@ class Profile:
     def process_pids(self) -> dict[int, int]:
         """The pid, as viewers show it, of the process of each recording with counters or a heap, by `source_id`.
 
-        Rows of counters, heap snapshots, GC handles and moves of objects belong to no thread.
+        Rows of counters, heap snapshots, GC handles and moves of objects belong to no thread: they are selected by the
+        process of a selected thread.
         """
-        return self._events.pids_of_recordings()
+        return self._events.pids_of_recordings(self._threads)
 
     def heap_sizes(self) -> dict[int, tuple[int, int]]:
         """Number of objects and their size in bytes of each heap snapshot, by its key; without empty snapshots."""
@@ -686,6 +677,16 @@ class Profile:
     @cached_property
     def _threads(self) -> list[int] | None:
         return None if not self.selection.selects_threads else self.selection.keys(self._whole().tables["threads"])
+
+    def _which(self, *, thread: str | None = "thread_id", **which: Any) -> dict[str, Any]:
+        """The arguments of the core for the selected rows of a table; see `selected_rows`."""
+        keys = self._threads
+        if keys is not None and thread == "source_id":
+            keys = list(self.process_pids())
+        elif keys is not None and thread == "process_id":
+            process_of = dict(Columns(self._whole().tables["threads"]).tuples("thread_id", "process_id"))
+            keys = sorted({process_of[key] for key in keys})
+        return self.selection.rows(keys, thread=thread, **which)
 
     @property
     def _roles(self) -> set[str]:

@@ -18,6 +18,7 @@ from perfuse.errors import ExportWarning, UsageError
 from perfuse.exporters import TARGETS
 from perfuse.viewer.routes import Routes
 from perfuse.viewer.session import Session
+from truth.mono_walk import header, walk
 
 COUNT = "SELECT count(*) FROM samples"
 
@@ -158,16 +159,49 @@ def test_the_only_process_is_the_whole(jitdump_corpus: Path, name: str, target: 
     assert written[1] == written[0]
 
 
-def test_counters_of_another_process_are_not_left_in(mono_corpus: Path, perfuse: Perfuse) -> None:
-    logs = [str(mono_corpus / "v17" / f"{name}.mlpd") for name in ("everything", "counters")]
-    with pf.fuse(*logs) as both:
-        pids = [pid for (pid,) in both.sql("SELECT pid FROM processes ORDER BY process_id").fetchall()]
-    assert len(pids) == 2
-    for pid, other in (pids, pids[::-1]):
-        done = perfuse("convert", *logs, "--process", str(pid), "-o", "out.json", "--to", "chrome")
-        assert done.code == 2
-        assert f"counters and the heap of process {other} are of no thread" in done.err
-        assert "open only the recordings of process" in done.err
+def test_reports_have_counters_snapshots_and_code_of_the_process_alone(mono_corpus: Path, perfuse: Perfuse) -> None:
+    logs = [str(mono_corpus / "v17" / f"{name}.mlpd") for name in ("counters", "m612-heapshot")]
+    sections = ("--section", "counters", "--section", "heap", "--section", "jit", "--json")
+    both = json.loads(perfuse("report", *logs, "--section", "counters", "--json").out)["counters"]
+    for log in map(Path, logs):
+        pid, recorded = header(log)["pid"], walk(log)
+        with pf.fuse(*logs) as profile:
+            query = f"SELECT min(thread_id) FROM threads JOIN processes USING (process_id) WHERE pid = {pid}"
+            ((thread,),) = profile.sql(query).fetchall()
+        for selection in (("--process", str(pid)), ("--thread", f"t{thread}")):
+            found = json.loads(perfuse("report", *logs, *selection, *sections).out)
+            counted = {one["name"]: len(one["values"]) for one in found["counters"]}
+            assert counted == {name: len(rows) for (_, name), rows in recorded.counters().items()}
+            assert {one["pid"] for one in found["counters"]} == {pid}
+            assert found["jit"]["num_helpers"] == len(recorded.helpers())
+            assert len(found["heap"]["snapshots"] if "heap" in found else ()) == len(recorded.snapshots())
+        assert sum(one["pid"] == pid for one in both) == len(recorded.counters())
+
+
+def test_a_counter_of_two_processes_has_not_one_value(mono_corpus: Path, perfuse: Perfuse) -> None:
+    logs = [str(mono_corpus / "v17" / f"{name}.mlpd") for name in ("counters", "m612-heapshot")]
+    pids = [str(header(Path(log))["pid"]) for log in logs]
+    assertion = ("--assert", "counters['User Time'].last > 0")
+    done = perfuse("report", *logs, *assertion)
+    assert done.code == 2
+    assert "2 processes have counters" in done.err
+    assert all(pid in done.err for pid in pids)
+    assert perfuse("report", *logs, "--process", pids[0], *assertion).code == 0
+    text = perfuse("report", *logs, "--section", "counters").out
+    assert all(f"of process {pid}" in text for pid in pids)
+
+
+def test_snapshots_of_another_process_are_stated(mono_corpus: Path, perfuse: Perfuse) -> None:
+    logs = [str(mono_corpus / "v17" / f"{name}.mlpd") for name in ("heapshot", "m612-heapshot")]
+    num = [len(walk(Path(log)).snapshots()) for log in logs]
+    found = json.loads(perfuse("report", *logs, "--section", "heap", "--json").out)["heap"]
+    assert sorted([len(found["snapshots"]), found["num_of_others"]]) == sorted(num)
+    text = perfuse("report", *logs, "--section", "heap").out
+    assert f"{found['num_of_others']} snapshots of other recordings" in text
+    for log in logs:
+        pid = str(header(Path(log))["pid"])
+        of_one = json.loads(perfuse("report", *logs, "--process", pid, "--section", "heap", "--json").out)["heap"]
+        assert (len(of_one["snapshots"]), of_one["num_of_others"]) == (len(walk(Path(log)).snapshots()), 0)
 
 
 def _written(profile: pf.Profile, target: str, folder: Path) -> dict[str, bytes] | str:

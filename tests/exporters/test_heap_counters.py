@@ -12,6 +12,7 @@ from tools import output_of
 
 import perfuse
 from needs import need_module
+from truth.mono_walk import header, walk
 
 Values = dict[str, list[int]]
 """Values of counters in time order, by name."""
@@ -76,3 +77,29 @@ def test_a_selected_time_has_its_part(mono_corpus: Path, tmp_path: Path) -> None
     for name in ("Objects moved so far", "GC handles: normal"):
         assert len(half[name]) < len(whole[name])
         assert half[name][-1] == whole[name][-1]
+
+
+@pytest.mark.parametrize("read", [chrome, firefox, perfetto])
+def test_threads_of_a_process_have_its_counters_alone(
+    read: Callable[[Path], Values], mono_corpus: Path, mprof_report: str, tmp_path: Path
+) -> None:
+    """Counters, handles, moves and snapshots are of no thread, but of the process of a log."""
+    logs = [mono_corpus / "v17" / f"{name}.mlpd" for name in ("counters", "m612-heapshot")]
+    with perfuse.fuse(*logs) as both:
+        for log in logs:
+            recorded = {name: len(rows) for (_, name), rows in walk(log).counters().items()}
+            pid = header(log)["pid"]
+            query = f"SELECT min(thread_id) FROM threads JOIN processes USING (process_id) WHERE pid = {pid}"
+            ((thread,),) = both.sql(query).fetchall()
+            moves = re.search(r"Object moves: (\d+)", output_of(mprof_report, log))
+            shots = len(walk(log).snapshots())
+            for selected in (both.thread(f"t{thread}"), both.process(pid)):
+                (tmp_path / "out").unlink(missing_ok=True)
+                selected.export(tmp_path / "out", to=read.__name__)
+                values = read(tmp_path / "out")
+                counts = {name: len(rows) for name, rows in values.items()}
+                # Timelines have the section before the name.
+                counts |= {name.partition(": ")[2]: num for name, num in counts.items() if ": " in name}
+                assert {name: counts.get(name) for name in recorded} == recorded
+                assert values.get("Objects moved so far", [0])[-1] == int(moves[1] if moves else 0)
+                assert len(values.get("Heap snapshot: bytes", ())) == shots

@@ -74,18 +74,18 @@ pub(crate) fn everything(profile: &Profile) {
 fn exports(profile: &Profile) -> Result<(), Error> {
     let selection = Selection::default();
     let mut go_on = |_| true;
-    let survey =
-        profile.with_trace_tables(&[], None, |tables| TraceSurvey::of(tables, &selection, &mut go_on))?;
+    let survey = profile
+        .with_trace_tables(&[], None, &selection, |tables| TraceSurvey::of(tables, &selection, &mut go_on))?;
     let (tracks, functions) = (profile.tracks()?, profile.recorded_functions()?);
-    profile.with_trace_tables(&functions, None, |tables| {
+    profile.with_trace_tables(&functions, None, &selection, |tables| {
         let trace = Trace { tables, selection: &selection, survey: &survey, tracks: &tracks };
         chrome::write(&trace, 0, io::sink(), &mut |_| true)
     })?;
-    profile.with_trace_tables(&functions, None, |tables| {
+    profile.with_trace_tables(&functions, None, &selection, |tables| {
         let trace = Trace { tables, selection: &selection, survey: &survey, tracks: &tracks };
         speedscope::write(&trace, io::sink(), &mut |_| true)
     })?;
-    profile.with_trace_tables(&functions, None, |tables| {
+    profile.with_trace_tables(&functions, None, &selection, |tables| {
         let trace = Trace { tables, selection: &selection, survey: &survey, tracks: &tracks };
         perfetto::write(&trace, None, io::sink(), &mut |_| true)
     })

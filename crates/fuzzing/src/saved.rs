@@ -101,8 +101,9 @@ fn events_of(saved: &Arc<dyn Recording>, facts: &SavedFacts, time_ns: &Range<i64
         let _ = profile.allocation_sums(&allocations);
         let _ = profile.handle_sums(selection, true);
         let _ = profile.object_origins(&[(1, time_ns.start)]);
-        let _ =
-            profile.with_trace_tables(&[], None, |tables| TraceSurvey::of(tables, selection, &mut |_| true));
+        let _ = profile.with_trace_tables(&[], None, selection, |tables| {
+            TraceSurvey::of(tables, selection, &mut |_| true)
+        });
         if let Ok(Some(slices)) = profile.table("slices", false) {
             slices.for_each(drop);
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
-use perfuse_engine::calls::{CallsWithin, LostEntries};
+use perfuse_engine::calls::{CallsWithin, LostEntries, Selection};
 use perfuse_formats::{Placement, TableRequest};
 use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use perfuse_tables::{Choices, ExceptionEvent, instants};
@@ -53,9 +53,18 @@ fn throws(exceptions: &RecordBatch) -> Result<RecordBatch, ColumnError> {
     Ok(table.finish())
 }
 
+/// Keys of the processes of some threads of a batch of `threads`.
+fn processes_of(threads: &RecordBatch, keys: &[u32]) -> Result<FxHashSet<u32>, ColumnError> {
+    let keys: FxHashSet<_> = keys.iter().copied().collect();
+    let ids = numbers::<UInt32Type>(threads, "thread_id")?.values().iter();
+    let processes = numbers::<UInt32Type>(threads, "process_id")?.values().iter();
+    Ok(ids.zip(processes).filter(|(id, _)| keys.contains(id)).map(|(_, process)| *process).collect())
+}
+
 impl Profile {
     /// Calls `consume` with the tables that timelines are written from. Thrown exceptions are instants. With `within`, calls
-    /// are those of these functions, by their keys, and those that were made within them.
+    /// are those of these functions, by their keys, and those that were made within them. Counters are those of the processes
+    /// of selected threads.
     ///
     /// # Errors
     /// Those of `consume`, and when a recording's table is not as declared.
@@ -63,6 +72,7 @@ impl Profile {
         &self,
         functions: &[RecordBatch],
         within: Option<&Arc<FxHashSet<u32>>>,
+        selection: &Selection,
         consume: impl FnOnce(Tables<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let (all_events, recorded) = (repeatable(self, "call_events"), repeatable(self, "instants"));
@@ -77,7 +87,7 @@ impl Profile {
         let instants = || -> Batches { Box::new(recorded().chain(throws.clone())) };
         let (slices, counter_samples) = (repeatable(self, "slices"), repeatable(self, "counter_samples"));
         let counters = self.collect("counters", &TableRequest::default());
-        let pids = self.pids_of_recordings()?;
+        let pids = self.pids_of_recordings(selection.threads.as_deref())?;
         consume(Tables {
             call_events: &call_events,
             instants: &instants,
@@ -98,11 +108,11 @@ impl Profile {
     }
 
     /// Pid that viewers show for each recording with rows that are of its process alone, by its `source_id`: of the first process of
-    /// the recording.
+    /// the recording. With `threads`, only where one of these threads, by their keys, is of that process.
     ///
     /// # Errors
     /// When tables of processes are not as declared.
-    pub fn pids_of_recordings(&self) -> Result<BTreeMap<u32, i32>, Error> {
+    pub fn pids_of_recordings(&self, threads: Option<&[u32]>) -> Result<BTreeMap<u32, i32>, Error> {
         let mut processes = Vec::new();
         for placed in &self.placed {
             if !OF_PROCESSES.iter().any(|table| placed.recording.fills(table)) {
@@ -119,9 +129,12 @@ impl Profile {
         let mut identities = self.identities();
         let keys: Vec<_> =
             processes.into_iter().map(|(source, process)| (source, identities.process(process))).collect();
+        let selected = threads.map(|keys| processes_of(&identities.threads(), keys)).transpose()?;
         let shown = shown_processes(slice::from_ref(&identities.processes()))?;
         let shown: FxHashMap<_, _> = shown.iter().map(|process| (process.process_id, process.pid)).collect();
-        Ok(keys.into_iter().filter_map(|(source, key)| Some((source, *shown.get(&key)?))).collect())
+        let is_selected = |key: &u32| selected.as_ref().is_none_or(|selected| selected.contains(key));
+        let keys = keys.into_iter().filter(|(_, key)| is_selected(key));
+        Ok(keys.filter_map(|(source, key)| Some((source, *shown.get(&key)?))).collect())
     }
 
     /// Tracks of the threads seen so far.

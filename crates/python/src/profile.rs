@@ -158,8 +158,8 @@ impl PyProfile {
     }
 
     /// Pids of the recordings with counters, snapshots, handles or moves, by `source_id`.
-    fn pids_of_recordings(&self, py: Python<'_>) -> PyResult<BTreeMap<u32, i32>> {
-        self.inputs.read(py, || self.inner.pids_of_recordings())?.map_err(value_error)
+    fn pids_of_recordings(&self, py: Python<'_>, threads: Option<Vec<u32>>) -> PyResult<BTreeMap<u32, i32>> {
+        self.inputs.read(py, || self.inner.pids_of_recordings(threads.as_deref()))?.map_err(value_error)
     }
 
     /// Problems of instrumentation maps, and of how they fit: `(path, code, message, offset, count)`.

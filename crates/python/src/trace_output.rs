@@ -51,7 +51,7 @@ impl CallTrace {
         let PyProfile { inner: profile, inputs } = profile.clone();
         let mut waiting = WaitingPython::new(progress, None);
         let surveyed = inputs.read(py, || -> Result<_, Error> {
-            let survey = profile.with_trace_tables(&[], within.as_ref(), |tables| {
+            let survey = profile.with_trace_tables(&[], within.as_ref(), &selection, |tables| {
                 TraceSurvey::of(tables, &selection, &mut |done| waiting.go_on(done))
             })?;
             Ok((survey, profile.tracks()?))
@@ -142,7 +142,7 @@ impl CallTrace {
         let written = self.inputs.read(py, || {
             let Self { profile, selection, within, survey, tracks, .. } = self;
             let functions = profile.recorded_functions()?;
-            profile.with_trace_tables(&functions, within.as_ref(), |tables| {
+            profile.with_trace_tables(&functions, within.as_ref(), selection, |tables| {
                 let trace = Trace { tables, selection, survey, tracks };
                 write(&trace, out, &mut |done| waiting.go_on(done))
             })

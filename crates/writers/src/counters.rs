@@ -25,7 +25,7 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// The counters of batches of table `counters`, by key; `pids` has the process of each file.
+    /// The counters of batches of table `counters`, by key, of the files whose process is in `pids`.
     ///
     /// # Errors
     /// [`ColumnError`]
@@ -40,11 +40,12 @@ impl Counter {
             let (names, sections) = (text(batch, "name")?, text(batch, "section")?);
             let units = text(batch, "unit")?;
             for (row, &counter_id) in ids.iter().enumerate() {
+                let Some(&pid) = pids.get(&sources[row]) else { continue };
                 let name = names.get(row).unwrap_or_default();
                 let section = sections.get(row).filter(|section| !section.is_empty());
                 let counter = Self {
                     counter_id,
-                    pid: pids.get(&sources[row]).copied().unwrap_or_default(),
+                    pid,
                     title: section.map_or_else(|| name.to_owned(), |section| format!("{section}: {name}")),
                     unit: units.get(row).map(str::to_owned),
                 };
@@ -99,7 +100,7 @@ impl<'a> CounterValues<'a> {
         })
     }
 
-    /// The values in the selected time. Counters belong to processes and do not depend on the selected threads. Text values are skipped.
+    /// The values in the selected time. Counters belong to processes: see [`Counter::all`]. Text values are skipped.
     pub fn selected(&self, selection: &Selection) -> impl Iterator<Item = CounterValue> {
         (0..self.ts_ns.len()).filter_map(move |row| {
             let (counter_id, ts_ns) = (self.counters[row], self.ts_ns[row]);

@@ -56,7 +56,7 @@ pub struct Tables<'a> {
     pub counter_samples: &'a dyn Fn() -> Batches,
     /// Table `counters`.
     pub counters: &'a [RecordBatch],
-    /// The process of each file that has counters.
+    /// The process of each file whose counters are written.
     pub pids: &'a BTreeMap<u32, i32>,
     /// Table `functions`.
     pub functions: &'a [RecordBatch],

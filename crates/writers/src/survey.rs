@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::counters::{Counter, CounterValues, make_titles_unique};
+use super::counters::{Counter, CounterValue, CounterValues, make_titles_unique};
 use super::instants::Instants;
 use super::nesting::Nesting;
 use super::spans::Span;
@@ -61,11 +61,12 @@ impl TraceSurvey {
         }
         let nesting = std::mem::take(&mut visitor.nesting);
         let nests = nesting.finish(&spans, selection, &lost.threads());
+        let mut counters = Counter::all(tables.counters, tables.pids)?;
         let mut counted = CounterSurvey::default();
         for batch in (tables.counter_samples)() {
-            counted.add(&CounterValues::new(&batch)?, selection);
+            let values = CounterValues::new(&batch)?;
+            counted.add(values.selected(selection).filter(|value| counters.contains_key(&value.counter_id)));
         }
-        let mut counters = Counter::all(tables.counters, tables.pids)?;
         counters.retain(|id, _| counted.counters.contains(id));
         make_titles_unique(&mut counters);
         let (thread_ids, since): (Vec<_>, Vec<_>) = visitor.present(selection).into_iter().unzip();
@@ -84,8 +85,8 @@ struct CounterSurvey {
 }
 
 impl CounterSurvey {
-    fn add(&mut self, counts: &CounterValues<'_>, selection: &Selection) {
-        for count in counts.selected(selection) {
+    fn add(&mut self, counts: impl Iterator<Item = CounterValue>) {
+        for count in counts {
             self.counters.insert(count.counter_id);
             self.first_ns = Some(self.first_ns.map_or(count.ts_ns, |first| first.min(count.ts_ns)));
             self.num += 1;

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from perfuse.analysis.allocations import Allocations
-from perfuse.analysis.counters import counters
+from perfuse.analysis.counters import counters_by_name
 from perfuse.analysis.distribution import Distribution
 from perfuse.analysis.exceptions import exceptions
 from perfuse.analysis.gc import gc_activity
@@ -240,7 +240,7 @@ def _handles(profile: Profile) -> dict[str, Fact]:
 
 
 def _counters(profile: Profile) -> dict[str, Fact]:
-    analysis = cache(lambda: {one.name: one for one in counters(profile)})
+    analysis = cache(lambda: counters_by_name(profile))
 
     def of(what: str) -> Fact:
         return lambda name: getattr(analysis()[_known(analysis(), name, "counter")], what) or 0

@@ -135,7 +135,7 @@ def gc_activity(profile: RuntimeProfile, objects: Objects) -> GcActivity:
 
 def _num_moves(profile: RuntimeProfile) -> int | None:
     if profile.has("object_moves"):
-        return profile.count_rows("object_moves", thread=None)
+        return profile.count_rows("object_moves", thread="source_id")
     return 0 if not_recorded(profile, "moves", ["object_moves"]) is None else None
 
 

@@ -45,7 +45,11 @@ class HeapProfile(Protocol):
 
     @property
     def selection(self) -> "Selection":
-        """The time whose snapshots are selected."""
+        """The time whose snapshots are selected, and the threads that select their processes."""
+        ...
+
+    def process_pids(self) -> dict[int, int]:
+        """The pid of the selected process of each recording with a heap, by `source_id`."""
         ...
 
     def heap(self, snapshot: int | None = None) -> "Heap":
@@ -54,7 +58,7 @@ class HeapProfile(Protocol):
 
 
 def snapshots(profile: HeapProfile, *, of_all_times: bool = False) -> list[Snapshot]:
-    """The heap snapshots of a profile, in time order.
+    """The heap snapshots of a profile, in time order; of selected threads, those of their processes.
 
     Args:
         profile: The profile.
@@ -62,6 +66,9 @@ def snapshots(profile: HeapProfile, *, of_all_times: bool = False) -> list[Snaps
     """
     rows = Columns(profile.tables["heap_snapshots"]).tuples("snapshot_id", "ts_ns", "end_ns", "source_id")
     every = sorted((Snapshot(*row) for row in rows), key=lambda one: (one.ts_ns, one.snapshot_id))
+    if profile.selection.selects_threads:
+        sources = profile.process_pids()
+        every = [one for one in every if one.source_id in sources]
     time_ns = None if of_all_times else profile.selection.time_ns
     return every if time_ns is None else [one for one in every if time_ns[0] <= one.ts_ns < time_ns[1]]
 

@@ -107,6 +107,10 @@ class RuntimeProfile(TableProfile, RecordedProfile, Protocol):
         """Handles by kind, and by kind and stack."""
         ...
 
+    def process_pids(self) -> dict[int, int]:
+        """The pid of the selected process of each recording with counters or a heap, by `source_id`."""
+        ...
+
     def object_origins(self, objects: list[tuple[int, int]]) -> _core.ArrowStream:
         """Allocations of the objects that were at given addresses at given times."""
         ...

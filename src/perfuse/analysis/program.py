@@ -80,7 +80,7 @@ def compilation(profile: RuntimeProfile, limit: int | None = 5) -> Compilation:
     """Code that was compiled in the selected time, and the `limit` methods with the most code."""
     columns = Columns(
         profile.selected_rows(
-            "code_objects", ("kind", "create_ns", "size_bytes", "function_id"), time="create_ns", thread=None
+            "code_objects", ("kind", "create_ns", "size_bytes", "function_id"), time="create_ns", thread="process_id"
         )
     )
     kinds, sizes = columns["kind"], columns["size_bytes"]

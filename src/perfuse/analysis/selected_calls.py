@@ -105,5 +105,8 @@ def selected_calls(profile: SlowCallProfile, condition: CallCondition) -> list[S
         parameters,
     ).fetchall()
     if not rows:
-        raise UsageError("no call is left", hint="shorter times, other callers or greater depths select more")
+        hint = "shorter times, other callers or greater depths select more"
+        if profile.selection.time_ns is not None:
+            hint += "; of --between, the calls that begin in it"
+        raise UsageError("no call is left", hint=hint)
     return [SelectedCalls(name or f"function {key}", key, *rest) for name, key, *rest in rows]

@@ -61,9 +61,9 @@ def _counted(profile: Any, name: str) -> float:
         return weights[name]
     values: dict[str, float] = {}
     if profile.has("counter_samples"):
-        from perfuse.analysis.counters import counters
+        from perfuse.analysis.counters import counters_by_name
 
-        values = {one.name: one.last for one in counters(profile) if one.last is not None}
+        values = {one.name: one.last for one in counters_by_name(profile).values() if one.last is not None}
         if name in values:
             return values[name]
     known = [SECONDS, *([CALLS, "function NAME"] if profile.has_traces else []), *weights, *values]

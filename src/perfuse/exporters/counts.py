@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from perfuse.exporters.queries import TRACK_PROCESSES
 from perfuse.exporters.source import EventSource
-from perfuse.exporters.span import selected
+from perfuse.exporters.span import selected, selected_of_processes
 
 
 class Count(NamedTuple):
@@ -40,11 +40,12 @@ _NUM_POINTS = 1000
 
 
 def snapshot_sizes(profile: EventSource) -> list[SnapshotSize]:
-    """The heap snapshots in the selected time, in time order; those without objects are left out."""
+    """The heap snapshots of selected processes and time, in time order; those without objects are left out."""
     if not profile.has("heap_snapshots"):
         return []
     rows = profile.sql(f"""
-        SELECT snapshot_id, source_id, ts_ns FROM heap_snapshots WHERE {_of_time(profile)} ORDER BY ts_ns, snapshot_id
+        SELECT snapshot_id, source_id, ts_ns FROM heap_snapshots
+        WHERE {selected_of_processes(profile)} ORDER BY ts_ns, snapshot_id
     """).fetchall()
     sizes = profile.heap_sizes() if rows else {}
     pids = profile.process_pids() if rows else {}
@@ -84,7 +85,7 @@ def _sums_so_far(profile: EventSource, changes: str) -> list[tuple[int, str, int
             FROM ({changes})
             WINDOW until_now AS (PARTITION BY source_id, kind ORDER BY ts_ns RANGE UNBOUNDED PRECEDING)
         ),
-        selected AS (SELECT * FROM summed WHERE {_of_time(profile)} AND ts_ns > -9223372036854775808),
+        selected AS (SELECT * FROM summed WHERE {selected_of_processes(profile)} AND ts_ns > -9223372036854775808),
         span AS (SELECT min(ts_ns) AS first_ns, max(ts_ns) - min(ts_ns) + 1 AS length_ns FROM selected)
         SELECT source_id, kind, max(ts_ns) AS last_ns, arg_max(so_far, ts_ns)
         FROM selected, span
@@ -115,7 +116,3 @@ def allocation_counts(profile: EventSource) -> Iterator[Count]:
     for pid, ts_ns, size_bytes, num_objects in rows:
         yield Count(pid, ts_ns, "Allocated so far: bytes", True, size_bytes)
         yield Count(pid, ts_ns, "Allocated so far: objects", False, num_objects)
-
-
-def _of_time(profile: EventSource) -> str:
-    return profile.selection.of_all_threads.where() or "true"

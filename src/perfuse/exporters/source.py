@@ -63,7 +63,7 @@ class EventSource(Source, Protocol):
         ...
 
     def process_pids(self) -> dict[int, int]:
-        """The pid, as viewers show it, of the process of each recording with counters or a heap, by `source_id`."""
+        """The pid, as viewers show it, of the selected process of each recording with counters or a heap, by source."""
         ...
 
     def heap_sizes(self) -> dict[int, tuple[int, int]]:

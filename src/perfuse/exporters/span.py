@@ -5,10 +5,18 @@ from datetime import UTC, datetime
 from perfuse.exporters.source import EventSource, Source
 
 
-def selected(profile: EventSource, time: str, *, of_process: bool = False) -> str:
-    """The condition of the selected rows of a table; of those of all threads where they belong to the process."""
-    selection = profile.selection.of_all_threads if of_process else profile.selection
-    return selection.where(time, "thread_id") or "true"
+def selected(profile: EventSource, time: str) -> str:
+    """The condition of the selected rows of a table."""
+    return profile.selection.where(time, "thread_id") or "true"
+
+
+def selected_of_processes(profile: EventSource, row: str = "") -> str:
+    """The condition of the selected rows of a table whose rows belong to processes; `row` qualifies its columns."""
+    parts = [profile.selection.of_all_threads.where(f"{row}ts_ns") or "true"]
+    if profile.selection.selects_threads:
+        sources = ", ".join(map(str, profile.process_pids())) or "NULL"
+        parts.append(f"{row}source_id IN ({sources})")
+    return " AND ".join(parts)
 
 
 def selected_times(profile: EventSource) -> tuple[str, str]:
@@ -57,7 +65,7 @@ def span_ns(profile: EventSource, *, with_processes: bool = False, with_calls: b
         if profile.has(table):
             times.append(f"SELECT ts_ns, ts_ns FROM {table} WHERE {selected(profile, 'ts_ns')}")
     if profile.has("counter_samples"):
-        times.append(f"SELECT ts_ns, ts_ns FROM counter_samples WHERE {selected(profile, 'ts_ns', of_process=True)}")
+        times.append(f"SELECT ts_ns, ts_ns FROM counter_samples WHERE {selected_of_processes(profile)}")
     if with_processes:
         for table in ("processes", "threads"):
             for time in ("start_ns", "end_ns"):

@@ -59,7 +59,9 @@ fn write_events(
     let packets = calls.visitor().sink().packets();
     for batch in (trace.tables.counter_samples)() {
         for count in CounterValues::new(&batch)?.selected(trace.selection) {
-            packets.count(counter_track(count.counter_id), count.ts_ns, count.value);
+            if trace.survey.counters.contains_key(&count.counter_id) {
+                packets.count(counter_track(count.counter_id), count.ts_ns, count.value);
+            }
         }
     }
     let mut heaps = BTreeSet::new();

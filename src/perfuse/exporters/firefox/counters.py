@@ -8,7 +8,7 @@ from perfuse.exporters.counts import heap_counts
 from perfuse.exporters.firefox.markers import HEAP_SIZE
 from perfuse.exporters.queries import TRACK_PROCESSES
 from perfuse.exporters.source import EventSource
-from perfuse.exporters.span import selected
+from perfuse.exporters.span import selected, selected_of_processes
 
 _UNITS = {"bytes": "bytes", "percentage": "percent"}
 _HEAP_TITLE = "GC heap size"
@@ -27,7 +27,7 @@ def counters_json(profile: EventSource, start_ns: int, tracks: list[tuple[str, b
                 any_value(name::VARCHAR) AS name, any_value(unit::VARCHAR) AS unit,
                 list(ts_ns ORDER BY s.ts_ns, s.record_offset), list(value ORDER BY s.ts_ns, s.record_offset)
             FROM counter_samples s JOIN counters c USING (counter_id)
-            WHERE isfinite(value) AND {selected(profile, "s.ts_ns", of_process=True)}
+            WHERE isfinite(value) AND {selected_of_processes(profile, "s.")}
             GROUP BY counter_id ORDER BY counter_id
         """).fetchall()
         rows += [(pids.get(source, 0), *row) for source, *row in by_source]

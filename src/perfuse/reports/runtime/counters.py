@@ -45,7 +45,13 @@ def lines(data: list[CounterValues], request: RuntimeRequest, style: Style) -> I
     samples = max(len(one.values) for one in data)
     more = f"; {len(data) - len(shown)} more with --section counters" if len(shown) < len(data) else ""
     yield from section("Counters", style, f"{counted(samples, 'sample')} of {counted(len(data), 'counter')}{more}")
-    for name, group in groupby(shown, key=lambda one: None if request.is_overview else one.section):
+    are_many = len({one.pid for one in data}) > 1
+
+    def title(one: CounterValues) -> str | None:
+        name = None if request.is_overview else one.section
+        return name if not are_many else " ".join(filter(None, [name, f"of process {one.pid}"]))
+
+    for name, group in groupby(shown, key=title):
         if name:
             yield "  " + style.paint(name, Role.NAME)
         rows: list[list[Cell]] = [[_value(one, one.last), _spark(one), _range(one), one.name] for one in group]

@@ -34,9 +34,15 @@ class Retainer:
 
 @value_class
 class HeapReport:
-    """The heap snapshots of the file with the last snapshot: that one by class, and what grew since the first."""
+    """The heap snapshots of the file with the last snapshot: that one by class, and what grew since the first.
+
+    Attributes:
+        snapshots: Those of the file.
+        num_of_others: Number of selected snapshots of other files.
+    """
 
     snapshots: list[SnapshotSize]
+    num_of_others: int
     heap: Heap
     classes: list[HeapClass]
     num_classes: int
@@ -55,6 +61,7 @@ class HeapReport:
         more = ("unreachable_bytes", "num_dangling", "num_missed_roots", "num_repeated", "is_complete")
         return {
             "snapshots": [one.as_json() for one in self.snapshots],
+            "num_of_others": self.num_of_others,
             "is_whole": True,
             "last": {
                 "snapshot_id": heap.snapshot.snapshot_id,
@@ -96,6 +103,7 @@ def heap_report(profile: Profile, limit: int = 10) -> HeapReport | None:
     retainers = heap.dominated(limit=min(limit, MOST_PATHS) if limit else None)
     return HeapReport(
         snapshots=[sums.size(one) for one in of_file],
+        num_of_others=len(every) - len(of_file),
         heap=heap,
         classes=classes[: limit or None],
         num_classes=len(classes),
@@ -130,13 +138,15 @@ class HeapOverview:
     """The heap snapshots of a file without retained sizes: the last by type, and what grew since the first.
 
     Attributes:
-        snapshots: All snapshots.
+        snapshots: All snapshots of the file.
+        num_of_others: Number of selected snapshots of other files.
         num_references: References in the last snapshot.
         classes: Types in the last snapshot, the largest first.
         growth: Types that changed since the first snapshot, the most growth first.
     """
 
     snapshots: list[SnapshotSize]
+    num_of_others: int
     num_references: int
     classes: list[ClassSize]
     num_classes: int
@@ -149,6 +159,7 @@ class HeapOverview:
         last = self.snapshots[-1]
         return {
             "snapshots": [one.as_json() for one in self.snapshots],
+            "num_of_others": self.num_of_others,
             "is_whole": False,
             "last": {
                 "snapshot_id": last.snapshot.snapshot_id,
@@ -191,6 +202,7 @@ def large_snapshots(profile: Profile, limit: int, most_objects: int = MOST_OBJEC
     growth = changed_classes(rows) if len(sizes) > 1 else []
     return HeapOverview(
         snapshots=sizes,
+        num_of_others=len(every) - len(sizes),
         num_references=sums.num_references.get(last.snapshot_id, 0),
         classes=classes[: limit or None],
         num_classes=len(classes),
@@ -320,7 +332,14 @@ def _fact_fields(report: HeapReport) -> list[tuple[str, Cell]]:
     ):
         if number:
             facts.append(("left out", f"{count_text(number)} {what}"))
-    return facts
+    return [*facts, *_others(report.num_of_others)]
+
+
+def _others(num: int) -> list[tuple[str, Cell]]:
+    """What is stated of the snapshots of other files."""
+    if not num:
+        return []
+    return [("left out", f"{counted(num, 'snapshot')} of other recordings: --process PID selects those of a process")]
 
 
 def _class_table(report: HeapReport, style: Style) -> Iterator[str]:
@@ -455,7 +474,7 @@ def overview_lines(data: HeapOverview, style: Style) -> Iterator[str]:
     ]
     if last.snapshot.end_ns is None:
         facts.append(("cut short", "its end was not recorded: objects and references may be missing"))
-    yield from fields(facts, style)
+    yield from fields([*facts, *_others(data.num_of_others)], style)
     yield ""
     yield from _class_size_table(data.classes, last.size_bytes, style)
     yield from more(data.num_classes - len(data.classes), style)

@@ -1,5 +1,7 @@
 //! Definitions in a log: methods and their code, classes, images, threads, native symbols, counters and so on.
 
+use std::collections::BTreeSet;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::consts::{EventByte, metadata as mtypes};
@@ -345,12 +347,19 @@ const PLAUSIBLE: std::ops::Range<u64> = 0x1000..1 << 48;
 const UPPER_HALVES: std::ops::Range<u64> = 0x1000..0x1_0000;
 /// A region of memory of this size contains either code or none.
 const REGION_BITS: u32 = 28;
+/// Upper halves of addresses where neither programs nor libraries are, so that a few methods alone there are none.
+const EMPTY_HALVES: std::ops::Range<u64> = 1..UPPER_HALVES.start;
+/// A region there with so few of so many methods contains none.
+const FEW_OF_MANY: (u64, usize) = (2, 100);
+/// Size from which on code is invalid that is alone in its region or contains the starts of others; less may be code of a program,
+/// or of a domain that was unloaded.
+const LARGE_CODE_BYTES: u64 = 1 << 16;
 
 /// Sets the size of methods without code of their own to 0.
 ///
 /// Profiler 3.0 reports wrong addresses and sizes for some of them: it writes the description of a method when its
 /// buffer is flushed, and by then the memory it reads may have been freed and reused. Most often the size then is the
-/// upper half of a pointer.
+/// upper half of a pointer; the address may be two small numbers, far from all code, and the size that of code of others, too.
 pub fn clear_invalid_sizes(methods: &mut [MethodRecord]) {
     for method in methods.iter_mut() {
         if !PLAUSIBLE.contains(&method.code) || method.size >= MAX_CODE_BYTES {
@@ -370,6 +379,32 @@ pub fn clear_invalid_sizes(methods: &mut [MethodRecord]) {
     for method in methods.iter_mut() {
         let (all, num_invalid) = regions.get(&(method.code >> REGION_BITS)).copied().unwrap_or_default();
         if halves.contains(&method.size) || num_invalid.saturating_mul(2) > all {
+            method.size = 0;
+        }
+    }
+    clear_stray_code(methods);
+}
+
+/// Sets the size of code to 0 that is far from all other code, or that contains others'. Code of a byte is what
+/// `perfuse convert` writes for methods of other recordings.
+fn clear_stray_code(methods: &mut [MethodRecord]) {
+    let starts: BTreeSet<u64> = methods.iter().filter(|it| it.size > 0).map(|it| it.code).collect();
+    let (few, many) = FEW_OF_MANY;
+    let mut regions = FxHashMap::<u64, u64>::default();
+    for start in &starts {
+        let num = regions.entry(start >> REGION_BITS).or_default();
+        *num = num.saturating_add(1);
+    }
+    let contains_others = |it: &MethodRecord| {
+        let inside = it.code.saturating_add(1)..it.code.saturating_add(it.size);
+        it.size >= LARGE_CODE_BYTES && starts.range(inside).nth(1).is_some()
+    };
+    for method in methods.iter_mut().filter(|it| it.size > 1) {
+        let is_alone =
+            starts.len() >= many && regions.get(&(method.code >> REGION_BITS)).is_some_and(|&num| num <= few);
+        let is_odd = EMPTY_HALVES.contains(&(method.code >> 32))
+            || (method.code >> 32 == 0 && method.size >= LARGE_CODE_BYTES);
+        if (is_alone && is_odd) || contains_others(method) {
             method.size = 0;
         }
     }
@@ -418,6 +453,24 @@ mod tests {
             (0x4000_2000, 0x5563),
         ];
         assert_eq!(sizes(&code), [250, 42, 63, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn code_far_from_others_or_with_others_in_it_is_cleared() {
+        let near: Vec<_> = (0..100).map(|at| (0x4000_1000 + at * 0x100, 0x80)).collect();
+        let valid = [
+            (0x7f52_406c_2040, 16),
+            (0x40_1000, 90),
+            (0x1_ffff_fff0, 1),
+            (0x4100_0000, 0x2_0000),
+            (0x4002_0000, 0x100_000),
+        ];
+        let stray =
+            [(0x36e_0010, 1_069_096), (0x4_0000_0004, 4), (0x6_5e00_0001, 1637), (0x4000_1080, 351_028)];
+        let found = sizes(&[&near[..], &valid, &stray].concat());
+        assert_eq!(found[..100], [0x80; 100]);
+        assert_eq!(found[100..], [16, 90, 1, 0x2_0000, 0x100_000, 0, 0, 0, 0]);
+        assert_eq!(sizes(&[near[0], stray[1]]), [0x80, 4], "too few to state where code is");
     }
 
     #[test]
