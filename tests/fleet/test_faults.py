@@ -322,3 +322,31 @@ def test_an_error_that_cannot_be_sent_has_its_own_message_alone() -> None:
         engine.close()
     assert done is not None
     assert str(done.result) == "LocalError: No space left on device"
+
+
+POOL = """
+import sys
+import perfuse as pf
+print(pf.fleet.open(sys.argv[1]).add(sys.argv[2:], engine=pf.fleet.Pool(2)).num_added)
+"""
+COMMAND = """
+import sys
+from perfuse.cli import main
+sys.argv[1:] = ["fleet", "add", sys.argv[1], *sys.argv[2:], "--workers", "2", *ENGINE]
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    "program",
+    [POOL, COMMAND.replace("ENGINE", "[]"), COMMAND.replace("ENGINE", "['--dask', 'local']")],
+    ids=["pool", "command with a pool", "command with Dask"],
+)
+def test_a_script_that_adds_when_it_is_imported(program: str, inputs: Written, tmp_path: Path) -> None:
+    """Processes that run the script again would add, too, as long as there are processes."""
+    script = tmp_path / "script.py"
+    script.write_text(program, encoding="utf-8")
+    command = [sys.executable, str(script), str(tmp_path / "dataset"), *map(str, inputs.paths[:3])]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert status_of(Fleet(tmp_path / "dataset")).num_recordings == 3

@@ -35,7 +35,7 @@ TEXT_LIMIT = 10
 def add(console: Console, dataset: str, inputs: Sequence[str], **options: Any) -> int:
     """Reads recordings into the dataset; exit 1 if some could not be read."""
     from perfuse.cli.opening import object_files
-    from perfuse.fleet.engines import engine_named
+    from perfuse.fleet.engines import engine_named, without_main_program
     from perfuse.fleet.inputs import inputs_of
     from perfuse.fleet.maintenance import compact
     from perfuse.memory import memory_bytes
@@ -52,29 +52,30 @@ def add(console: Console, dataset: str, inputs: Sequence[str], **options: Any) -
     name = options["engine"]
     if options["dask"] and name not in (None, "dask"):
         raise click.UsageError(f"--dask local is --engine dask, not {name}")
-    engine = engine_named(
-        "dask" if options["dask"] else name,
-        len(found),
-        num_workers=options["workers"],
-        scheduler=options["scheduler"],
-        memory=memory,
-    )
-    try:
-        with console.progress() as progress:
-            result = fleet.add(
-                found,
-                labels=labels,
-                engine=engine,
-                symbol_dirs=options["symbol_dirs"],
-                maps=object_files(options["maps"]),
-                debug_info=not options["no_debug_info"],
-                memory=memory,
-                retry_failed=options["retry_failed"],
-                keep_packs=options["keep_packs"],
-                progress=progress,
-            )
-    finally:
-        engine.close()
+    with without_main_program():
+        engine = engine_named(
+            "dask" if options["dask"] else name,
+            len(found),
+            num_workers=options["workers"],
+            scheduler=options["scheduler"],
+            memory=memory,
+        )
+        try:
+            with console.progress() as progress:
+                result = fleet.add(
+                    found,
+                    labels=labels,
+                    engine=engine,
+                    symbol_dirs=options["symbol_dirs"],
+                    maps=object_files(options["maps"]),
+                    debug_info=not options["no_debug_info"],
+                    memory=memory,
+                    retry_failed=options["retry_failed"],
+                    keep_packs=options["keep_packs"],
+                    progress=progress,
+                )
+        finally:
+            engine.close()
     if not options["no_compact"]:
         compact(fleet)
     if options["as_json"]:
