@@ -216,12 +216,22 @@ def test_compaction_and_gc_keep_every_row(inputs: Written, undisturbed: dict[str
     number = len(fleet.files()["function_totals"])
     compact(fleet, always=True)
     assert len(fleet.files()["function_totals"]) < number
-    done = clean(fleet, older_than_hours=0)
-    assert done.deleted_files > 0
+    before = _data_files(tmp_path / "dataset")
+    # Part of an hour is not none: all files are newer.
+    assert clean(fleet, older_than_hours=0.5).deleted_files == 0
+    assert before <= _data_files(tmp_path / "dataset")
+    before = _data_files(tmp_path / "dataset")
+    deleted = clean(fleet, older_than_hours=0).deleted_files
+    on_disk = _data_files(tmp_path / "dataset")
+    assert deleted == len(before - on_disk) > 0
+    assert clean(fleet, older_than_hours=0).deleted_files == 0
     found = contents(fleet)
     assert found == undisturbed
-    on_disk = {str(one) for one in (tmp_path / "dataset").rglob("*.parquet") if "_delta_log" not in str(one)}
     assert on_disk == {str(Path(one)) for files in fleet.files().values() for one in files}
+
+
+def _data_files(dataset: Path) -> set[str]:
+    return {str(one) for one in dataset.rglob("*.parquet") if "_delta_log" not in str(one)}
 
 
 def test_a_straggler_is_started_again(
