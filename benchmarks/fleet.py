@@ -13,6 +13,7 @@ Figures of `docs/fleet.md` are those of this program.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import io
 import json
 import os
@@ -112,13 +113,16 @@ def _planted(stacks: list[str], weights: list[int]) -> str:
 
 
 def _renamed(pack: bytes, place: int) -> bytes:
-    """A saved profile with another title, so that it has content of its own."""
+    """A saved profile of other recordings, by the hashes of their files, so that it is a recording of its own."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(pack)) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as new:
         for info in old.infolist():
             content = old.read(info.filename)
             if info.filename == "manifest.json":
-                content = json.dumps(json.loads(content) | {"title": f"run {place}"}).encode()
+                manifest = json.loads(content)
+                for one in manifest["inputs"]:
+                    one["sha256"] = hashlib.sha256(f"{place} {one['sha256']}".encode()).hexdigest()
+                content = json.dumps(manifest | {"title": f"run {place}"}).encode()
             new.writestr(zipfile.ZipInfo(info.filename), content)
     return out.getvalue()
 
@@ -204,6 +208,7 @@ def measure_mixed(folder: Path, numbers: list[int]) -> None:
             again += time.process_time() - before
             size += sum(one.stat().st_size for one in dataset.rglob("*.parquet"))
             added += result.num_added
+            assert result.num_added == len(some), result
         each = 1e3 / number / sets
         print(
             f"{number:>6}: {each * cpu:.1f} ms of CPU a recording ({each * seconds:.1f} ms of a shared machine);"

@@ -60,7 +60,7 @@ def query_errors(hint_for: Callable[[str], str | None] = lambda _message: None) 
         message, *more = [line.rstrip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         hint = hint_for(message) or (more[0] if more else None)
         if isinstance(error, duckdb.PermissionException):
-            hint = _ALLOW_FILES
+            hint = ALLOW_FILES
         elif isinstance(error, duckdb.OutOfMemoryException):
             message = "the query needs more memory than its limit"
             hint = "give the query more memory (--memory, memory=), or let it return, group or sort fewer rows"
@@ -177,7 +177,7 @@ class Database:
         """Names of common tables and their columns that are similar to one that DuckDB does not find."""
         if missing := _NO_TABLE.search(message):
             if "/" in missing[1]:
-                return _ALLOW_FILES
+                return ALLOW_FILES
             return nearest_hint(missing[1], self._tables)
         if not (missing := _NO_COLUMN.search(message) or _NO_COLUMN_OF.search(message)):
             return None
@@ -314,7 +314,7 @@ class FileDatabase(Database):
 
     def _hint(self, message: str, query: str) -> str | None:
         if missing := _NO_TABLE.search(message):
-            return _ALLOW_FILES if "/" in missing[1] else nearest_hint(missing[1], self._columns)
+            return ALLOW_FILES if "/" in missing[1] else nearest_hint(missing[1], self._columns)
         if missing := _NO_COLUMN.search(message):
             words = set(re.findall(r"\w+", query.lower()))
             named = [names for view, names in self._columns.items() if view in words]
@@ -364,7 +364,8 @@ Parameters: TypeAlias = Mapping[str, object] | Sequence[object]
 Statement: TypeAlias = str | tuple[str, Sequence[object]]
 """A statement, with the values of its `?` where it has any."""
 
-_ALLOW_FILES = "--allow-files (allow_files=True) permits files, extensions and settings"
+ALLOW_FILES = "--allow-files (allow_files=True) permits files, extensions and settings"
+"""The hint where a query reaches for files."""
 _ALLOWED_STATEMENTS = {"SELECT", "EXPLAIN", "CREATE", "INSERT", "UPDATE", "DELETE", "DROP", "MULTI", "RELATION"}
 """Statements that read tables, or change tables that a query created; MULTI is PIVOT."""
 _WITH_ROWS = {"SELECT", "EXPLAIN", "MULTI", "RELATION"}
@@ -389,7 +390,7 @@ def _check_statements(connection: "DuckDBPyConnection", query: str, allow_files:
     kinds = [statement.type.name for statement in connection.extract_statements(query)]
     for kind in kinds:
         if kind not in _ALLOWED_STATEMENTS and not allow_files:
-            raise QueryError(f"{kind} is not allowed: queries read the tables", hint=_ALLOW_FILES)
+            raise QueryError(f"{kind} is not allowed: queries read the tables", hint=ALLOW_FILES)
     if not _WITH_ROWS.isdisjoint(kinds[:-1]):
         raise QueryError(
             f"one statement is expected, not {len(kinds)}: only the last one may return rows",

@@ -87,6 +87,8 @@ def main() -> int:
             continue
         if given.without is not None and given.without in one.name:
             continue
+        if missing := [path for path in one.paths if not path.exists()]:
+            parser.error(f"{missing[0]} is missing: PERFUSE_CORPUS names the corpus")
         started, different = time.monotonic(), 0
         try:
             with tempfile.TemporaryDirectory() as folder:

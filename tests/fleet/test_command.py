@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import shutil
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -224,6 +225,7 @@ def test_errors_state_what_is_wrong(prepared: Path, perfuse: Call, line: str, me
     code, out, err = perfuse(*shlex.split(line))
     assert (code, out) == (2, ""), err
     assert message in err
+    assert "--allow-files" not in err
     assert prepared.is_dir()
     assert not (prepared / "none").exists()
 
@@ -276,3 +278,23 @@ def test_a_dataset_with_nothing_to_compare(tmp_path: Path, perfuse: Call, monkey
     code, _, err = perfuse("fleet", "check", "profiles", "only.folded")
     assert (code, err.splitlines()[0]) == (2, "perfuse: no recording of profiles is 'last 20', but for the new one")
     assert "`perfuse fleet add profiles FILE...`" in err
+
+
+def test_recordings_of_other_events_are_stated(prepared: Path, perfuse: Call) -> None:
+    """Five recordings have samples; one log has the times and numbers of its calls."""
+    for number in range(5):
+        (prepared / f"{number}.folded").write_text(f"main;work {number + 3}\n", encoding="utf-8")
+    log = struct.pack("<HHIQ16x", 3, 0, 3, 1_000_000_000)
+    log += b"".join(struct.pack("<HBBiQIIQ", 0, 0, kind, 7, 1000 + kind, 1, 1, 0) for kind in (0, 1))
+    (prepared / "xray-log.a.AAAAAA").write_bytes(log)
+    inputs = [*(f"{number}.folded" for number in range(5)), "xray-log.a.AAAAAA"]
+    assert perfuse("fleet", "add", "mixed", *inputs[:5], "--label", "program=a")[0] == 0
+    assert perfuse("fleet", "add", "mixed", inputs[5], "--label", "program=b")[0] == 0
+    note = "1 recording without samples, which do not count here\n   hint: --event names another one: "
+    for words in ("report mixed", "find mixed work", "flame mixed -o flame.svg", "diff mixed --by recording_id"):
+        _, _, err = perfuse("fleet", *shlex.split(words))
+        assert note in err, words
+    assert "samples of 5 recordings" in (prepared / "flame.svg").read_text(encoding="utf-8")
+    code, _, err = perfuse("fleet", "diff", "mixed", "program=a", "program=b")
+    assert (code, "no recording of 'program=b' has event samples" in err) == (2, True)
+    assert "without" not in perfuse("fleet", "report", "mixed", "--where", "program=a")[2]

@@ -216,12 +216,22 @@ def test_compaction_and_gc_keep_every_row(inputs: Written, undisturbed: dict[str
     number = len(fleet.files()["function_totals"])
     compact(fleet, always=True)
     assert len(fleet.files()["function_totals"]) < number
-    done = clean(fleet, older_than_hours=0)
-    assert done.deleted_files > 0
+    before = _data_files(tmp_path / "dataset")
+    # Part of an hour is not none: all files are newer.
+    assert clean(fleet, older_than_hours=0.5).deleted_files == 0
+    assert before <= _data_files(tmp_path / "dataset")
+    before = _data_files(tmp_path / "dataset")
+    deleted = clean(fleet, older_than_hours=0).deleted_files
+    on_disk = _data_files(tmp_path / "dataset")
+    assert deleted == len(before - on_disk) > 0
+    assert clean(fleet, older_than_hours=0).deleted_files == 0
     found = contents(fleet)
     assert found == undisturbed
-    on_disk = {str(one) for one in (tmp_path / "dataset").rglob("*.parquet") if "_delta_log" not in str(one)}
     assert on_disk == {str(Path(one)) for files in fleet.files().values() for one in files}
+
+
+def _data_files(dataset: Path) -> set[str]:
+    return {str(one) for one in dataset.rglob("*.parquet") if "_delta_log" not in str(one)}
 
 
 def test_a_straggler_is_started_again(
@@ -322,3 +332,31 @@ def test_an_error_that_cannot_be_sent_has_its_own_message_alone() -> None:
         engine.close()
     assert done is not None
     assert str(done.result) == "LocalError: No space left on device"
+
+
+POOL = """
+import sys
+import perfuse as pf
+print(pf.fleet.open(sys.argv[1]).add(sys.argv[2:], engine=pf.fleet.Pool(2)).num_added)
+"""
+COMMAND = """
+import sys
+from perfuse.cli import main
+sys.argv[1:] = ["fleet", "add", sys.argv[1], *sys.argv[2:], "--workers", "2", *ENGINE]
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    "program",
+    [POOL, COMMAND.replace("ENGINE", "[]"), COMMAND.replace("ENGINE", "['--dask', 'local']")],
+    ids=["pool", "command with a pool", "command with Dask"],
+)
+def test_a_script_that_adds_when_it_is_imported(program: str, inputs: Written, tmp_path: Path) -> None:
+    """Processes that run the script again would add, too, as long as there are processes."""
+    script = tmp_path / "script.py"
+    script.write_text(program, encoding="utf-8")
+    command = [sys.executable, str(script), str(tmp_path / "dataset"), *map(str, inputs.paths[:3])]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert status_of(Fleet(tmp_path / "dataset")).num_recordings == 3

@@ -86,6 +86,18 @@ def test_static_functions_of_one_name_have_rows_of_their_own(program: Path, tmp_
     assert _counts(recorded) == {"work": 2, "shared": 1, "first": 1, "second": 1}
 
 
+def test_one_of_them_alone_has_its_source_file(program: Path, tmp_path: Path) -> None:
+    """What it is does not depend on what else was sampled, so that recordings compare; other functions have their name
+    alone."""
+    works = [address for address, name in _symbols(program) if name == "work"]
+    for number, source in enumerate(("first.c", "second.c")):
+        (tmp_path / source).mkdir()
+        (first,) = (address for address, name in _symbols(program) if name == "first")
+        with pf.fuse(_recorded(program, [works[number], first], tmp_path / source)) as profile:
+            found = dict(profile.sql("SELECT name, path FROM functions").fetchall())
+        assert (Path(found["work"]).name, found["first"]) == (source, None)
+
+
 def test_without_debug_information_each_symbol_is_a_function(program: Path, tmp_path: Path) -> None:
     symbols = _symbols(program)
     recorded = _recorded(program.with_name("symbols"), [address for address, _ in symbols], tmp_path)

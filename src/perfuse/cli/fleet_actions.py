@@ -35,7 +35,7 @@ TEXT_LIMIT = 10
 def add(console: Console, dataset: str, inputs: Sequence[str], **options: Any) -> int:
     """Reads recordings into the dataset; exit 1 if some could not be read."""
     from perfuse.cli.opening import object_files
-    from perfuse.fleet.engines import engine_named
+    from perfuse.fleet.engines import engine_named, without_main_program
     from perfuse.fleet.inputs import inputs_of
     from perfuse.fleet.maintenance import compact
     from perfuse.memory import memory_bytes
@@ -52,29 +52,30 @@ def add(console: Console, dataset: str, inputs: Sequence[str], **options: Any) -
     name = options["engine"]
     if options["dask"] and name not in (None, "dask"):
         raise click.UsageError(f"--dask local is --engine dask, not {name}")
-    engine = engine_named(
-        "dask" if options["dask"] else name,
-        len(found),
-        num_workers=options["workers"],
-        scheduler=options["scheduler"],
-        memory=memory,
-    )
-    try:
-        with console.progress() as progress:
-            result = fleet.add(
-                found,
-                labels=labels,
-                engine=engine,
-                symbol_dirs=options["symbol_dirs"],
-                maps=object_files(options["maps"]),
-                debug_info=not options["no_debug_info"],
-                memory=memory,
-                retry_failed=options["retry_failed"],
-                keep_packs=options["keep_packs"],
-                progress=progress,
-            )
-    finally:
-        engine.close()
+    with without_main_program():
+        engine = engine_named(
+            "dask" if options["dask"] else name,
+            len(found),
+            num_workers=options["workers"],
+            scheduler=options["scheduler"],
+            memory=memory,
+        )
+        try:
+            with console.progress() as progress:
+                result = fleet.add(
+                    found,
+                    labels=labels,
+                    engine=engine,
+                    symbol_dirs=options["symbol_dirs"],
+                    maps=object_files(options["maps"]),
+                    debug_info=not options["no_debug_info"],
+                    memory=memory,
+                    retry_failed=options["retry_failed"],
+                    keep_packs=options["keep_packs"],
+                    progress=progress,
+                )
+        finally:
+            engine.close()
     if not options["no_compact"]:
         compact(fleet)
     if options["as_json"]:
@@ -156,7 +157,7 @@ def report(console: Console, dataset: str, arguments: Sequence[str], **options: 
         calls = questions.call_percentiles(fleet, which, options["function"], label)
         document = {"by": label, "calls": texts.json_rows(calls[: limit or None])}
         return _print(console, options, document, lambda: texts.call_lines(calls, label, limit, console.style))
-    event = questions.select_event(fleet, which, options["event"])
+    event = _event(console, fleet, which, options["event"])
     number = fleet.selected(which)
     rows, num_functions = questions.top_functions(
         fleet, which, event, order=options["order"], function=options["function"], limit=limit
@@ -208,6 +209,7 @@ def diff(console: Console, dataset: str, sides: Sequence[str], **options: Any) -
         label = options["by"] or "build"
         within = options["within"]
         found = comparing.steps_since(fleet, both, options["since"], label=label, within=within, event=options["event"])
+        _note_others(console, fleet, both, found.event)
         document = {
             "event": as_dict(found.event),
             "by": label,
@@ -303,7 +305,6 @@ def check(console: Console, dataset: str, inputs: Sequence[str], **options: Any)
 
 def flame(console: Console, dataset: str, arguments: Sequence[str], **options: Any) -> int:
     """Draws the stacks of all selected recordings."""
-    from perfuse.fleet.questions import select_event
     from perfuse.fleet.stacks import collapsed_profile
     from perfuse.pictures.flame_graph import flame_target
 
@@ -312,7 +313,7 @@ def flame(console: Console, dataset: str, arguments: Sequence[str], **options: A
     if path is None:
         raise click.UsageError("flame needs a file to write: -o flame.html")
     fleet, which = _fleet(dataset, options), parse_recordings(options["where"])
-    event = select_event(fleet, which, options["event"])
+    event = _event(console, fleet, which, options["event"])
     with collapsed_profile(fleet, which, event) as profile:
         profile.export(path, to="html" if path == "-" else flame_target(path))
     if path != "-":
@@ -322,12 +323,12 @@ def flame(console: Console, dataset: str, arguments: Sequence[str], **options: A
 
 def find(console: Console, dataset: str, arguments: Sequence[str], **options: Any) -> int:
     """Lists the recordings that contain a function or a chain of calls; exit 1 if there is none."""
-    from perfuse.fleet.questions import find_recordings, select_event
+    from perfuse.fleet.questions import find_recordings
 
     if len(arguments) != 1:
         raise click.UsageError("find needs one argument: a function, or 'main > parse'")
     fleet, which = _fleet(dataset, options), parse_recordings(options["where"])
-    event = select_event(fleet, which, options["event"])
+    event = _event(console, fleet, which, options["event"])
     rows, limit = find_recordings(fleet, which, event, arguments[0]), _limit(options)
     document = {
         "event": as_dict(event),
@@ -485,6 +486,28 @@ def _print(console: Console, options: Mapping[str, Any], document: Any, lines: C
     return exit_codes.CLEAN
 
 
+def _event(console: Console, fleet: Fleet, which: Recordings, name: str | None) -> FleetEvent:
+    """The event of a name, or that of most recordings."""
+    from perfuse.fleet.questions import select_event
+
+    event = select_event(fleet, which, name)
+    _note_others(console, fleet, which, event)
+    return event
+
+
+def _note_others(console: Console, fleet: Fleet, which: Recordings, event: FleetEvent) -> None:
+    """States how many of the selected recordings do not have the event, and what they have."""
+    from perfuse.fleet.questions import events_of
+
+    found = events_of(fleet, which)
+    without = fleet.count(which) - sum(one.num_recordings for one in found if one.name == event.name)
+    if without:
+        what = which.text or "all recordings"
+        others = ", ".join(dict.fromkeys(one.name for one in found if one.name != event.name))
+        hint = f"--event names another one: {others}" if others else "`perfuse fleet report --heap` is for heaps"
+        console.note(f"{what}: {counted(without, 'recording')} without {event.name}, which do not count here", hint)
+
+
 def _graphs(
     console: Console, fleet: Fleet, which: Recordings, event: FleetEvent, *, nodes: bool
 ) -> list[FunctionGraph]:
@@ -492,8 +515,11 @@ def _graphs(
 
     number = fleet.selected(which)
     graphs = graphs_of(fleet, which, event, nodes=nodes)
+    _note_others(console, fleet, which, event)
     if not graphs:
-        raise click.UsageError(f"no recording of {which.text!r} has event {event.name}")
+        raise UsageError(
+            f"no recording of {which.text!r} has event {event.name}", hint="--event names one that both sides have"
+        )
     if number > MOST_RUNS and len(graphs) == MOST_RUNS:
         console.note(f"{which.text or 'all'}: the last {MOST_RUNS} of {counted(number, 'recording')} are compared")
     return graphs

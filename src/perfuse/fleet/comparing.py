@@ -13,6 +13,7 @@ from perfuse.analysis.function_matching import FunctionIdentity, key_without_mod
 from perfuse.analysis.normalization import Method, Normalization, typical_factors
 from perfuse.analysis.run_changes import Estimate, Measured, run_changes
 from perfuse.errors import UsageError
+from perfuse.fleet.identities import function_hash
 from perfuse.fleet.questions import FleetEvent, select_event
 from perfuse.fleet.selecting import Recordings, label_sql
 from perfuse.table import COUNTED_EVENTS, sql_text
@@ -519,7 +520,26 @@ def _functions_by_group(
         function.shares[at] = weight / runs[at].weight
         function.samples += count
     names = _identities(fleet, {own for functions in found.values() for own in functions})
-    return {group: _of_renamed_files(functions, names, groups[group]) for group, functions in found.items()}
+    return {
+        group: _of_renamed_files(_of_unknown_sources(functions, names), names, groups[group])
+        for group, functions in found.items()
+    }
+
+
+def _of_unknown_sources(
+    functions: Mapping[bytes, _Function], names: Mapping[bytes, FunctionIdentity]
+) -> dict[bytes, _Function]:
+    """The functions; those that share name and module are one, under the hash without a source file, where some
+    recordings have that: builds without debug information are compared with others by the sums."""
+    found: dict[bytes, _Function] = {}
+    for own, function in functions.items():
+        whole = function_hash(names[own].name, names[own].module, None, "native")
+        known = found.setdefault(whole if whole in functions else own, function)
+        if known is function:
+            continue
+        known.shares = [sum(of_run) for of_run in zip(known.shares, function.shares, strict=True)]
+        known.samples += function.samples
+    return found
 
 
 def _of_renamed_files(

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from perfuse.errors import UsageError, nearest_hint
+from perfuse.errors import QueryError, UsageError, nearest_hint
 from perfuse.fleet.inputs import FleetInput, inputs_of
 from perfuse.fleet.layout import DICTIONARIES, OF_RECORDINGS, SQL_TYPES, TABLES
 from perfuse.fleet.selecting import COLUMNS, Recordings, check_label_names, parse_recordings
@@ -156,7 +156,14 @@ class Fleet:
             QueryError: The SQL is invalid, or reaches for other files.
             UsageError: `where` does not select recordings.
         """
-        return self.only(parse_recordings(where))._database.sql(query, parameters=parameters)
+        from perfuse.query import ALLOW_FILES
+
+        try:
+            return self.only(parse_recordings(where))._database.sql(query, parameters=parameters)
+        except QueryError as error:
+            if error.hint == ALLOW_FILES:
+                error.hint = f"`perfuse fleet files {self.uri}` lists the files of the dataset, for other programs"
+            raise
 
     def rows(self, query: str, parameters: Parameters | None = None) -> list[tuple[Any, ...]]:
         """The rows of a query."""

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
+from types import ModuleType
 from typing import Any, Protocol
 
 from perfuse.errors import UsageError
@@ -54,6 +57,18 @@ class Engine(Protocol):
     def close(self) -> None:
         """Ends the workers."""
         ...
+
+
+@contextmanager
+def without_main_program() -> Iterator[None]:
+    """Processes that are started meanwhile do not run the file of the main program, which may be a script that adds
+    recordings as they do: they import the modules of their functions alone."""
+    program = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = program
 
 
 class Inline:
@@ -154,7 +169,8 @@ class Pool:
     def _start(self) -> _Worker:
         ours, theirs = self._context.Pipe()
         process = self._context.Process(target=_work, args=(theirs, os.getpid()), daemon=True)
-        process.start()
+        with without_main_program():
+            process.start()
         theirs.close()
         worker = _Worker(process, ours)
         self._workers.append(worker)
@@ -242,7 +258,8 @@ class Dask:
             import dask
 
             environment = {**dask.config.get("distributed.nanny.pre-spawn-environ", {}), "RAYON_NUM_THREADS": "1"}
-            with dask.config.set({"distributed.nanny.pre-spawn-environ": environment}):
+            configured = dask.config.set({"distributed.nanny.pre-spawn-environ": environment})
+            with configured, without_main_program():
                 self._cluster = distributed.LocalCluster(
                     n_workers=num_workers or len(os.sched_getaffinity(0)),
                     threads_per_worker=1,

@@ -44,9 +44,9 @@ def _add_event(found: Extract, profile: Profile, event: Any) -> None:
     hashes: list[bytes] = []
     unnamed: set[int] = set()
     numbered = _numbered_functions(profile)
-    names = ("name", "module", "path", "kind", "function_id", "unnamed_because")
-    for number, (name, module, path, kind, function, why) in enumerate(symbols.tuples(*names)):
-        own = function_hash(name, module, path, kind)
+    names = ("name", "module", "path", "is_declaration", "kind", "function_id", "unnamed_because")
+    for number, (name, module, path, is_declared, kind, function, why) in enumerate(symbols.tuples(*names)):
+        own = function_hash(name, module, path if is_declared or kind == "jit" else None, kind)
         found.functions.setdefault(own, (own, name, module, path, kind))
         hashes.append(own)
         if why is not None or function in numbered:

@@ -24,11 +24,14 @@ def function_hash(name: str, module: str | None, path: str | None, kind: str) ->
     Args:
         name: Its name.
         module: File that contains it.
-        path: Source file; it counts for JIT-compiled code, whose modules are not files.
+        path: Source file; it counts for JIT-compiled code, whose modules are not files. For native code, where it is
+            given if the module has several functions of the name, the name of the file counts.
         kind: Kind of code.
     """
     file = FunctionIdentity("", module).module_name
-    return _hashed(b"f1", normal_name(name), file, path if kind == "jit" else None)
+    if kind != "jit":
+        path = path.rsplit("/", 1)[-1] if path and kind == "native" else None
+    return _hashed(b"f1", normal_name(name), file, path)
 
 
 def stack_hash(parent: bytes | None, function: bytes) -> bytes:

@@ -220,7 +220,10 @@ FUNCTIONS = FleetTable(
     "functions",
     "Functions. Take one row of each hash: they may differ in folders of modules and numbers in names.",
     (
-        _id("function_hash", "Hash of normalized name, module's file name, and source file of JIT-compiled code."),
+        _id(
+            "function_hash",
+            "Hash of normalized name, module's file name, and source file of JIT-compiled code and of shared names.",
+        ),
         _text("name", "Name to display."),
         _text("module", "File that contains it.", True),
         _text("path", "Source file that declares it.", True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from perfuse.fleet.layout import DICTIONARIES, OF_RECORDINGS, TABLES
@@ -114,17 +115,26 @@ def _clean(fleet: Fleet, older_than_hours: float, keep_files: bool) -> Cleaned:
     found.files_after = _count(fleet)
     if not keep_files:
         for name in TABLES:
-            table = fleet.store.table(name, refresh=True)
-            table.create_checkpoint()
-            deleted = table.vacuum(
-                retention_hours=int(older_than_hours), dry_run=False, enforce_retention_duration=False, full=True
-            )
-            found.deleted_files += len(deleted)
+            found.deleted_files += _vacuum(fleet, name, ceil(older_than_hours))
         fleet.refresh()
         named = {name for (name,) in fleet.head.rows("SELECT pack FROM recordings WHERE pack IS NOT NULL")}
         found.deleted_packs = delete_packs(fleet.store, named, limit)
     fleet.refresh()
     return found
+
+
+def _vacuum(fleet: Fleet, name: str, hours: int) -> int:
+    """Deletes files that are not part of a table for so many hours. Returns their number."""
+    table = fleet.store.table(name, refresh=True)
+    table.create_checkpoint()
+    before = _num_data_files(fleet, name)
+    # Its answer names files that were deleted before, too.
+    table.vacuum(retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=True)
+    return before - _num_data_files(fleet, name)
+
+
+def _num_data_files(fleet: Fleet, name: str) -> int:
+    return sum(not one.startswith("_delta_log/") for one in fleet.store.names_below(name))
 
 
 def _merge_dictionaries(fleet: Fleet) -> None:

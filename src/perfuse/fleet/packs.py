@@ -103,7 +103,8 @@ def pack_path(store: Store, name: str, directory: Path) -> Path:
 
 def delete_packs(store: Store, keep: set[str], limit: datetime) -> int:
     """Deletes saved profiles but those to keep, and but those that were begun after a time. Returns their number."""
-    found = [name for name in _names(store) if name not in keep and _began_before(name, limit)]
+    names = (f"{FOLDER}/{name}" for name in store.names_below(FOLDER))
+    found = [name for name in names if name not in keep and _began_before(name, limit)]
     if store.is_remote:
         from perfuse.fleet.remote import delete
 
@@ -114,15 +115,6 @@ def delete_packs(store: Store, keep: set[str], limit: datetime) -> int:
             with suppress(OSError):
                 (store.folder / name).parent.rmdir()
     return len(found)
-
-
-def _names(store: Store) -> list[str]:
-    if store.is_remote:
-        from perfuse.fleet.remote import names_below
-
-        return [f"{FOLDER}/{name}" for name in names_below(f"{store.uri}/{FOLDER}", store.options)]
-    folder = store.folder / FOLDER
-    return sorted(one.relative_to(store.folder).as_posix() for one in folder.rglob(f"*{_SUFFIX}"))
 
 
 def _began_before(name: str, limit: datetime) -> bool:

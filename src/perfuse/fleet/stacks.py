@@ -48,8 +48,7 @@ def collapsed_profile(fleet: Fleet, which: Recordings, event: FleetEvent) -> Pro
     import perfuse
 
     profile = perfuse.fuse(collapsed_stacks(fleet, which, event))
-    number = fleet.selected(which)
-    profile.title = f"{event.name} of {number:,} recordings{f' ({which.text})' if which.text else ''}"
+    profile.title = f"{event.name} of {event.num_recordings:,} recordings{f' ({which.text})' if which.text else ''}"
     return profile
 
 

@@ -229,6 +229,15 @@ class Store:
             return False
         return True
 
+    def names_below(self, folder: str) -> list[str]:
+        """The files in a folder of the dataset and its folders, as paths below it."""
+        if self.is_remote:
+            from perfuse.fleet.remote import names_below
+
+            return names_below(f"{self.uri}/{folder}", self.options)
+        top = self.folder / folder
+        return sorted(one.relative_to(top).as_posix() for one in top.rglob("*") if one.is_file())
+
     def forget(self) -> None:
         """Closes the handles: the next use reads the logs anew."""
         self._tables.clear()

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use object::read::elf::{ElfFile, FileHeader};
 use object::{Endianness, File, Object, ObjectSection};
+use rustc_hash::FxHashSet;
 
 use super::address_space::AddressSpace;
 use super::dwarf::has_dwarf;
@@ -25,6 +26,8 @@ pub(crate) struct ElfModule {
     /// Whether there are symbols in `.gnu_debugdata` that cannot be read.
     is_mini_damaged: bool,
     plt: OnceLock<PltStubs>,
+    /// Names that several functions have.
+    shared_names: OnceLock<FxHashSet<Box<[u8]>>>,
 }
 
 /// A symbol table that is used.
@@ -72,7 +75,15 @@ impl ElfModule {
             tables.extend(mini.ok().flatten().and_then(|mini| complete(&Arc::new(mini))));
             tables.extend(SymbolTable::read(&image, &space, TableKind::Exported));
         }
-        Ok(Self { image, space, debug_image, tables, is_mini_damaged, plt: OnceLock::new() })
+        Ok(Self {
+            image,
+            space,
+            debug_image,
+            tables,
+            is_mini_damaged,
+            plt: OnceLock::new(),
+            shared_names: OnceLock::new(),
+        })
     }
 
     /// The function that covers an address, with its table: one of a known size, then the one that starts last.
@@ -91,6 +102,18 @@ impl ElfModule {
         let strings = table.image.get(table.strings.clone()).unwrap_or_default();
         let name = name_at(strings, found.name).into();
         Some(CoveringSymbol { address: found.address, name, is_sized: found.size != 0 })
+    }
+
+    /// Whether several functions have a name, as static functions of several sources do.
+    pub(crate) fn shares_name(&self, name: &[u8]) -> bool {
+        let all = || {
+            let of_table = |table: &SymbolTable| {
+                let strings = table.image.get(table.strings.clone()).unwrap_or_default();
+                table.symbols.shared_names(strings).into_iter().map(Box::from).collect::<Vec<_>>()
+            };
+            self.tables.iter().flat_map(of_table).collect()
+        };
+        self.shared_names.get_or_init(all).contains(name)
     }
 
     fn stub(&self, address: u64) -> Option<CoveringSymbol<'_>> {

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use object::read::elf::{ElfFile, FileHeader, SectionHeader, Sym, SymbolTable};
 use object::{Endianness, SymbolIndex as ElfIndex, elf};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::address_space::AddressSpace;
 use super::symbol_index::{SymbolIndex, SymbolSpan, by_familiarity};
@@ -66,6 +67,17 @@ impl ElfSymbols {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.index.is_empty()
+    }
+
+    /// Names that functions at several addresses have, as static functions of several sources do.
+    pub(crate) fn shared_names<'a>(&self, strings: &'a [u8]) -> FxHashSet<&'a [u8]> {
+        let mut addresses: FxHashMap<&[u8], u64> = FxHashMap::default();
+        let is_other = |symbol: &&ElfSymbol| {
+            perfuse_stopping::checkpoint();
+            let name = name_at(strings, symbol.name);
+            *addresses.entry(name).or_insert(symbol.address) != symbol.address
+        };
+        self.symbols.iter().filter(is_other).map(|symbol| name_at(strings, symbol.name)).collect()
     }
 }
 

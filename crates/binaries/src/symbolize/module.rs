@@ -53,6 +53,8 @@ pub struct Resolved {
     pub relative_address: Option<u64>,
     /// First address of the symbol, in the same terms.
     pub symbol_address: Option<u64>,
+    /// Whether other functions of the file have the symbol's name, from which its source file distinguishes it.
+    pub shares_name: bool,
     /// The reason why there are no frames.
     pub unnamed_because: Option<Arc<str>>,
 }
@@ -313,8 +315,10 @@ fn resolve_address(elf: &ElfModule, dwarf: Option<&Dwarf>, address: u64, names: 
     let mut frames = found.finish(symbol.as_ref());
     frames.reverse();
     let unnamed_because = frames.is_empty().then(|| names.text(elf.why_no_symbol()));
+    let has_path = frames.first().is_some_and(|outermost| outermost.path.is_some());
+    let shares_name = has_path && symbol.as_ref().is_some_and(|symbol| elf.shares_name(&symbol.name));
     let symbol_address = symbol.map(|symbol| symbol.address);
-    Resolved { frames, relative_address: Some(address), symbol_address, unnamed_because }
+    Resolved { frames, relative_address: Some(address), symbol_address, shares_name, unnamed_because }
 }
 
 fn function_at(
@@ -335,7 +339,7 @@ fn resolve_kallsyms(kallsyms: &Kallsyms, position: u64, names: &mut NameCache) -
     match kallsyms.find(position) {
         Some((start, name)) => {
             let frames = vec![SymbolFrame::new(names.name(name), PathLineColumn::default())];
-            Resolved { frames, relative_address, symbol_address: Some(start), unnamed_because: None }
+            Resolved { frames, relative_address, symbol_address: Some(start), ..Resolved::default() }
         }
         None => {
             let unnamed_because = Some(names.text("no kernel symbol covers this address"));
@@ -350,7 +354,7 @@ fn resolve_recorded(recorded: &RecordedSymbols, position: u64, names: &mut NameC
         Some(symbol) => {
             let name = names.name(symbol.name.as_bytes());
             let frames = vec![SymbolFrame::new(name, PathLineColumn::default())];
-            Resolved { frames, relative_address, symbol_address: Some(symbol.start), unnamed_because: None }
+            Resolved { frames, relative_address, symbol_address: Some(symbol.start), ..Resolved::default() }
         }
         None => {
             let unnamed_because = Some(names.text("the recording lists no symbol at this address"));

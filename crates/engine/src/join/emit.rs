@@ -89,7 +89,7 @@ impl<'a> NativeKeys<'a> {
     }
 
     fn function(&mut self, frame: &'a ResolvedFrame, is_kernel: bool) -> Option<u32> {
-        let FrameFunction::Native { module, linkage_name, name, symbol_address, path, line } =
+        let FrameFunction::Native { module, linkage_name, name, symbol_address, path, line, .. } =
             &frame.function
         else {
             return None;

@@ -57,6 +57,8 @@ pub enum FrameFunction {
         name: String,
         /// Address of the symbol in the file's own layout.
         symbol_address: Option<u64>,
+        /// Whether other functions of its file have its name.
+        shares_name: bool,
         /// Source file that declares it, where its name states that.
         path: Option<String>,
         /// Line at which it starts.
@@ -279,7 +281,7 @@ fn recorded_frames(
 
 /// Frames of native code, as the symbolizer resolved them.
 fn native_frames(module: u32, resolved: Resolved) -> Vec<ResolvedFrame> {
-    let Resolved { frames, relative_address, symbol_address, unnamed_because } = resolved;
+    let Resolved { frames, relative_address, symbol_address, shares_name, unnamed_because } = resolved;
     if frames.is_empty() {
         let reason =
             unnamed_because.map_or_else(|| "no symbol covers this address".to_owned(), |r| r.to_string());
@@ -297,6 +299,7 @@ fn native_frames(module: u32, resolved: Resolved) -> Vec<ResolvedFrame> {
                 linkage_name,
                 name: name.to_string(),
                 symbol_address,
+                shares_name: shares_name && depth == 0,
                 path: None,
                 line: None,
             },
@@ -321,6 +324,7 @@ fn deferred_frame() -> ResolvedFrame {
         linkage_name: DEFERRED.to_owned(),
         name: DEFERRED.to_owned(),
         symbol_address: None,
+        shares_name: false,
         path: None,
         line: None,
     };
@@ -355,9 +359,15 @@ fn unmapped_frame(location: &Location, mappings: &Mappings, native: &NativeNames
         _ => own_name(),
     };
     let function = match (name, location.region) {
-        (Some(MapFunction { linkage_name, name, path, line }), _) => {
-            FrameFunction::Native { module: NO_MODULE, linkage_name, name, symbol_address: None, path, line }
-        }
+        (Some(MapFunction { linkage_name, name, path, line }), _) => FrameFunction::Native {
+            module: NO_MODULE,
+            linkage_name,
+            name,
+            symbol_address: None,
+            shares_name: false,
+            path,
+            line,
+        },
         (None, Region::Kernel) => FrameFunction::Unnamed("no kernel mapping was recorded here".to_owned()),
         (None, Region::Anonymous { code_at_other_times: true, .. }) => {
             FrameFunction::Unnamed("a dump has code at this address, but not at that time".to_owned())

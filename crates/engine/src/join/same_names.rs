@@ -24,7 +24,7 @@ enum Mark<'a> {
 pub(super) struct OneOfName<'a> {
     /// Its number, from 0.
     pub(super) number: u32,
-    /// Its source file, where there are several and it is known.
+    /// Its source file, where there are several, with samples or without, and it is known.
     pub(super) path: Option<Cow<'a, str>>,
 }
 
@@ -40,11 +40,13 @@ impl<'a> SameNames<'a> {
         let mut groups: FxHashMap<NativeName<'a>, Groups<'a>> = FxHashMap::default();
         for frame in frames {
             let Some((name, address, path)) = marks(frame) else { continue };
-            groups.entry(name).or_default().add(address, path);
+            let group = groups.entry(name).or_default();
+            group.add(address, path);
+            group.has_others |= matches!(frame.function, FrameFunction::Native { shares_name: true, .. });
         }
         let mut functions = FxHashMap::default();
         for (name, mut groups) in groups {
-            if groups.marks.len() > 1 {
+            if groups.marks.len() > 1 || groups.has_others {
                 functions.extend(groups.functions().into_iter().map(|(mark, one)| ((name, mark), one)));
             }
         }
@@ -81,6 +83,8 @@ struct Groups<'a> {
     marks: Vec<Mark<'a>>,
     links: Vec<usize>,
     index: FxHashMap<Mark<'a>, usize>,
+    /// Whether the file has other functions of the name, which may be on no stack.
+    has_others: bool,
 }
 
 impl<'a> Groups<'a> {
@@ -138,7 +142,9 @@ impl<'a> Groups<'a> {
                 _ => {}
             }
         }
-        if let [only] = &mut *functions.values_mut().collect::<Vec<_>>() {
+        if let [only] = &mut *functions.values_mut().collect::<Vec<_>>()
+            && !self.has_others
+        {
             only.path = None;
         }
         let of_root = |root| functions.get(&root).cloned().unwrap_or_default();
