@@ -10,11 +10,9 @@ use perfuse_tables::access::{ColumnError, lists, nullable, numbers};
 use perfuse_tables::context::{CONTEXT_MAX, CONTEXT_USER, CONTEXT_USER_DEFERRED};
 use perfuse_workers::{in_call, install, num_threads};
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 
 use super::lookup::{StepLookup, UnwindModules};
 use super::memory::StackCopy;
-use super::previous::PreviousWalk;
 use super::registers::{Machine, Registers};
 use super::step::FrameOrigin;
 use super::walk::{Stop, UnwoundFrame, caller_in_registers, unwind_stack};
@@ -122,7 +120,6 @@ fn with_addresses(
 /// Columns of a batch that unwinding reads.
 struct ChainColumns<'a> {
     processes: &'a [u32],
-    threads: &'a [u32],
     times: &'a [i64],
     sources: &'a [u32],
     offsets: &'a [i32],
@@ -138,7 +135,6 @@ impl<'a> ChainColumns<'a> {
             chains.values().as_any().downcast_ref::<UInt64Array>().ok_or(ColumnError { column })?;
         Ok(Self {
             processes: numbers::<UInt32Type>(batch, "process_id")?.values(),
-            threads: numbers::<UInt32Type>(batch, "thread_id")?.values(),
             times: numbers::<Int64Type>(batch, "ts_ns")?.values(),
             sources: numbers::<UInt32Type>(batch, "source_id")?.values(),
             offsets: chains.value_offsets(),
@@ -163,13 +159,8 @@ struct UnwoundChains {
     unwound: Vec<Option<UnwoundAddress>>,
     registers: Vec<u64>,
     frames: Vec<UnwoundFrame>,
-    /// By process and thread.
-    walks: FxHashMap<(u32, u32), PreviousWalk>,
     totals: UnwindTotals,
 }
-
-/// Most threads whose previous walk is retained.
-const MAX_THREADS: usize = 64;
 
 impl UnwoundChains {
     fn clear(&mut self) {
@@ -208,14 +199,9 @@ impl UnwoundChains {
             return self.add_caller_of_leaf(rows, row, recorded, lookup);
         };
         let stack = StackCopy { start: registers.sp()?, bytes, big_endian };
-        let process_id = *rows.processes.get(row)?;
-        lookup.set_process(process_id, *rows.times.get(row)?, registers.machine());
-        if self.walks.len() >= MAX_THREADS {
-            self.walks.clear();
-        }
-        let previous = self.walks.entry((process_id, *rows.threads.get(row)?)).or_default();
+        lookup.set_process(*rows.processes.get(row)?, *rows.times.get(row)?, registers.machine());
         self.frames.clear();
-        let stop = unwind_stack(&registers, &stack, lookup, previous, &mut self.frames);
+        let stop = unwind_stack(&registers, &stack, lookup, &mut self.frames);
         self.totals.add(&self.frames, stop, stack.bytes.len());
         self.addresses.extend(kernel_part(recorded));
         self.addresses.push(CONTEXT_USER);

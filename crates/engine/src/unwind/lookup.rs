@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::module::{UnwindModule, UnwindSources, code_step};
 use super::registers::Machine;
 use super::step::{UnwindStep, frame_pointer_step};
-use super::walk::{FoundStep, StepId, StepSource};
+use super::walk::{StepId, StepSource};
 use crate::address_spaces::{AddressSpaces, Region};
 use crate::mappings::Mapping;
 
@@ -86,13 +86,6 @@ struct CachedStep {
     from_ns: i64,
     until_ns: i64,
     step: Option<StepId>,
-}
-
-impl CachedStep {
-    fn found(self) -> Option<FoundStep> {
-        let Self { from_ns, until_ns, step } = self;
-        step.map(|id| FoundStep { id, from_ns, until_ns })
-    }
 }
 
 impl<'a> StepLookup<'a> {
@@ -187,24 +180,19 @@ impl<'a> StepLookup<'a> {
 
 impl StepSource for StepLookup<'_> {
     #[inline]
-    fn find(&mut self, pc: u64, all_registers: bool) -> Option<FoundStep> {
+    fn find(&mut self, pc: u64, all_registers: bool) -> Option<StepId> {
         let cache = if all_registers { &self.current.all_registers } else { &self.current.any };
         if let Some(cached) = cache.get(&pc)
             && (cached.from_ns..cached.until_ns).contains(&self.at_ns)
         {
-            return cached.found();
+            return cached.step;
         }
         let (region, from_ns, until_ns) = self.modules.spaces.find_user(self.process_id, pc, self.at_ns);
         let step = self.find_in_region(region, pc, all_registers);
         let cache = if all_registers { &mut self.current.all_registers } else { &mut self.current.any };
-        let cached = CachedStep { from_ns, until_ns, step };
-        cache.insert(pc, cached);
+        cache.insert(pc, CachedStep { from_ns, until_ns, step });
         self.num_cached = self.num_cached.saturating_add(1);
-        cached.found()
-    }
-
-    fn at_ns(&self) -> i64 {
-        self.at_ns
+        step
     }
 
     #[inline]

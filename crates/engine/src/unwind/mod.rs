@@ -11,7 +11,6 @@ mod expression;
 mod lookup;
 mod memory;
 mod module;
-mod previous;
 mod registers;
 mod step;
 #[cfg(test)]
@@ -22,7 +21,6 @@ pub use chains::{Chains, UnwindTotals, Unwinder, UnwoundAddress};
 pub use lookup::{StepLookup, UnwindModules};
 pub use memory::StackCopy;
 pub use module::{UnwindRows, UnwindSources};
-pub use previous::PreviousWalk;
 pub use registers::{Machine, Registers};
 pub use step::{FrameOrigin, UnwindBase, UnwindRule, UnwindStep};
-pub use walk::{FoundStep, MAX_FRAMES, StepId, StepSource, Stop, UnwoundFrame, unwind_stack};
+pub use walk::{MAX_FRAMES, StepId, StepSource, Stop, UnwoundFrame, unwind_stack};

@@ -171,22 +171,6 @@ impl Registers {
         self.known &= bits;
     }
 
-    /// Bit set of the registers whose values are known.
-    pub(super) fn known(&self) -> u64 {
-        self.known
-    }
-
-    /// Their values, in the order of their numbers.
-    #[inline]
-    pub(super) fn known_values(&self) -> impl Iterator<Item = u64> {
-        let mut left = self.known;
-        std::iter::from_fn(move || {
-            let value = self.values.get(left.trailing_zeros() as usize)?;
-            left &= left.wrapping_sub(1);
-            Some(*value)
-        })
-    }
-
     /// The stack pointer.
     #[must_use]
     pub fn sp(&self) -> Option<u64> {

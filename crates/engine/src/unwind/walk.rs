@@ -2,7 +2,6 @@
 
 use super::expression::{EvaluationContext, evaluate};
 use super::memory::StackCopy;
-use super::previous::PreviousWalk;
 use super::registers::Machine;
 use super::registers::Registers;
 use super::step::{FrameOrigin, UnwindBase, UnwindRule, UnwindStep};
@@ -78,31 +77,10 @@ pub struct UnwoundFrame {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepId(pub u32);
 
-/// A step that a [`StepSource`] found, and the time in which it is the one of its address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FoundStep {
-    /// Its number.
-    pub id: StepId,
-    /// Start of that time.
-    pub from_ns: i64,
-    /// Its end.
-    pub until_ns: i64,
-}
-
-impl From<StepId> for FoundStep {
-    /// A step of code that is never replaced.
-    fn from(id: StepId) -> Self {
-        Self { id, from_ns: i64::MIN, until_ns: i64::MAX }
-    }
-}
-
 /// Steps by address, of the code a stack is unwound through.
 pub trait StepSource {
     /// Finds the step of the function at an address. With `all_registers` only from information about all registers.
-    fn find(&mut self, pc: u64, all_registers: bool) -> Option<FoundStep>;
-
-    /// The time at which steps are found.
-    fn at_ns(&self) -> i64;
+    fn find(&mut self, pc: u64, all_registers: bool) -> Option<StepId>;
 
     /// A step found since unwinding of the stack began.
     fn step(&self, id: StepId) -> Option<&UnwindStep>;
@@ -119,25 +97,19 @@ const FIRST_MAPPED: u64 = 0x1000;
 /// Most frames of a stack, perf's own default.
 pub const MAX_FRAMES: usize = 1024;
 
-/// Unwinds a stack. Frames are added innermost first, the interrupted one at least. `previous` is the walk over an earlier
-/// stack of the thread, or empty, and is replaced by this one.
+/// Unwinds a stack. Frames are added innermost first, the interrupted one at least.
 pub fn unwind_stack(
     registers: &Registers,
     stack: &StackCopy<'_>,
     code: &mut impl StepSource,
-    previous: &mut PreviousWalk,
     frames: &mut Vec<UnwoundFrame>,
 ) -> Stop {
     let first = frames.len();
-    match unwind_with(registers, stack, code, previous, frames, false) {
+    match unwind_with(registers, stack, code, frames, false) {
         // SFrame does not describe registers that rules of outer frames may need.
         Stop::LostRegister => {
             frames.truncate(first);
-            previous.clear();
-            let stop = unwind_with(registers, stack, code, previous, frames, true);
-            // These steps are not those that the next walk looks for.
-            previous.clear();
-            stop
+            unwind_with(registers, stack, code, frames, true)
         }
         stop => stop,
     }
@@ -146,7 +118,7 @@ pub fn unwind_stack(
 /// The caller of an interrupted function, where no memory is needed to find it.
 pub fn caller_in_registers(registers: &Registers, code: &mut impl StepSource) -> Option<UnwoundFrame> {
     let stack = StackCopy { start: 0, bytes: &[], big_endian: false };
-    let id = code.find(registers.pc, false)?.id;
+    let id = code.find(registers.pc, false)?;
     let step = code.step(id).filter(|step| step.origin != FrameOrigin::FramePointer)?;
     let mut frame = FrameState { registers: *registers, stack: &stack, cfa: None, low: 0 };
     frame.leave(step, false, code).ok()?;
@@ -157,47 +129,34 @@ fn unwind_with(
     registers: &Registers,
     stack: &StackCopy<'_>,
     code: &mut impl StepSource,
-    previous: &mut PreviousWalk,
     frames: &mut Vec<UnwoundFrame>,
     all_registers: bool,
 ) -> Stop {
     let low = registers.sp().unwrap_or(0);
     let mut frame = FrameState { registers: *registers, stack, cfa: None, low };
     let (mut origin, mut is_return) = (FrameOrigin::Sampled, false);
-    previous.begin(registers.machine(), stack, code.at_ns());
-    for at_most in (0..MAX_FRAMES).rev() {
+    for _ in 0..MAX_FRAMES {
         perfuse_stopping::checkpoint();
         let pc = frame.registers.pc;
-        let mut found = UnwoundFrame { pc, sp: frame.registers.sp().unwrap_or(0), origin, is_return };
-        if previous.repeat(&frame.registers, frame.low, found, at_most, frames) {
-            return Stop::Outermost;
-        }
-        let step = code.find(pc.wrapping_sub(u64::from(is_return)), all_registers);
-        let Some((id, step)) = step.and_then(|id| Some((id, code.step(id.id)?))) else {
-            frames.push(found);
-            previous.clear();
+        let sp = frame.registers.sp().unwrap_or(0);
+        frames.push(UnwoundFrame { pc, sp, origin, is_return });
+        let Some(id) = code.find(pc.wrapping_sub(u64::from(is_return)), all_registers) else {
             return Stop::NoRule;
         };
+        let Some(step) = code.step(id) else { return Stop::NoRule };
         // The kernel enters the code that a signal handler returns to at its first instruction: no call precedes it.
-        found.is_return &= !step.is_signal;
-        frames.push(found);
-        previous.add(&frame.registers, frame.low, is_return, found);
-        match frame.leave(step, is_return, code) {
-            Ok(()) => previous.left(id, step, frame.cfa, stack),
-            Err(Stop::Outermost) => {
-                previous.left(id, step, frame.cfa, stack);
-                previous.end();
-                return Stop::Outermost;
-            }
-            Err(stop) => {
-                previous.clear();
-                let is_guess = step.origin == FrameOrigin::FramePointer && stop != Stop::Cut;
-                return if is_guess { Stop::NoRule } else { stop };
-            }
+        if step.is_signal
+            && let Some(trampoline) = frames.last_mut()
+        {
+            trampoline.is_return = false;
+        }
+        if let Err(stop) = frame.leave(step, is_return, code) {
+            let is_guess =
+                step.origin == FrameOrigin::FramePointer && !matches!(stop, Stop::Outermost | Stop::Cut);
+            return if is_guess { Stop::NoRule } else { stop };
         }
         (origin, is_return) = (step.origin, !step.is_signal);
     }
-    previous.clear();
     Stop::DepthLimit
 }
 
@@ -215,12 +174,12 @@ impl FrameState<'_> {
     fn leave(&mut self, step: &UnwindStep, is_return: bool, code: &impl StepSource) -> Result<(), Stop> {
         let machine = self.registers.machine();
         let by_frame_pointer = step.origin == FrameOrigin::FramePointer;
-        self.cfa = None;
         // Programs and threads begin with a frame pointer of 0.
         let is_last = by_frame_pointer && self.registers.get(machine.fp()) == Some(0);
         if is_last || step.is_outermost(machine.ra()) {
             return Err(Stop::Outermost);
         }
+        self.cfa = None;
         let cfa = self.value(&step.cfa, code)?;
         self.cfa = Some(cfa);
         let sp = cfa.wrapping_sub(machine.cfa_above_sp());

@@ -1,8 +1,8 @@
 //! One stack, unwound by the SFrame sections of one file.
 
 use perfuse_engine::unwind::{
-    FoundStep, FrameOrigin, Machine, PreviousWalk, Registers, StackCopy, StepId, StepSource, Stop,
-    UnwindStep, UnwoundFrame, unwind_stack,
+    FrameOrigin, Machine, Registers, StackCopy, StepId, StepSource, Stop, UnwindStep, UnwoundFrame,
+    unwind_stack,
 };
 use perfuse_formats::Recording;
 use perfuse_formats::sframe::SFrame;
@@ -17,15 +17,11 @@ struct LoadedFile<'a> {
 }
 
 impl StepSource for LoadedFile<'_> {
-    fn find(&mut self, pc: u64, _all_registers: bool) -> Option<FoundStep> {
+    fn find(&mut self, pc: u64, _all_registers: bool) -> Option<StepId> {
         let recovery = self.file.recovery(pc.wrapping_sub(self.bias))?;
         let id = StepId(self.found.len() as u32);
         self.found.push(UnwindStep::from_recovery(recovery, self.machine, FrameOrigin::SFrame)?);
-        Some(id.into())
-    }
-
-    fn at_ns(&self) -> i64 {
-        0
+        Some(id)
     }
 
     fn step(&self, id: StepId) -> Option<&UnwindStep> {
@@ -88,8 +84,8 @@ pub fn unwind_by_sframe(
     let big_endian = file.units().first().is_some_and(|unit| unit.endian == Endian::Big);
     let start = registers.sp().unwrap_or_default();
     let mut source = LoadedFile { file, machine: registers.machine(), bias, found: Vec::new() };
-    let stack = StackCopy { start, bytes: stack, big_endian };
     let mut frames = Vec::new();
-    let stop = unwind_stack(registers, &stack, &mut source, &mut PreviousWalk::default(), &mut frames);
+    let stop =
+        unwind_stack(registers, &StackCopy { start, bytes: stack, big_endian }, &mut source, &mut frames);
     (frames, stop)
 }

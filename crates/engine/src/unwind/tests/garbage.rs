@@ -1,9 +1,6 @@
 use proptest::prelude::*;
 
-use super::{
-    FoundStep, PreviousWalk, Registers, StackCopy, StepId, StepSource, Stop, UnwindStep, UnwoundFrame,
-    unwind_stack,
-};
+use super::{Registers, StackCopy, StepId, StepSource, Stop, UnwindStep, UnwoundFrame, unwind_stack};
 use crate::unwind::step::DwarfExpression;
 use crate::unwind::{FrameOrigin, MAX_FRAMES, Machine, UnwindBase, UnwindRule, step::frame_pointer_step};
 
@@ -11,12 +8,8 @@ use crate::unwind::{FrameOrigin, MAX_FRAMES, Machine, UnwindBase, UnwindRule, st
 struct Always(Option<UnwindStep>);
 
 impl StepSource for Always {
-    fn find(&mut self, _pc: u64, _all_registers: bool) -> Option<FoundStep> {
-        self.0.as_ref().map(|_| StepId(0).into())
-    }
-
-    fn at_ns(&self) -> i64 {
-        0
+    fn find(&mut self, _pc: u64, _all_registers: bool) -> Option<StepId> {
+        self.0.as_ref().map(|_| StepId(0))
     }
 
     fn step(&self, _id: StepId) -> Option<&UnwindStep> {
@@ -75,8 +68,7 @@ fn unwind(
 ) -> (Vec<UnwoundFrame>, Stop) {
     let stack = StackCopy { start, bytes, big_endian: registers.machine() == Machine::S390x };
     let mut frames = Vec::new();
-    let previous = &mut PreviousWalk::default();
-    let stop = unwind_stack(registers, &stack, &mut Always(step), previous, &mut frames);
+    let stop = unwind_stack(registers, &stack, &mut Always(step), &mut frames);
     (frames, stop)
 }
 

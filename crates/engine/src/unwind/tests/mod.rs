@@ -1,13 +1,11 @@
 mod call_frames;
 mod garbage;
-mod previous;
 mod walks;
 
 use std::collections::HashMap;
 
 use super::{
-    FoundStep, Machine, PreviousWalk, Registers, StackCopy, StepId, StepSource, Stop, UnwindStep,
-    UnwoundFrame, unwind_stack,
+    Machine, Registers, StackCopy, StepId, StepSource, Stop, UnwindStep, UnwoundFrame, unwind_stack,
 };
 
 /// Steps given by address; the frame pointer for all other addresses.
@@ -28,15 +26,11 @@ impl GivenSteps {
 }
 
 impl StepSource for GivenSteps {
-    fn find(&mut self, pc: u64, all_registers: bool) -> Option<FoundStep> {
+    fn find(&mut self, pc: u64, all_registers: bool) -> Option<StepId> {
         let full = self.full.get(&pc).filter(|_| all_registers);
         let step = full.or(self.steps.get(&pc)).or(self.frame_pointer.as_ref()).cloned()?;
         self.found.push(step);
-        Some(StepId(self.found.len() as u32 - 1).into())
-    }
-
-    fn at_ns(&self) -> i64 {
-        0
+        Some(StepId(self.found.len() as u32 - 1))
     }
 
     fn step(&self, id: StepId) -> Option<&UnwindStep> {
@@ -59,7 +53,7 @@ fn words(words: &[u64]) -> Vec<u8> {
 fn unwound(registers: &Registers, stack: &[u8], code: &mut GivenSteps) -> (Vec<UnwoundFrame>, Stop) {
     let stack = StackCopy { start: registers.sp().unwrap_or(0), bytes: stack, big_endian: false };
     let mut frames = Vec::new();
-    let stop = unwind_stack(registers, &stack, code, &mut PreviousWalk::default(), &mut frames);
+    let stop = unwind_stack(registers, &stack, code, &mut frames);
     (frames, stop)
 }
 

@@ -1,4 +1,4 @@
-use super::{GivenSteps, PreviousWalk, StackCopy, UnwoundFrame, amd64, unwind_stack, unwound, words};
+use super::{GivenSteps, StackCopy, UnwoundFrame, amd64, unwind_stack, unwound, words};
 use crate::unwind::{
     FrameOrigin, Machine, Registers, Stop, UnwindBase, UnwindRule, UnwindStep, step::frame_pointer_step,
 };
@@ -165,7 +165,7 @@ fn s390x_has_its_stack_pointer_below_the_cfa() {
     let stack = StackCopy { start: 0x7000, bytes: &stack, big_endian: true };
     let mut frames = Vec::new();
     let mut code = GivenSteps::default().at(0x1010, step);
-    let stop = unwind_stack(&registers, &stack, &mut code, &mut PreviousWalk::default(), &mut frames);
+    let stop = unwind_stack(&registers, &stack, &mut code, &mut frames);
     assert_eq!((frames[1].pc, frames[1].sp, stop), (0x2010, 0x7000 + 160, Stop::NoRule));
 }
 
