@@ -15,7 +15,7 @@ from perfuse.exporters.contents import STACKS_OF_ONE_EVENT, note_other_events
 from perfuse.exporters.palette import ORIGINS, SHADES, Colour, Origin, hexadecimal
 from perfuse.exporters.source import no_samples_error
 from perfuse.reports.names import module_name
-from perfuse.reports.units import bytes_text
+from perfuse.reports.units import bytes_text, counted
 from perfuse.table import SUM_EVENTS
 
 ROW = 18
@@ -116,8 +116,8 @@ def picture(flame: FlameTree, width: int = 1200) -> str:
     depth = max(box.depth for box in boxes) + 1
     height = HEAD + depth * ROW + FOOT
     unit = flame.event.unit
-    counted = flame.event.name not in SUM_EVENTS
-    counts = f"{tree.total_samples:,} samples · " if counted else ""
+    has_counts = flame.event.name not in SUM_EVENTS
+    counts = f"{counted(tree.total_samples, 'sample')} · " if has_counts else ""
     totals = f"{counts}{weight_text(tree.total_weight, unit)} · {flame.event.name}"
     title = _fitted(visible(flame.title), inner - CAPTION * (len(totals) + 4), 8.6)
     size = f'width="{width}" height="{height}"'
@@ -130,7 +130,7 @@ def picture(flame: FlameTree, width: int = 1200) -> str:
         f'<text class="title" x="{MARGIN}" y="28">{html.escape(title)}</text>',
         f'<text class="quiet" x="{width - MARGIN}" y="28" text-anchor="end">{html.escape(totals)}</text>',
     ]
-    parts.extend(_draw(box, symbols, whole, unit, by_samples, counted) for box in boxes)
+    parts.extend(_draw(box, symbols, whole, unit, by_samples, has_counts) for box in boxes)
     used = {symbols[box.symbol]["origin"] for box in boxes if box.symbol is not None}
     parts.append(_legend(used, width, height))
     parts.append("</svg>\n")
@@ -184,12 +184,14 @@ def _boxes(
                 yield Box(caller.depth, caller.left, width, None, caller.weight, caller.samples)
 
 
-def _draw(box: Box, symbols: list[dict[str, Any]], whole: int, unit: str, by_samples: bool, counted: bool) -> str:
+def _draw(box: Box, symbols: list[dict[str, Any]], whole: int, unit: str, by_samples: bool, has_counts: bool) -> str:
     top = HEAD + box.depth * ROW - ROW // 2
     gap = 1 if box.width > 3 else 0
     value = box.samples if by_samples else box.weight
     share = f"{100 * value / whole if whole else 0:.2f}%"
-    facts = [f"{share} · {weight_text(box.weight, unit)}" + (f" · {box.samples:,} samples" if counted else "")]
+    facts = [f"{share} · {weight_text(box.weight, unit)}"]
+    if has_counts:
+        facts[0] += f" · {counted(box.samples, 'sample')}"
     if box.symbol is None:
         name = "boxes too narrow to be drawn one by one" if box.depth else "all"
         short, style = "narrower" if box.depth else "all", "all"

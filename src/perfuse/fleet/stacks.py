@@ -46,9 +46,11 @@ def collapsed_stacks(fleet: Fleet, which: Recordings, event: FleetEvent) -> byte
 def collapsed_profile(fleet: Fleet, which: Recordings, event: FleetEvent) -> Profile:
     """The sums of the selected recordings as a profile: reports, flame graphs and exporters take it."""
     import perfuse
+    from perfuse.reports.units import counted
 
     profile = perfuse.fuse(collapsed_stacks(fleet, which, event))
-    profile.title = f"{event.name} of {event.num_recordings:,} recordings{f' ({which.text})' if which.text else ''}"
+    number = counted(event.num_recordings, "recording")
+    profile.title = f"{event.name} of {number}{f' ({which.text})' if which.text else ''}"
     return profile
 
 

@@ -266,7 +266,6 @@ COUNTED_NOUNS = {
 }
 """What the rows of sums count."""
 _PROVEN = ("changed", "new", "gone")
-_PLURALS = {"function": "functions", "module": "modules", "tier": "tiers", "type": "types", "stack": "stacks"}
 
 
 def diff_lines(report: DiffReport, style: Style) -> Iterator[str]:
@@ -274,7 +273,7 @@ def diff_lines(report: DiffReport, style: Style) -> Iterator[str]:
     yield from fields(list(header_fields(report)), style, indent="")
     shown = [one for one in report.rows if one.verdict != "same"][: report.limit]
     if shown:
-        yield from section(_PLURALS[report.by].capitalize(), style, _order_text(report))
+        yield from section(f"{report.by}s".capitalize(), style, _order_text(report))
         yield from fitted(_table_columns(report, shown), style)
         if left_out := report.num_differing - len(shown):
             yield style.paint(f"  {count_text(left_out)} more (--limit 0 shows all)", Role.FAINT)
@@ -320,7 +319,7 @@ def header_fields(report: DiffReport) -> Iterator[tuple[str, Cell]]:
     interval = interval_text(whole)
     yield "whole", f"{amount}{per} ({ratio})" + (f"  95 %: {interval}" if interval else "")
     verdicts = ", ".join(f"{count_text(count)} {verdict}" for verdict, count in report.counts.items() if count)
-    yield _PLURALS[report.by], verdicts or "none"
+    yield f"{report.by}s", verdicts or "none"
     shares = [(side, difference.matched_share(side)) for side in ("base", "new")]
     if report.by == "function" and any(share is not None and share < 0.9995 for _, share in shares):
         known = ", ".join(f"{share:.1%} of {side}" for side, share in shares if share is not None)
@@ -332,7 +331,7 @@ def header_fields(report: DiffReport) -> Iterator[tuple[str, Cell]]:
         yield "speed", "each run is divided by the typical change of its functions; the whole is not"
     if not difference.has_one_run:
         few = len(report.rows) - difference.num_tested
-        tested = f"{count_text(difference.num_tested)} {_PLURALS[report.by]} tested"
+        tested = f"{counted(difference.num_tested, report.by)} tested"
         rest = f", {count_text(few)} have too few {difference.kind}" if few else ""
         yield "noise", f"{difference.noise:.1%} between runs beside sampling; {tested}{rest}"
     for warning in report.warnings:
