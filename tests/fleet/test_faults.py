@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing.spawn
 import os
 import random
 import resource
@@ -20,6 +21,7 @@ import pytest
 from fleet import faulty
 from fleet.generated import Written, write_fleet
 from fleet.tables import contents
+from perfuse.errors import UsageError
 from perfuse.fleet import DatasetError, Fleet, Pool, adding
 from perfuse.fleet.engines import Completed, Dask, Engine, Inline, Task, WorkerLost
 from perfuse.fleet.maintenance import clean, compact
@@ -93,6 +95,42 @@ def test_a_recording_that_kills_its_worker_is_in_quarantine(
     assert "signal 9" in result.failed[0][2]
     monkeypatch.undo()
     assert fleet.add(inputs.paths[:2], retry_failed=True).num_added == 2
+
+
+def test_a_worker_that_does_not_start_is_not_the_recordings_fault(
+    inputs: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first two processes end before they can work; another one gets their recordings."""
+    python, failed = tmp_path / "python", tmp_path / "failed"
+    failed.mkdir()
+    python.write_text(f"""#!/bin/sh
+mkdir {failed}/1 2> /dev/null && exit 3
+mkdir {failed}/2 2> /dev/null && exit 3
+exec {sys.executable} "$@"
+""")
+    python.chmod(0o755)
+    monkeypatch.setattr(multiprocessing.spawn, "_python_exe", os.fsencode(python))
+    pool = Pool(1)
+    try:
+        result = Fleet(tmp_path / "dataset").add(inputs.paths[:2], engine=pool)
+    finally:
+        pool.close()
+    assert (result.num_added, result.failed, len(list(failed.iterdir()))) == (2, [], 2)
+
+
+def test_where_no_worker_can_start_nothing_is_in_quarantine(
+    inputs: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(multiprocessing.spawn, "_python_exe", b"/bin/false")
+    fleet, pool = Fleet(tmp_path / "dataset"), Pool(2)
+    try:
+        with pytest.raises(UsageError, match="end before they can work: exit code 1"):
+            fleet.add(inputs.paths, engine=pool)
+    finally:
+        pool.close()
+    assert fleet.rows("SELECT count(*) FROM quarantine") == [(0,)]
+    monkeypatch.undo()
+    assert fleet.add(inputs.paths).num_added == 16
 
 
 def test_the_driver_is_killed(inputs: Written, undisturbed: dict[str, Any], tmp_path: Path) -> None:

@@ -99,6 +99,10 @@ class Inline:
         self._queue.clear()
 
 
+MOST_FAILED_STARTS = 5
+"""Processes in succession that may end before they can work: what they would have worked on is not the cause."""
+
+
 class Pool:
     """Processes of this machine, started anew (not forked); one that dies is replaced.
 
@@ -109,8 +113,9 @@ class Pool:
     def __init__(self, num_workers: int | None = None) -> None:
         self.num_workers = num_workers or len(os.sched_getaffinity(0))
         self._context = multiprocessing.get_context("spawn")
-        self._queue: deque[tuple[str, Task, tuple[Any, ...]]] = deque()
+        self._queue: deque[_Batch] = deque()
         self._workers: list[_Worker] = []
+        self._failed_starts = 0
 
     @property
     def pids(self) -> list[int]:
@@ -119,28 +124,39 @@ class Pool:
 
     def submit(self, key: str, task: Task, *arguments: Any) -> None:
         """Gives a batch to a worker without one, or puts it in the queue."""
-        self._queue.append((key, task, arguments))
+        self._queue.append(_Batch(key, task, arguments))
         self._give()
 
     def next_completed(self, timeout_s: float | None = None) -> Completed | None:
-        """Waits for a worker that is done or dead."""
+        """Waits for a worker that is done or dead.
+
+        Raises:
+            UsageError: No worker can start.
+        """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while True:
             self._give()
-            busy = [one for one in self._workers if one.key is not None]
+            busy = [one for one in self._workers if one.batch is not None]
             if not busy:
                 return None
             left = None if deadline is None else max(deadline - time.monotonic(), 0)
             ready = wait([one.pipe for one in busy], left)
             if not ready:
                 return None
-            worker = next(one for one in busy if one.pipe in ready)
-            key, worker.key = worker.key, None
+            worker, batch = next((one, one.batch) for one in busy if one.batch is not None and one.pipe in ready)
             try:
-                return Completed(str(key), worker.pipe.recv())
+                received = worker.pipe.recv()
             except (EOFError, OSError):
                 self._workers.remove(worker)
-                return Completed(str(key), WorkerLost(worker.end()))
+                reason = worker.end()
+                if worker.has_started:
+                    return Completed(batch.key, WorkerLost(reason))
+                self._start_failed(batch, reason)
+                continue
+            if worker.has_started:
+                worker.batch = None
+                return Completed(batch.key, received)
+            worker.has_started, self._failed_starts = True, 0
 
     def close(self) -> None:
         """Ends the workers, also those that are busy."""
@@ -153,15 +169,14 @@ class Pool:
 
     def _give(self) -> None:
         while self._queue:
-            idle = next((one for one in self._workers if one.key is None), None)
+            idle = next((one for one in self._workers if one.batch is None), None)
             if idle is None:
                 if len(self._workers) >= self.num_workers:
                     return
                 idle = self._start()
-            key, task, arguments = self._queue.popleft()
-            idle.key = key
+            idle.batch = self._queue.popleft()
             try:
-                idle.pipe.send((task, arguments))
+                idle.pipe.send((idle.batch.task, idle.batch.arguments))
             except (BrokenPipeError, ConnectionError):
                 # It died while it was idle: reported when its result is asked for.
                 continue
@@ -176,12 +191,30 @@ class Pool:
         self._workers.append(worker)
         return worker
 
+    def _start_failed(self, batch: _Batch, reason: str) -> None:
+        """Another worker gets the batch of one that ended before it could work."""
+        self._failed_starts += 1
+        if self._failed_starts >= MOST_FAILED_STARTS:
+            raise UsageError(
+                f"processes of workers end before they can work: {reason}",
+                hint="their messages are above; --engine inline (Inline()) works in this process",
+            )
+        self._queue.appendleft(batch)
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    key: str
+    task: Task
+    arguments: tuple[Any, ...]
+
 
 @dataclass(slots=True)
 class _Worker:
     process: Any
     pipe: Connection
-    key: str | None = None
+    batch: _Batch | None = None
+    has_started: bool = False
 
     def end(self) -> str:
         """Waits for the end of the process, and returns the reason."""
@@ -192,9 +225,10 @@ class _Worker:
 
 
 def _work(pipe: Connection, parent: int) -> None:
-    """The life of a worker: it ends with the process that started it."""
+    """The life of a worker: it states that it has started, and ends with the process that started it."""
     use_one_thread()
     _end_with(parent)
+    pipe.send(None)
     while True:
         try:
             task, arguments = pipe.recv()
