@@ -98,6 +98,26 @@ def test_one_of_them_alone_has_its_source_file(program: Path, tmp_path: Path) ->
         assert (Path(found["work"]).name, found["first"]) == (source, None)
 
 
+def test_a_static_function_and_the_global_one_of_its_name(tmp_path: Path) -> None:
+    """Each alone has its source file, whichever of them is static."""
+    need("gcc", "nm")
+    body = "__attribute__((noinline)) unsigned long {}(unsigned long n) {{ return n * n + n / {}; }}\n"
+    (tmp_path / "global.c").write_text(body.format("work", 7))
+    alone = "static " + body.format("work", 5) + "static " + body.format("alone", 3)
+    (tmp_path / "main.c").write_text(alone + "int main(int n) { return (int)(work(n) - alone(n)); }\n")
+    command = ["gcc", "-g", "-O1", "-fno-pie", "-no-pie", "-w", "-o", "program", "main.c", "global.c"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    symbols = _symbols(tmp_path / "program", ["work", "alone"])
+    found = []
+    for number, (address, _) in enumerate(symbols):
+        into = tmp_path / str(number)
+        into.mkdir()
+        with pf.fuse(_recorded(tmp_path / "program", [address], into)) as profile:
+            found += profile.sql("SELECT name, path FROM functions").fetchall()
+    files = sorted((name, path and Path(path).name) for name, path in found)
+    assert files == [("alone", None), ("work", "global.c"), ("work", "main.c")]
+
+
 def test_without_debug_information_each_symbol_is_a_function(program: Path, tmp_path: Path) -> None:
     symbols = _symbols(program)
     recorded = _recorded(program.with_name("symbols"), [address for address, _ in symbols], tmp_path)

@@ -26,7 +26,7 @@ pub(crate) struct ElfSymbol {
     section_end: u64,
     /// Offset into the table's strings.
     pub(crate) name: u32,
-    /// Which of several symbols at one address is preferred: the highest.
+    /// Which of several symbols at one address is preferred: the highest. The lowest bit is 0 for local ones.
     merit: u8,
 }
 
@@ -69,15 +69,37 @@ impl ElfSymbols {
         self.index.is_empty()
     }
 
-    /// Names that functions at several addresses have, as static functions of several sources do.
+    /// Names of static functions that functions at other addresses have, too.
     pub(crate) fn shared_names<'a>(&self, strings: &'a [u8]) -> FxHashSet<&'a [u8]> {
         let mut addresses: FxHashMap<&[u8], u64> = FxHashMap::default();
-        let is_other = |symbol: &&ElfSymbol| {
+        let mut shared = FxHashSet::default();
+        for symbol in self.symbols.iter().filter(|symbol| symbol.is_local()) {
             perfuse_stopping::checkpoint();
             let name = name_at(strings, symbol.name);
-            *addresses.entry(name).or_insert(symbol.address) != symbol.address
-        };
-        self.symbols.iter().filter(is_other).map(|symbol| name_at(strings, symbol.name)).collect()
+            if *addresses.entry(name).or_insert(symbol.address) != symbol.address {
+                shared.insert(name);
+            }
+        }
+        for symbol in self.symbols.iter().filter(|symbol| !symbol.is_local()) {
+            perfuse_stopping::checkpoint();
+            // Names of C++ and Rust state what is static: these are of one function.
+            let name = strings.get(symbol.name as usize..).unwrap_or_default();
+            if name.starts_with(b"_Z") || name.starts_with(b"_R") {
+                continue;
+            }
+            let name = name_at(strings, symbol.name);
+            if addresses.get(name).is_some_and(|&other| other != symbol.address) {
+                shared.insert(name);
+            }
+        }
+        shared
+    }
+}
+
+impl ElfSymbol {
+    /// Whether only the object file that it is of refers to it, as to static functions.
+    fn is_local(&self) -> bool {
+        self.merit & 1 == 0
     }
 }
 
