@@ -135,6 +135,8 @@ def elf(machine: Path, name: str) -> None:
         (("wasmtime", "app.wasm", "x"), ("wasmtime", "run", "--profile=jitdump", "app.wasm", "x")),
         (("wasmtime", "run", "app.wasm"), ("wasmtime", "run", "--profile=jitdump", "app.wasm")),
         (("wasmtime", "compile", "app.wasm"), ("wasmtime", "compile", "app.wasm")),
+        (("dart", "app.dart", "x"), ("dart", "--generate_perf_jitdump", "app.dart", "x")),
+        (("dart", "run", "app.dart"), ("dart", "--generate_perf_jitdump", "run", "app.dart")),
         (("postgres", "--single", "db"), ("postgres", "--single", "-c", "jit_profiling_support=on", "db")),
         (("postgres", "-D", "data"), ("postgres", "-c", "jit_profiling_support=on", "-D", "data")),
     ],

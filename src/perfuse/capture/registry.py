@@ -15,6 +15,7 @@ MODULES = (
     "dotnet",
     "mono",
     "php",
+    "dart",
     "erlang",
     "ruby",
     "julia",

@@ -22,7 +22,7 @@ pub struct ParsedName<'a> {
     pub column: Option<u32>,
 }
 
-/// Parses a name in the forms of V8, CPython, JavaScriptCore, SpiderMonkey, .NET and the JVM. Any other name is the function.
+/// Parses a name in the forms of V8, CPython, JavaScriptCore, SpiderMonkey, .NET, the JVM and Dart. Any other name is the function.
 #[must_use]
 pub fn parse(raw: &str) -> ParsedName<'_> {
     v8(raw)
@@ -31,6 +31,7 @@ pub fn parse(raw: &str) -> ParsedName<'_> {
         .or_else(|| spidermonkey(raw))
         .or_else(|| dotnet(raw))
         .or_else(|| java(raw))
+        .or_else(|| dart(raw))
         .or_else(|| stub(raw))
         .unwrap_or(ParsedName { function: raw.into(), ..ParsedName::default() })
 }
@@ -244,6 +245,22 @@ fn java_primitive(code: char) -> Option<&'static str> {
 #[must_use]
 pub fn is_java_method(raw: &str) -> bool {
     java(raw).is_some()
+}
+
+/// `*name`, the code of a function that Dart optimized, and `Library:'file' Class: name`, the stub that allocates objects of a class.
+fn dart(raw: &str) -> Option<ParsedName<'_>> {
+    if raw.starts_with("Library:'") && raw.contains("' Class: ") {
+        let function = raw.into();
+        return Some(ParsedName { function, tier: Some("stub"), stub: true, ..ParsedName::default() });
+    }
+    let function = raw.strip_prefix('*')?;
+    let is_name =
+        function.starts_with(|first: char| first.is_alphabetic() || matches!(first, '_' | ':' | '$'));
+    is_name.then(|| ParsedName {
+        function: function.into(),
+        tier: Some("optimized"),
+        ..ParsedName::default()
+    })
 }
 
 /// Helper code: PHP's `JIT$$…`, Erlang's `global::…` and the data around its modules and functions, stubs and

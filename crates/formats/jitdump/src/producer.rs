@@ -10,6 +10,8 @@ use super::layout::FileHeader;
 pub enum Producer {
     /// V8: node, Chromium.
     V8,
+    /// Dart's virtual machine, `--generate_perf_jitdump`.
+    Dart,
     /// CPython 3.13 and later, `-X perf_jit`.
     CPython,
     /// JavaScriptCore.
@@ -35,13 +37,17 @@ pub enum Producer {
     Unknown,
 }
 
+/// Names of code that every virtual machine of Dart writes first; the header is that of V8, from which its writer is.
+const DART_STUBS: [&str; 4] = ["JumpToFrame", "RunExceptionHandler", "DeoptForRewind", "InvokeDartCode"];
+
 impl Producer {
     /// Detects the producer from the header, the path, and the first loads: each name, and whether `vma` is 0 and
     /// `code_addr` is not.
     #[must_use]
     pub fn detect<'a>(header: &FileHeader, path: &str, loads: impl Iterator<Item = (&'a str, bool)>) -> Self {
         if header.pad1 == V8_PAD {
-            return Self::V8;
+            let mut names = loads.map(|(name, _)| name);
+            return if names.any(|name| DART_STUBS.contains(&name)) { Self::Dart } else { Self::V8 };
         }
         let mut vma_is_zero = false;
         for (name, no_vma) in loads {
@@ -107,6 +113,7 @@ impl fmt::Display for Producer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::V8 => "V8",
+            Self::Dart => "Dart",
             Self::CPython => "CPython",
             Self::JavaScriptCore => "JavaScriptCore",
             Self::SpiderMonkey => "SpiderMonkey",

@@ -35,7 +35,8 @@ impl SkewEvidence {
             header_bytes: if is_32_bit { ELF32_HEADER_SKEW } else { ELF64_HEADER_SKEW },
             records: 0,
             exact: 0,
-            is_certain: index.producer == Producer::V8 || path.contains("llvm-IR-jit-"),
+            is_certain: matches!(index.producer, Producer::V8 | Producer::Dart)
+                || path.contains("llvm-IR-jit-"),
             is_contradicted: false,
         }
     }

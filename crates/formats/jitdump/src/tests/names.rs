@@ -41,6 +41,14 @@ fn names_of_every_runtime() {
         ("BaselineICFallback: GetProp", ("GetProp", tier("BaselineICFallback"), true, None)),
         ("BaselineIC: Compare.Int32", ("Compare.Int32", tier("BaselineIC"), true, None)),
         ("RegExp", ("RegExp", tier("regexp"), false, None)),
+        ("*::_alpha", ("::_alpha", tier("optimized"), false, None)),
+        ("*dart.core__List@0150898_[]", ("dart.core__List@0150898_[]", tier("optimized"), false, None)),
+        ("::_alpha", ("::_alpha", None, false, None)),
+        ("*", ("*", None, false, None)),
+        (
+            "Library:'dart:async' Class: _Timer@5048458",
+            ("Library:'dart:async' Class: _Timer@5048458", tier("stub"), true, None),
+        ),
         ("StringConcatStub", ("StringConcatStub", tier("stub"), true, None)),
         (
             "void [A] B::C(int32)[OptimizedTier1]",

@@ -58,6 +58,19 @@ fn skew_of_v8_is_subtracted_and_columns_remain() {
     assert!(codes(&dump).contains(&"JD052"));
 }
 
+/// Its writer is V8's, with the same header and the same skew.
+#[test]
+fn dart_is_recognized_by_its_first_stubs() {
+    let dump = open(v8(&[
+        load(1, 0x1000, 16, 0, "JumpToFrame"),
+        debug(2, 0x2000, &[(0x2040, 1, 0, b"/tmp/jit-7-1.cmts"), (0x204f, 2, 0, b"/tmp/jit-7-1.cmts")]),
+        load(2, 0x2000, 16, 1, "*::_alpha"),
+    ]));
+    assert_eq!(dump.index().producer, Producer::Dart);
+    let path = || "/tmp/jit-7-1.cmts".into();
+    assert_eq!(lines(&dump), [(1, 0, 1, None, path()), (1, 15, 2, None, path())]);
+}
+
 #[test]
 fn lines_of_baseline_code_of_v8_are_omitted() {
     let entries: [(u64, u32, u32, &[u8]); 2] = [(0x1040, 10, 5, b"/w/a.js"), (0x1048, 11, 1, b"/w/a.js")];
