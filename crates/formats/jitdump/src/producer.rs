@@ -37,7 +37,7 @@ pub enum Producer {
     Unknown,
 }
 
-/// Names of code that every virtual machine of Dart writes first; the header is that of V8, from which its writer is.
+/// Names of code that Dart's virtual machine writes first. Its header is V8's.
 const DART_STUBS: [&str; 4] = ["JumpToFrame", "RunExceptionHandler", "DeoptForRewind", "InvokeDartCode"];
 
 impl Producer {
