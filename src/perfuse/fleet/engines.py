@@ -61,8 +61,8 @@ class Engine(Protocol):
 
 @contextmanager
 def without_main_program() -> Iterator[None]:
-    """Processes that are started meanwhile do not run the file of the main program, which may be a script that adds
-    recordings as they do: they import the modules of their functions alone."""
+    """Processes that are started meanwhile do not run the file of the main program again, which may be a script that
+    adds recordings without a guard: they import only the modules of their functions."""
     program = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:

@@ -26,7 +26,7 @@ pub(crate) struct ElfModule {
     /// Whether there are symbols in `.gnu_debugdata` that cannot be read.
     is_mini_damaged: bool,
     plt: OnceLock<PltStubs>,
-    /// Names that several functions have.
+    /// Names of static functions that other functions have, too.
     shared_names: OnceLock<FxHashSet<Box<[u8]>>>,
 }
 

@@ -97,7 +97,7 @@ impl ElfSymbols {
 }
 
 impl ElfSymbol {
-    /// Whether only the object file that it is of refers to it, as to static functions.
+    /// Whether it is visible only in the object file that defines it, as static functions are.
     fn is_local(&self) -> bool {
         self.merit & 1 == 0
     }
