@@ -1,13 +1,11 @@
-//! Work done in advance in background threads: batches of a table, files named on a command line.
+//! Batches of a table, decoded in advance in a background thread.
 
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use arrow_array::RecordBatch;
-use perfuse_formats::{Recording, registry};
 use perfuse_stopping::{Call, StopReason};
-use perfuse_workers::{in_background, num_threads};
+use perfuse_workers::num_threads;
 
 /// Most batches that wait: as many as the decoder of a call trace makes at a time.
 const MAX_WAITING: usize = 8;
@@ -83,41 +81,4 @@ impl Drop for Prefetch {
         // The result is not needed anymore, nor is a panic.
         let _ = self.thread.take().map(JoinHandle::join);
     }
-}
-
-type Opening = JoinHandle<Option<Arc<dyn Recording>>>;
-
-/// Files being opened, by path.
-static OPENING: Mutex<Vec<(String, Opening)>> = Mutex::new(Vec::new());
-
-/// Starts to open and read a file in a thread; [`take_opened`] with the same path waits for it.
-pub fn begin_opening(path: String) {
-    let name = path.clone();
-    let opening = in_background(move || {
-        let recording = registry::open(Arc::new(registry::read(&name).ok()?)).ok()?;
-        prefetch_summary(&recording);
-        Some(recording)
-    });
-    OPENING.lock().unwrap_or_else(PoisonError::into_inner).push((path, opening));
-}
-
-/// The recording that [`begin_opening`] opened; `None` where it was not called for the path or the file cannot be read.
-#[must_use]
-pub fn take_opened(path: &str) -> Option<Arc<dyn Recording>> {
-    let mut all = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
-    let at = all.iter().position(|(known, _)| known == path)?;
-    let (_, opening) = all.swap_remove(at);
-    drop(all);
-    opening.join().ok()?
-}
-
-/// Forgets what [`begin_opening`] opened of a path, for a caller who opens it with other limits.
-pub fn forget_opened(path: &str) {
-    drop(take_opened(path));
-}
-
-/// Starts the pass over the record headers in a thread; callers that need its result wait for it.
-pub fn prefetch_summary(recording: &Arc<dyn Recording>) {
-    let recording = Arc::clone(recording);
-    drop(in_background(move || drop(recording.summary())));
 }

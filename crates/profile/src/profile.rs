@@ -41,6 +41,18 @@ pub struct ProfileOptions {
     pub xray_maps: ObjectMaps,
 }
 
+impl ProfileOptions {
+    /// Whether functions are named in the same way with other options. Instrumentation maps are not compared: with any, it is not.
+    fn is_same(&self, other: &Self) -> bool {
+        let rest = |options: &Self| (options.debug_info, options.follow, options.unpack_limit);
+        self.symbol_dirs == other.symbol_dirs
+            && self.recorded_on == other.recorded_on
+            && rest(self) == rest(other)
+            && self.xray_maps.is_empty()
+            && other.xray_maps.is_empty()
+    }
+}
+
 /// Tables that a saved profile has not, or only a part of.
 const MADE_AGAIN: [&str; 3] = ["instructions", "line_rows", "inline_calls"];
 
@@ -118,6 +130,13 @@ impl Profile {
             has_saved_names: false,
             saved_traces: None,
         }
+    }
+
+    /// Whether a profile of these inputs and options would be the same as this one.
+    pub(crate) fn is_of(&self, inputs: &[ProfileInput], options: &ProfileOptions) -> bool {
+        self.options.is_same(options)
+            && self.placed.len() == inputs.len()
+            && self.placed.iter().zip(inputs).all(|(placed, input)| placed.is_of(input))
     }
 
     /// The recordings, in the order of their `source_id`.

@@ -35,6 +35,16 @@ pub(crate) struct PlacedRecording {
 }
 
 impl PlacedRecording {
+    /// Whether this is the recording of an input, with the same clock and processes, and neither has lines of its own.
+    pub(crate) fn is_of(&self, input: &ProfileInput) -> bool {
+        Arc::ptr_eq(&self.recording, &input.recording)
+            && self.clock == input.clock
+            && self.placement.pid == input.pid
+            && self.placement.nth_of_pid == input.nth_of_pid
+            && self.definitions.is_none()
+            && input.definitions.is_none()
+    }
+
     /// All batches of a table.
     pub(crate) fn table(&self, name: &str, request: &TableRequest) -> Vec<RecordBatch> {
         let batches = table_of(&self.recording, name, &self.placement, request).into_iter().flatten();

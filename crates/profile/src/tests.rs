@@ -9,11 +9,12 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
+use perfuse_binaries::symbolize::Follow;
 use perfuse_engine::calls::{Options, Selection};
 use perfuse_engine::unwind::Stop;
 use perfuse_formats::{
     BatchStream, Clock, ClockMap, Format, Placement, Position, Recording, Repaired, Source, Summary,
-    TableRequest, one_batch, registry,
+    TableRequest, UnpackLimit, one_batch, registry,
 };
 use perfuse_tables::access::text;
 use perfuse_tables::{
@@ -21,7 +22,7 @@ use perfuse_tables::{
 };
 use perfuse_wire::{Diagnostics, Endian, RecordView};
 
-use crate::{Prefetch, Profile, ProfileInput, ProfileOptions};
+use crate::{DefinedLines, Prefetch, Profile, ProfileInput, ProfileOptions};
 
 /// Marker of a call chain: user space follows.
 const USER: u64 = (-512i64) as u64;
@@ -445,4 +446,48 @@ fn prefetched_batches_come_in_order_and_a_dropped_iterator_ends_its_thread() {
 #[should_panic(expected = "while decoding")]
 fn a_panic_of_the_prefetching_thread_is_passed_on() {
     let _ = Prefetch::new(std::iter::once_with(|| panic!("while decoding"))).count();
+}
+
+#[test]
+fn a_profile_is_that_of_its_own_inputs_and_options_alone() {
+    let recording = || -> Arc<dyn Recording> {
+        Arc::new(BuiltRecording::new(format("perf_data"), Offsets::default(), Box::new(|_, _| None)))
+    };
+    let of = |recording: &Arc<dyn Recording>| ProfileInput {
+        recording: Arc::clone(recording),
+        clock: Clock::nanoseconds("monotonic"),
+        pid: None,
+        nth_of_pid: Arc::default(),
+        definitions: None,
+    };
+    let options = || ProfileOptions { debug_info: true, ..ProfileOptions::default() };
+    let own = recording();
+    let made = Profile::new(vec![of(&own)], options());
+    assert!(made.is_of(&[of(&own)], &options()));
+
+    let other_inputs = [
+        vec![],
+        vec![of(&recording())],
+        vec![of(&own), of(&recording())],
+        vec![ProfileInput { clock: Clock::nanoseconds("perf"), ..of(&own) }],
+        vec![ProfileInput { pid: Some(1), ..of(&own) }],
+        vec![ProfileInput { nth_of_pid: Arc::new([(1, 1)].into()), ..of(&own) }],
+        vec![ProfileInput {
+            definitions: Some(Arc::new(DefinedLines::new(std::iter::empty::<(String, Vec<_>)>()))),
+            ..of(&own)
+        }],
+    ];
+    for inputs in other_inputs {
+        assert!(!made.is_of(&inputs, &options()));
+    }
+    let other_options = [
+        ProfileOptions { debug_info: false, ..options() },
+        ProfileOptions { symbol_dirs: vec!["/symbols".into()], ..options() },
+        ProfileOptions { recorded_on: Some(("host".to_owned(), "6.1".to_owned())), ..options() },
+        ProfileOptions { follow: Follow::Nothing, ..options() },
+        ProfileOptions { unpack_limit: UnpackLimit::bytes(1 << 20), ..options() },
+    ];
+    for other in other_options {
+        assert!(!made.is_of(&[of(&own)], &other));
+    }
 }

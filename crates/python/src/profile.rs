@@ -9,7 +9,7 @@ use perfuse_binaries::symbolize::Follow;
 use perfuse_binaries::xray_map::{Error, MapFile, ObjectMaps};
 use perfuse_engine::unwind::{FrameOrigin, Stop, UnwindTotals};
 use perfuse_formats::UnpackLimit;
-use perfuse_profile::{DefinedLines, NamingFinding, ProfileInput, ProfileOptions};
+use perfuse_profile::{DefinedLines, NamingFinding, ProfileInput, ProfileOptions, take_profile};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -106,7 +106,7 @@ impl PyProfile {
         let options =
             ProfileOptions { symbol_dirs, debug_info, recorded_on, follow, unpack_limit, xray_maps };
         let inputs = placed.iter().map(|placed| placed.0.clone()).collect();
-        let inner = call(py, || Arc::new(perfuse_profile::Profile::new(inputs, options)))?;
+        let inner = call(py, || take_profile(inputs, options))?;
         let inputs = Inputs::of(inner.recordings());
         inputs.check(py)?;
         Ok(Self { inner, inputs })

@@ -13,7 +13,7 @@ use perfuse_formats::{
 use perfuse_profile::saved_events::keys_of;
 use perfuse_profile::sframe::cross_check_recording;
 use perfuse_profile::{
-    DiagnosticRow, begin_opening, diagnostics_batch, forget_opened, prefetch_summary, take_opened,
+    DiagnosticRow, begin_opening, begin_summary, diagnostics_batch, forget_opened, take_opened,
 };
 use perfuse_wire::{Diagnostic, Diagnostics, Endian, RecordView, Value};
 use pyo3::exceptions::PyTypeError;
@@ -118,7 +118,7 @@ impl PyRecording {
 
     /// Starts the pass over the record headers in the background.
     fn read_ahead(&self) {
-        prefetch_summary(&self.inner);
+        begin_summary(&self.inner);
     }
 
     /// The clock of its time stamps: the counter's rate is what the recording shows, what its header states, or given.
@@ -394,10 +394,12 @@ pub fn parse_endian(name: &str) -> PyResult<Endian> {
     choice("endian", name, &[Endian::Little, Endian::Big].map(|endian| (endian.name(), endian)))
 }
 
-/// Starts to open and read a file; `Recording.open` of the same path waits for it.
+/// Starts to open and read a file; `Recording.open` of the same path waits for it. With `joins`, also to join its samples, for a
+/// `Profile` of it alone without options.
 #[pyfunction]
-pub fn read_early(path: String) {
-    begin_opening(path);
+#[pyo3(signature = (path, joins=false))]
+pub fn read_early(path: String, joins: bool) {
+    begin_opening(path, joins);
 }
 
 /// Table `diagnostics`; `source_id` is the index of a row's path in `paths`. Rows with an unknown code are left out.

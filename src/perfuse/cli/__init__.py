@@ -62,9 +62,8 @@ def main() -> NoReturn:
 def run(args: Sequence[str] | None = None) -> int:
     """Runs a command line (that of the process where None) and returns its exit code."""
     given = list(sys.argv[1:] if args is None else args)
-    files = [arg for arg in given[1:] if arg != "--json"]
-    is_plain = files and not any(arg.startswith("-") for arg in files)
-    if given[:1] == ["report"] and is_plain and COMPLETION not in os.environ:
+    files = _files_of_plain_report(given)
+    if files and COMPLETION not in os.environ:
         from perfuse.cli import plain_report
 
         return plain_report.run(files, as_json="--json" in given)
@@ -73,15 +72,23 @@ def run(args: Sequence[str] | None = None) -> int:
     return run(args)
 
 
-def _prefetch_files(args: Sequence[str]) -> None:
-    """Starts reading the files that a command line names, before the verb is imported.
+def _files_of_plain_report(args: Sequence[str]) -> list[str]:
+    """The files of `perfuse report FILE...` without other options than `--json`; none for another command line."""
+    files = [arg for arg in args[1:] if arg != "--json"]
+    is_plain = args[:1] == ["report"] and not any(arg.startswith("-") for arg in files)
+    return files if is_plain else []
 
-    Importing takes Python as long as the first pass over a large file takes the core. Errors are reported when the
-    files are opened.
+
+def _prefetch_files(args: Sequence[str]) -> None:
+    """Starts reading the files that a command line names, and joining that of a plain report, before the verb is imported.
+
+    Importing takes Python as long as the first pass over a large file takes the core, and as the join of a small one.
+    Errors are reported when the files are opened.
     """
+    joins = len(_files_of_plain_report(args)) == 1
     if args and args[0] in READING_VERBS and not any(arg.startswith("--max-unpacked") for arg in args):
         for before, arg in pairwise(args):
             # The argument after an option may be its value: a program with a map, or the file to write.
             if not before.startswith("-") and os.path.isfile(arg):
                 with contextlib.suppress(UnicodeEncodeError):
-                    _core.read_early(arg)
+                    _core.read_early(arg, joins)

@@ -1,6 +1,6 @@
 //! Symbol lists of kernels.
 
-use memchr::{memchr, memchr_iter};
+use memchr::memchr;
 
 /// The kernel's own symbol list, as `/proc/kallsyms` prints it: `ffffffff81000000 T _text`, modules' with a tab and
 /// `[name]` after it.
@@ -20,9 +20,12 @@ struct KernelSymbol {
     address: u64,
     /// Offset in the text.
     name: u32,
-    len_name: u32,
+    len_name: u16,
     is_text: bool,
 }
+
+/// Lines have at least this many bytes on average: 16 digits, the kind, and the names of real kernels.
+const LEAST_LINE_BYTES: usize = 40;
 
 /// The list has no sizes. A symbol extends to the next one, but no further than this: the last before a gap in the
 /// address space would cover the gap.
@@ -73,7 +76,7 @@ impl Kallsyms {
     }
 
     fn parse(text: Vec<u8>, module: Option<&str>) -> Result<Self, &'static str> {
-        let mut lines = Vec::with_capacity(memchr_iter(b'\n', &text).count());
+        let mut lines = Vec::with_capacity(text.len() / LEAST_LINE_BYTES);
         let mut rest = 0;
         while rest < text.len() {
             perfuse_stopping::checkpoint();
@@ -104,21 +107,29 @@ fn name_of<'a>(text: &'a [u8], line: &KernelSymbol) -> &'a [u8] {
     tail.get(..line.len_name as usize).unwrap_or_default()
 }
 
-/// The number at the start of a line, and what follows it.
+/// The number at the start of a line, and what follows it: 16 digits, in other programs' lists also fewer.
 fn hexadecimal(line: &[u8]) -> Option<(u64, &[u8])> {
-    let mut number = 0u64;
-    let mut len = 0usize;
-    for &byte in line.iter().take(16) {
-        let digit = match byte {
-            b'0'..=b'9' => byte.wrapping_sub(b'0'),
-            b'a'..=b'f' | b'A'..=b'F' => (byte | 0x20).wrapping_sub(b'a').wrapping_add(10),
-            _ => break,
-        };
-        number = number << 4 | u64::from(digit);
-        len = len.saturating_add(1);
+    // All digits of 16 are checked and converted at once.
+    let whole = line.split_first_chunk::<16>().filter(|(digits, _)| are_digits(*digits));
+    if let Some((digits, rest)) = whole {
+        return Some((number(digits.map(digit)), rest));
     }
-    (len > 0).then_some(())?;
-    Some((number, line.get(len..)?))
+    let len = line.iter().take(16).take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let (digits, rest) = line.split_at_checked(len)?;
+    (len > 0).then(|| (number(digits.iter().copied().map(digit)), rest))
+}
+
+fn are_digits(bytes: &[u8]) -> bool {
+    bytes.iter().fold(true, |all, byte| all & byte.is_ascii_hexdigit())
+}
+
+/// The value of a hexadecimal digit: letters are above 0x40.
+fn digit(byte: u8) -> u8 {
+    (byte & 0xf).wrapping_add((byte >> 6).wrapping_mul(9))
+}
+
+fn number(digits: impl IntoIterator<Item = u8>) -> u64 {
+    digits.into_iter().fold(0, |number, digit| number << 4 | u64::from(digit))
 }
 
 impl KernelSymbol {
@@ -126,7 +137,9 @@ impl KernelSymbol {
     fn parse(line: &[u8], offset: usize, module: Option<&str>) -> Option<Self> {
         let (address, rest) = hexadecimal(line)?;
         let [b' ', kind, b' ', tail @ ..] = rest else { return None };
-        let len_name = memchr(b'\t', tail).unwrap_or(tail.len());
+        // Only symbols of modules have anything after their name.
+        let tab = if tail.last() == Some(&b']') { memchr(b'\t', tail) } else { None };
+        let len_name = tab.unwrap_or(tail.len());
         if let Some(module) = module {
             let tag = tail.get(len_name.checked_add(1)?..)?.strip_prefix(b"[")?.strip_suffix(b"]")?;
             if tag != module.as_bytes() {
@@ -136,7 +149,7 @@ impl KernelSymbol {
         Some(Self {
             address,
             name: u32::try_from(offset.checked_add(line.len().checked_sub(tail.len())?)?).ok()?,
-            len_name: u32::try_from(len_name).ok()?,
+            len_name: u16::try_from(len_name).ok()?,
             is_text: matches!(kind, b't' | b'T' | b'w' | b'W'),
         })
     }

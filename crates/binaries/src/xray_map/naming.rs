@@ -159,6 +159,12 @@ impl ObjectMaps {
         Self::default()
     }
 
+    /// Whether it has no files.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
     /// Assigns a file to an object, in place of an earlier one.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! Step 3 of the join: names, lines and inlined calls of each location.
 
+use std::cmp::Reverse;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -150,8 +151,9 @@ pub fn resolve(
         }
         Some((id, addresses, resolved))
     };
-    // One file may take as long as all others: a thread takes one at a time.
-    let by_file: Vec<_> = by_file.into_iter().collect();
+    // One file may take as long as all others: it is begun first, and a thread takes one at a time.
+    let mut by_file: Vec<_> = by_file.into_iter().collect();
+    by_file.sort_unstable_by_key(|(file, addresses)| (Reverse(addresses.len()), *file));
     let answers: Vec<_> =
         install(|| by_file.into_par_iter().with_max_len(1).filter_map(in_call(answer)).collect());
     for (id, addresses, resolved) in answers {

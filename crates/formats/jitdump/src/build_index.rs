@@ -53,6 +53,12 @@ pub struct IndexBuilder {
 
 /// Number of loads that the producer is determined from.
 const LOADS_OF_PRODUCER: usize = 200;
+/// Number of loads after which that of the whole file is estimated.
+#[cfg(feature = "tables")]
+const LOADS_OF_ESTIMATE: usize = 4096;
+/// Most rows of a table that memory is reserved for.
+#[cfg(feature = "tables")]
+const MOST_RESERVED: usize = 1 << 18;
 
 impl IndexBuilder {
     /// An index without records.
@@ -116,6 +122,28 @@ impl IndexBuilder {
                 self.index.lost.push(LostBytes { offset, len, prefix, at_end, index: next_index });
             }
         }
+    }
+
+    /// Reserves memory for the rest of a file of a given length, once enough of it was read to estimate it: vectors that grow are
+    /// copied, to memory that the kernel has to clear. Returns whether it did.
+    #[cfg(feature = "tables")]
+    pub fn reserve_for(&mut self, len: usize) -> bool {
+        let index = &mut self.index;
+        let Some(last) = index.codes.last().filter(|_| index.codes.len() >= LOADS_OF_ESTIMATE) else {
+            return false;
+        };
+        let (read, rest) = (last.offset.max(1), (len as u64).saturating_sub(last.offset));
+        let expected = |num: usize| {
+            let expected = (num as u64).saturating_mul(rest) / read;
+            usize::try_from(expected).unwrap_or(usize::MAX).min(MOST_RESERVED)
+        };
+        let (num_codes, num_functions) =
+            (expected(index.codes.len()), expected(index.functions.rows().len()));
+        index.debug_records.reserve_exact(expected(index.debug_records.len()));
+        index.codes.reserve_exact(num_codes);
+        index.functions.reserve(num_functions);
+        self.by_code_index.reserve(num_codes);
+        true
     }
 
     /// The index of all records.

@@ -40,10 +40,12 @@ fn build_index(source: &Arc<Source>, start: FileStart) -> DumpIndex {
     let mut builder = IndexBuilder::new(start);
     let mut pages = PassPages::default();
     let mut reader = Reader::new(source, start.endian, start.first_record, 0);
+    let mut is_reserved = false;
     loop {
         pages.prepare_after(source, reader.offset());
         let Some(step) = reader.next() else { break };
         builder.add(&step, reader.index());
+        is_reserved = is_reserved || builder.reserve_for(source.len());
         pages.release_before(source, reader.offset());
     }
     pages.release_rest(source);

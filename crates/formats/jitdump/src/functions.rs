@@ -99,6 +99,13 @@ pub struct FunctionTable {
 }
 
 impl FunctionTable {
+    /// Reserves memory for so many more functions with names of their own.
+    #[cfg(feature = "tables")]
+    pub(crate) fn reserve(&mut self, num: usize) {
+        self.rows.reserve_exact(num);
+        self.by_name.reserve(num);
+    }
+
     /// Function and tier of the name of a JIT_CODE_LOAD; adds them where they are new.
     pub fn intern(&mut self, raw: &[u8]) -> InternedName {
         let mut hasher = FxHasher::default();

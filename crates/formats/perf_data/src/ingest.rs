@@ -36,8 +36,8 @@ const OFF_CPU_EVENT: &str = "off-cpu";
 const BATCH_STACKS: usize = 1024;
 /// Number of batches whose stacks remain in memory, because unwinding reads them later.
 const RETAINED_BATCHES: usize = 16;
-/// Largest number of addresses of a batch.
-const BATCH_ADDRESSES: usize = 4 << 20;
+/// Largest number of addresses of a batch: half a megabyte, which stays in a processor's own cache until it is joined.
+const BATCH_ADDRESSES: usize = 1 << 16;
 
 /// The table with a name; `None` for a table that this format does not fill.
 pub fn table(file: &Arc<PerfFile>, name: &str, placement: &Placement) -> Option<BatchStream> {
