@@ -14,7 +14,7 @@ from perf_crafting import Attribute, PerfFile, Record
 MS = 1_000_000
 SERVER, CLIENT = 500, 600
 SWITCH_ID, WAKING_ID, WAKEUP_ID = 310, 311, 312
-SLEEPS, IDLE, RUNNABLE = 1, 0x80, 0x100
+SLEEPS, DEAD, IDLE, RUNNABLE = 1, 0x10, 0x80, 0x100
 KERNEL_THREAD = 700
 """No record but the tracepoints states it."""
 TRACING_DATA = 1
@@ -89,6 +89,7 @@ def recorded(tmp_path: Path) -> pf.Profile:
         taken(switch, 30, CLIENT, _switch(CLIENT, SLEEPS, SERVER), KERNEL),
         taken(waking, 31, SERVER, _wake(WAKING_ID, SERVER, KERNEL_THREAD, 0), KERNEL + 0x40),
         taken(switch, 32, KERNEL_THREAD, _switch(KERNEL_THREAD, IDLE, 0), KERNEL),
+        taken(switch, 33, SERVER, _switch(SERVER, DEAD, 0), KERNEL),
     ]
     names = [(switch, "sched:sched_switch"), (waking, "sched:sched_waking"), (wakeup, "sched:sched_wakeup")]
     features = {TRACING_DATA: _tracing_data(), crafting.EVENT_DESC: crafting.event_desc(names)}
@@ -112,7 +113,7 @@ def test_states_follow_from_the_tracepoint_of_switches(recorded: pf.Profile) -> 
     assert rows == [
         (SERVER, "running", 10 * MS, 27 * MS),
         (SERVER, "runnable", 27 * MS, 30 * MS),
-        (SERVER, "running", 30 * MS, None),
+        (SERVER, "running", 30 * MS, 33 * MS),
         (CLIENT, "sleeping", 10 * MS, 27 * MS),
         (CLIENT, "running", 27 * MS, 30 * MS),
         (CLIENT, "sleeping", 30 * MS, None),
