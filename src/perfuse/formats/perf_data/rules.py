@@ -197,4 +197,22 @@ RULES: dict[str, Explanation] = {
         ),
         action="Use `perfuse repair`, which leaves the section out, where perf refuses the file.",
     ),
+    "PD027": Explanation(
+        title="samples that a filter dropped",
+        meaning="`perf record --filter` left these samples out, as was asked for: nothing is lost.",
+        action="Nothing.",
+    ),
+    "PD028": Explanation(
+        title="instruction traces have gaps",
+        meaning=(
+            "The processor's trace was faster than perf read it, or samples collided. perf reports `AUX data lost`, "
+            "`AUX data had gaps in it` or `AUX data detected collision`."
+        ),
+        action="Record with larger buffers (perf record -m ,64M), for a shorter time, or only parts of the program.",
+    ),
+    "PD029": Explanation(
+        title="an instruction trace could not be decoded",
+        meaning="perf inject --itrace found this error in the trace: samples of that part are missing.",
+        action="Use perf script --itrace=e with the original recording, which lists all errors.",
+    ),
 }
