@@ -121,6 +121,29 @@ def test_states_follow_from_the_tracepoint_of_switches(recorded: pf.Profile) -> 
     ]
 
 
+def test_switches_of_one_task_do_not_state_when_it_returned(tmp_path: Path) -> None:
+    """`perf record -e sched:sched_switch PROGRAM` records only switches at which the program leaves the processor."""
+    kind = crafting.IDENTIFIER | crafting.IP | crafting.TID | crafting.TIME | crafting.CPU | crafting.RAW
+    switch = Attribute.of((2, SWITCH_ID), kind, ids=[SWITCH_ID])
+    records = [crafting.comm(switch, CLIENT, CLIENT, "client")]
+    records += [
+        crafting.sample(switch, ip=KERNEL, pid=CLIENT, tid=CLIENT, time=time * MS, raw=_switch(CLIENT, SLEEPS, SERVER))
+        for time in (10, 20, 30)
+    ]
+    features = {
+        TRACING_DATA: _tracing_data(),
+        crafting.EVENT_DESC: crafting.event_desc([(switch, "sched:sched_switch")]),
+    }
+    profile = pf.fuse(PerfFile([switch], records, features).write(tmp_path / "perf.data"))
+    states = profile.sql(
+        "SELECT state::VARCHAR, start_ns, end_ns FROM sched_states ORDER BY start_ns, state"
+    ).fetchall()
+    times = (10 * MS, 20 * MS, 30 * MS)
+    assert sorted(states) == sorted((state, time, None) for time in times for state in ("running", "sleeping"))
+    assert profile.sql("SELECT count(*) FROM samples WHERE event::VARCHAR = 'off-cpu'").fetchall() == [(0,)]
+    assert [one.message.split()[0] for one in profile.recordings[0].check() if one.code == "PD030"] == ["4"]
+
+
 def test_waits_have_the_stack_of_their_switch(recorded: pf.Profile) -> None:
     rows = recorded.sql("""SELECT tid, s.weight, frames.address FROM samples s JOIN threads USING (thread_id)
         JOIN stacks USING (stack_id) JOIN frames USING (frame_id)

@@ -32,4 +32,5 @@ rules! {
     FILTERED_SAMPLES = "PD027", Info, "perf_event.h: PERF_RECORD_LOST_SAMPLES";
     AUX_LOST = "PD028", DataLoss, "perf_event.h: PERF_RECORD_AUX";
     TRACE_ERROR = "PD029", DataLoss, "event.h: perf_record_auxtrace_error";
+    ONE_SIDED = "PD030", Warning, "perf_event.h: PERF_RECORD_SWITCH";
 }

@@ -114,7 +114,7 @@ fn read_states(file: &PerfFile) -> Vec<ThreadState> {
             continue;
         }
         if let Some(previous) = open.insert(key, states.len()).and_then(|index| states.get_mut(index)) {
-            previous.end = Some(timed.time);
+            previous.end_by(state == SchedState::Running, timed.time);
         }
         let sample = samples.remove(&key).filter(|_| state != SchedState::Running);
         states.push(ThreadState {
@@ -123,6 +123,7 @@ fn read_states(file: &PerfFile) -> Vec<ThreadState> {
             state,
             start: timed.time,
             end: None,
+            has_unknown_end: false,
             cpu: layout.trailer_cpu(record.body, file.endian),
             location: timed.location,
             sample,
@@ -196,13 +197,23 @@ fn states_of_tracepoint(file: &PerfFile, tracepoint: &Tracepoint) -> Vec<ThreadS
             let Some(tid) = tid else { continue };
             let pid = head.pid.filter(|_| head.tid == Some(tid)).unwrap_or_else(|| processes.pid(tid));
             if let Some(previous) = open.remove(&tid).and_then(|index| states.get_mut(index)) {
-                previous.end = Some(timed.time);
+                previous.end_by(state == Some(SchedState::Running), timed.time);
             }
             // A later thread may have the id of one that ended.
             let Some(state) = state else { continue };
             open.insert(tid, states.len());
             let (start, cpu, location) = (timed.time, head.cpu, timed.location);
-            states.push(ThreadState { pid, tid, state, start, end: None, cpu, location, sample });
+            states.push(ThreadState {
+                pid,
+                tid,
+                state,
+                start,
+                end: None,
+                has_unknown_end: false,
+                cpu,
+                location,
+                sample,
+            });
         }
     }
     states
@@ -231,7 +242,17 @@ fn states_of_samples(file: &PerfFile, event: usize) -> Vec<ThreadState> {
             false => (SchedState::Running, None),
         };
         let (start, cpu, location) = (timed.time, head.cpu, timed.location);
-        states.push(ThreadState { pid, tid, state, start, end: None, cpu, location, sample });
+        states.push(ThreadState {
+            pid,
+            tid,
+            state,
+            start,
+            end: None,
+            has_unknown_end: false,
+            cpu,
+            location,
+            sample,
+        });
     }
     states
 }

@@ -215,4 +215,13 @@ RULES: dict[str, Explanation] = {
         meaning="perf inject --itrace found this error in the trace: samples of that part are missing.",
         action="Use perf script --itrace=e with the original recording, which lists all errors.",
     ),
+    "PD030": Explanation(
+        title="context switches of which one side is missing",
+        meaning=(
+            "A thread left the processor twice, or was put on it twice, without the switch between. `perf record -e "
+            "sched:sched_switch PROGRAM` records only switches at which a thread of the program leaves the processor. "
+            "How long these threads ran or waited is not known, so tables have no end, and sums do not include them."
+        ),
+        action="Record both sides: perf record -a -e sched:sched_switch, or perf record --switch-events.",
+    ),
 }
