@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-MMAP, LOST, COMM, EXIT, FORK, SAMPLE, MMAP2 = 1, 2, 3, 4, 7, 9, 10
+MMAP, LOST, COMM, EXIT, FORK, SAMPLE, MMAP2, AUX, LOST_SAMPLES = 1, 2, 3, 4, 7, 9, 10, 11, 13
 SWITCH, SWITCH_CPU_WIDE, NAMESPACES, CGROUP, TEXT_POKE, CALLCHAIN_DEFERRED = 14, 15, 16, 19, 20, 22
+AUXTRACE_ERROR, COMPRESSED2 = 72, 83
 
 IP, TID, TIME, ADDR, READ, CALLCHAIN, ID, CPU, PERIOD = (1 << bit for bit in range(9))
 STREAM_ID, RAW, BRANCH_STACK, REGS_USER, STACK_USER, WEIGHT, DATA_SRC, IDENTIFIER = (1 << bit for bit in range(9, 17))
@@ -253,6 +254,7 @@ def sample(
     address: int = 0,
     cpu: int = 0,
     period: int = 1,
+    counts: Iterable[int] = (),
     chain: Iterable[int] = (),
     raw: bytes = b"",
     branches: Iterable[Branch] = (),
@@ -267,7 +269,7 @@ def sample(
 ) -> Record:
     """A sample with the fields that its event has."""
     own = attribute.ids[0] if attribute.ids else 0
-    chain, branches = list(chain), list(branches)
+    chain, branches, counts = list(chain), list(branches), list(counts)
     stack = struct.pack("<Q", len(branches))
     stack += b"" if hw_index is None else struct.pack("<Q", hw_index)
     stack += b"".join(struct.pack("<QQQ", one.start, one.target, one.flags) for one in branches)
@@ -283,6 +285,7 @@ def sample(
         (STREAM_ID, struct.pack("<Q", own)),
         (CPU, struct.pack("<II", cpu, 0)),
         (PERIOD, struct.pack("<Q", period)),
+        (READ, struct.pack(f"<{len(counts)}Q", *counts)),
         (CALLCHAIN, struct.pack(f"<Q{len(chain)}Q", len(chain), *chain)),
         (RAW, struct.pack("<I", len(raw)) + raw),
         (BRANCH_STACK, stack),
@@ -317,6 +320,12 @@ def mmap2(
     body = struct.pack("<IIQQQ", pid, pid, start, size, offset) + identity
     body += struct.pack("<II", prot, 2) + text(path)
     return Record(MMAP2, 2 | (1 << 14 if build_id else 0), body + attribute.sample_id(pid, pid))
+
+
+def task(attribute: Attribute, kind: int, pid: int, ppid: int, tid: int, time: int) -> Record:
+    """A FORK or EXIT record."""
+    body = struct.pack("<IIIIQ", pid, ppid, tid, ppid, time)
+    return Record(kind, 0, body + attribute.sample_id(pid, tid, time))
 
 
 def comm(attribute: Attribute, pid: int, tid: int, name: str) -> Record:

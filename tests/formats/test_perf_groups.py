@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import perf_crafting as crafting
 import perfuse as pf
+from perf_crafting import Attribute, PerfFile
 from perfuse.analysis.event_groups import event_group, ratios_of
 
 RECORDED = Path(__file__).parents[1] / "truth" / "recorded" / "perf_machine"
@@ -64,3 +66,23 @@ def test_ratios_are_found_by_plain_names() -> None:
         ("IPC", "cpu_core/instructions/u", "cpu_core/cycles/u"),
         ("branch misses", "branch-misses:u", "branches:u"),
     ]
+
+
+FORMAT_TIMES, FORMAT_ID, FORMAT_LOST = 3, 4, 16
+
+
+@pytest.mark.parametrize("read_format", [FORMAT_ID | FORMAT_LOST, FORMAT_ID | FORMAT_TIMES, FORMAT_ID])
+def test_an_event_by_itself_has_what_it_counted(tmp_path: Path, read_format: int) -> None:
+    """`-e cpu-clock:S`: perf 7.2 delivers differences of the counts in samples, not the periods."""
+    head = crafting.IP | crafting.TID | crafting.TIME | crafting.ID | crafting.PERIOD | crafting.READ
+    event = Attribute.of((1, 0), head, ids=[9], read_format=read_format)
+    times = [50, 40] if read_format & FORMAT_TIMES else []
+    lost = [0] if read_format & FORMAT_LOST else []
+    records = [crafting.comm(event, 7, 7, "crafted")]
+    records += [
+        crafting.sample(event, ip=0x1000, pid=7, tid=7, time=1000 + n, period=500, counts=[value, *times, 9, *lost])
+        for n, value in enumerate((510, 1035, 1600))
+    ]
+    profile = pf.fuse(PerfFile([event], records).write(tmp_path / "perf.data"))
+    rows = profile.sql("SELECT weight, weight_unit::VARCHAR FROM samples ORDER BY sample_id").fetchall()
+    assert rows == [(510, "ns"), (525, "ns"), (565, "ns")]

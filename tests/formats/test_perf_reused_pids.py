@@ -9,17 +9,11 @@ import pytest
 
 import perf_crafting as crafting
 import perfuse as pf
-from perf_crafting import Attribute, PerfFile, Record
+from perf_crafting import PerfFile
 
 CHAINS = Path(__file__).parents[1] / "truth" / "recorded" / "perf_machine" / "chains.perf.data"
 TIME = 10**15
 """Later than all records of the file."""
-
-
-def _task(attribute: Attribute, kind: int, pid: int, ppid: int, tid: int, time: int) -> Record:
-    """A FORK or EXIT record, as `perf_event.h` defines them."""
-    body = struct.pack("<IIIIQ", pid, ppid, tid, ppid, time)
-    return Record(kind, 0, body + attribute.sample_id(pid, tid, time))
 
 
 @pytest.mark.parametrize(
@@ -52,7 +46,7 @@ def test_processes_of_one_pid_are_reported(
     tmp_path: Path, tasks: list[tuple[int, int, int, int]], found: list[str]
 ) -> None:
     file = PerfFile.read(CHAINS)
-    file.records += [_task(file.attributes[0], *task, TIME + number) for number, task in enumerate(tasks)]
+    file.records += [crafting.task(file.attributes[0], *task, TIME + number) for number, task in enumerate(tasks)]
     path = file.write(tmp_path / "perf.data")
     reported = [one for one in pf.open(path).check() if one.code == "PD023"]
     assert [one.message.split()[2] for one in reported] == found

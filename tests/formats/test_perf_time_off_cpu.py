@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections import defaultdict
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 import perf_crafting as crafting
 import perfuse as pf
-from perf_crafting import Attribute, PerfFile
+from perf_crafting import Attribute, PerfFile, Record
 
 RECORDED = Path(__file__).parents[1] / "truth" / "recorded" / "perf_machine"
 PID = 4242
@@ -78,6 +79,13 @@ def switched() -> pf.Profile:
     return pf.fuse(SWITCHES)
 
 
+def _ends(file: PerfFile) -> dict[int, int]:
+    """Times at which threads ended."""
+    # pid, parent, tid, its parent, a time; pid, tid, time
+    ends = (struct.unpack_from("<IIIIQIIQ", record.body) for record in file.records if record.type == crafting.EXIT)
+    return {tid: time for _, _, tid, _, _, _, _, time in ends}
+
+
 def _switches(file: PerfFile) -> dict[int, list[tuple[int, int]]]:
     """Times of context switches of each thread, with `misc`."""
     found: dict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -91,8 +99,10 @@ def _switches(file: PerfFile) -> dict[int, list[tuple[int, int]]]:
 
 def _states(file: PerfFile) -> States:
     states: States = {}
+    ended = _ends(file)
     for tid, switches in _switches(file).items():
-        ends = [time for time, _ in switches[1:]] + [None]
+        # A thread that runs does so until it ends.
+        ends = [time for time, _ in switches[1:]] + [None if switches[-1][1] & 0x2000 else ended.get(tid)]
         kinds = [
             "running" if not misc & 0x2000 else "runnable" if misc & 0x4000 else "sleeping" for _, misc in switches
         ]
@@ -157,3 +167,67 @@ def test_selected_time_cuts_states(file: PerfFile, switched: pf.Profile) -> None
             expected += max(0, min(last, end) - max(first, start))
     selected = switched.between(0.010, 0.015)
     assert sum(one.sleeping_ns for one in thread_times(selected)) == expected
+
+
+SWITCH_EVENT = Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME | crafting.CPU, flags=1 << 26)
+
+
+def _crafted(tmp_path: Path, *records: Record) -> pf.Profile:
+    first = crafting.comm(SWITCH_EVENT, PID, PID, "crafted")
+    return pf.fuse(PerfFile([SWITCH_EVENT], [first, *records]).write(tmp_path / "perf.data"))
+
+
+def _switch(time: int, misc: int) -> Record:
+    return Record(crafting.SWITCH, misc, SWITCH_EVENT.sample_id(PID, PID + 1, time))
+
+
+def _states_in(profile: pf.Profile) -> list[tuple[int, int | None, str]]:
+    return profile.sql("SELECT start_ns, end_ns, state::VARCHAR FROM sched_states ORDER BY start_ns").fetchall()
+
+
+def _waits(profile: pf.Profile) -> list[int]:
+    rows = profile.sql("SELECT weight FROM samples WHERE event::VARCHAR = 'off-cpu' ORDER BY ts_ns").fetchall()
+    return [weight for (weight,) in rows]
+
+
+def test_a_thread_that_has_ended_does_not_wait(tmp_path: Path) -> None:
+    """A later thread of the same id begins anew; the switch after the end of a thread is that of its end."""
+
+    def task(kind: int, time: int) -> Record:
+        return crafting.task(SWITCH_EVENT, kind, PID, PID, PID + 1, time)
+
+    records = [task(crafting.FORK, 1000), _switch(1100, 0), _switch(1200, 0x2000), _switch(1300, 0)]
+    records += [task(crafting.EXIT, 1400), _switch(1401, 0x2000)]
+    records += [task(crafting.FORK, 9000), _switch(9100, 0), _switch(9200, 0x6000), _switch(9300, 0)]
+    profile = _crafted(tmp_path, *records)
+    assert _states_in(profile) == [
+        (1100, 1200, "running"),
+        (1200, 1300, "sleeping"),
+        (1300, 1400, "running"),
+        (9100, 9200, "running"),
+        (9200, 9300, "runnable"),
+        (9300, None, "running"),
+    ]
+    assert _waits(profile) == [100, 100]
+
+
+def test_a_state_does_not_end_with_a_switch_that_only_shows_its_end(tmp_path: Path) -> None:
+    """Between two switches off a processor, the thread was on one, from and to an unknown time: the record was lost."""
+    profile = _crafted(
+        tmp_path,
+        _switch(1000, 0x2000),
+        _switch(5000, 0x2000),
+        _switch(6000, 0),
+        _switch(8000, 0),
+        _switch(8500, 0x2000),
+    )
+    assert _states_in(profile) == [
+        (1000, None, "sleeping"),
+        (5000, 6000, "sleeping"),
+        (6000, None, "running"),
+        (8000, 8500, "running"),
+        (8500, None, "sleeping"),
+    ]
+    assert _waits(profile) == [1000]
+    findings = [one for one in profile.recordings[0].check() if one.code == "PD030"]
+    assert [one.message.split()[0] for one in findings] == ["2"]

@@ -14,7 +14,7 @@ from perf_crafting import Attribute, PerfFile, Record
 MS = 1_000_000
 SERVER, CLIENT = 500, 600
 SWITCH_ID, WAKING_ID, WAKEUP_ID = 310, 311, 312
-SLEEPS, IDLE, RUNNABLE = 1, 0x80, 0x100
+SLEEPS, DEAD, IDLE, RUNNABLE = 1, 0x10, 0x80, 0x100
 KERNEL_THREAD = 700
 """No record but the tracepoints states it."""
 TRACING_DATA = 1
@@ -89,6 +89,7 @@ def recorded(tmp_path: Path) -> pf.Profile:
         taken(switch, 30, CLIENT, _switch(CLIENT, SLEEPS, SERVER), KERNEL),
         taken(waking, 31, SERVER, _wake(WAKING_ID, SERVER, KERNEL_THREAD, 0), KERNEL + 0x40),
         taken(switch, 32, KERNEL_THREAD, _switch(KERNEL_THREAD, IDLE, 0), KERNEL),
+        taken(switch, 33, SERVER, _switch(SERVER, DEAD, 0), KERNEL),
     ]
     names = [(switch, "sched:sched_switch"), (waking, "sched:sched_waking"), (wakeup, "sched:sched_wakeup")]
     features = {TRACING_DATA: _tracing_data(), crafting.EVENT_DESC: crafting.event_desc(names)}
@@ -112,12 +113,35 @@ def test_states_follow_from_the_tracepoint_of_switches(recorded: pf.Profile) -> 
     assert rows == [
         (SERVER, "running", 10 * MS, 27 * MS),
         (SERVER, "runnable", 27 * MS, 30 * MS),
-        (SERVER, "running", 30 * MS, None),
+        (SERVER, "running", 30 * MS, 33 * MS),
         (CLIENT, "sleeping", 10 * MS, 27 * MS),
         (CLIENT, "running", 27 * MS, 30 * MS),
         (CLIENT, "sleeping", 30 * MS, None),
         (KERNEL_THREAD, "sleeping", 32 * MS, None),
     ]
+
+
+def test_switches_of_one_task_do_not_state_when_it_returned(tmp_path: Path) -> None:
+    """`perf record -e sched:sched_switch PROGRAM` records only switches at which the program leaves the processor."""
+    kind = crafting.IDENTIFIER | crafting.IP | crafting.TID | crafting.TIME | crafting.CPU | crafting.RAW
+    switch = Attribute.of((2, SWITCH_ID), kind, ids=[SWITCH_ID])
+    records = [crafting.comm(switch, CLIENT, CLIENT, "client")]
+    records += [
+        crafting.sample(switch, ip=KERNEL, pid=CLIENT, tid=CLIENT, time=time * MS, raw=_switch(CLIENT, SLEEPS, SERVER))
+        for time in (10, 20, 30)
+    ]
+    features = {
+        TRACING_DATA: _tracing_data(),
+        crafting.EVENT_DESC: crafting.event_desc([(switch, "sched:sched_switch")]),
+    }
+    profile = pf.fuse(PerfFile([switch], records, features).write(tmp_path / "perf.data"))
+    states = profile.sql(
+        "SELECT state::VARCHAR, start_ns, end_ns FROM sched_states ORDER BY start_ns, state"
+    ).fetchall()
+    times = (10 * MS, 20 * MS, 30 * MS)
+    assert sorted(states) == sorted((state, time, None) for time in times for state in ("running", "sleeping"))
+    assert profile.sql("SELECT count(*) FROM samples WHERE event::VARCHAR = 'off-cpu'").fetchall() == [(0,)]
+    assert [one.message.split()[0] for one in profile.recordings[0].check() if one.code == "PD030"] == ["4"]
 
 
 def test_waits_have_the_stack_of_their_switch(recorded: pf.Profile) -> None:

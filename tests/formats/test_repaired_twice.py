@@ -1,12 +1,15 @@
 """A repair changes nothing that it does not state, and nothing in a file that it wrote; so does a conversion."""
 
 import os
+import struct
 from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
 
+import perf_crafting as crafting
 import perfuse as pf
+from perf_crafting import Attribute, PerfFile
 from perfuse import mono as mono_log
 from perfuse import xray as xray_log
 from perfuse.cli import run
@@ -87,6 +90,25 @@ def test_an_error_names_the_file_of_the_user(tmp_path: Path, capsys: pytest.Capt
     assert run(["repair", str(stacks), "-o", str(out)]) != 0
     assert str(stacks) in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_records_in_compressed_ones_have_sizes_of_their_kind(tmp_path: Path) -> None:
+    """perf stops at a record of the kernel whose size is no multiple of 8, in compressed records too."""
+    clock = Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME)
+    before, after = (crafting.sample(clock, ip=0x1000, pid=7, tid=7, time=time).encoded() for time in (1000, 2000))
+    odd = struct.pack("<IHHII", crafting.COMM, 0, 110, 7, 7) + b"crafted".ljust(70, b"\0") + clock.sample_id(7, 7, 1500)
+    content = before + odd.ljust(110, b"\0") + after
+    # A frame of zstd with one block of plain bytes: a segment of 1 byte's length, the last block.
+    frame = b"\x28\xb5\x2f\xfd\x20" + bytes([len(content)]) + struct.pack("<I", len(content) << 3 | 1)[:3] + content
+    packed = crafting.Record(crafting.COMPRESSED2, 0, struct.pack("<Q", len(frame)) + frame)
+    short = crafting.Record(crafting.MMAP2, 2, b"")
+    damaged = PerfFile([clock], [short, packed]).write(tmp_path / "damaged")
+    once, twice = tmp_path / "once", tmp_path / "twice"
+    assert sorted(one.code for one in pf.repair(damaged, once).changes) == ["PD010", "PD012"]
+    assert {one.code for one in pf.open(once).check()} == {"PD007"}
+    assert not pf.repair(once, twice).changes
+    assert once.read_bytes() == twice.read_bytes()
+    assert pf.fuse(once).sql("SELECT count(*) FROM samples").fetchall() == [(1,)]
 
 
 def test_a_section_whose_size_is_wrong_leaves_the_rest_of_the_file(sframe_corpus: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ use super::perf_data::PerfData;
 use super::perf_file::PerfFile;
 use super::record::RecordsEnd;
 use super::rules::*;
-use super::timed_passes::num_incomplete;
+use super::timed_passes::{num_incomplete, sched_states};
 
 /// Reports every departure from the specification.
 pub fn check(perf: &PerfData, sink: &mut Diagnostics) {
@@ -159,6 +159,12 @@ fn check_survey(file: &PerfFile, sink: &mut Diagnostics) {
         "cookie",
         num_incomplete(file),
         "samples without their user part, which no later record contains",
+    );
+    report_count(
+        &ONE_SIDED,
+        "",
+        sched_states(file).iter().filter(|state| state.has_unknown_end).count() as u64,
+        "times on or off a processor of which the end was not recorded",
     );
     for &(fork, pid) in &file.tasks().reused {
         let offset = file.at(fork).map_or(start, |record| record.offset);

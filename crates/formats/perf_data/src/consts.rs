@@ -61,9 +61,18 @@ pub mod misc {
     pub const COMM_EXEC: u16 = abi::PERF_RECORD_MISC_COMM_EXEC;
     /// MMAP2: a build id instead of the inode.
     pub const MMAP_BUILD_ID: u16 = abi::PERF_RECORD_MISC_MMAP_BUILD_ID;
+    /// LOST_SAMPLES: a filter dropped them (`perf record --filter`).
+    pub const LOST_SAMPLES_BPF: u16 = 1 << 15;
     /// HEADER_BUILD_ID: byte 20 contains the length of the id.
     pub const BUILD_ID_SIZE: u16 = abi::PERF_RECORD_MISC_BUILD_ID_SIZE;
 }
+
+/// Flags of `PERF_RECORD_AUX` that mean a loss, each with what it means.
+pub const AUX_LOSSES: [(u64, &str); 3] = [
+    (1, "the buffer was full, and data was lost"),
+    (4, "the data has gaps"),
+    (8, "samples collided, and data was lost"),
+];
 
 pub use perfuse_tables::context;
 

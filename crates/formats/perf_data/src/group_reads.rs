@@ -1,4 +1,5 @@
-//! Counts of the events of a group, which each sample of its leader contains (`perf record -e '{cycles,instructions}:S'`).
+//! Counts of the events of a group, which each sample of its leader contains (`perf record -e '{cycles,instructions}:S'`), and of an
+//! event by itself (`-e cycles:S`).
 //!
 //! As in perf, an event's part in a sample is what it counted since the sample before, and members have no samples of their own.
 
@@ -29,11 +30,10 @@ pub struct GroupReads {
     pub members: Vec<MemberCount>,
 }
 
-/// Whether samples of an event contain the counts of its group, each with its id.
+/// Whether samples of an event contain its count or those of its group, each with its id.
 #[must_use]
-pub fn has_group(attribute: &EventAttribute) -> bool {
-    let bits = abi::PERF_FORMAT_GROUP | abi::PERF_FORMAT_ID;
-    attribute.layout.has(abi::PERF_SAMPLE_READ) && attribute.layout.read_format & bits == bits
+pub fn has_counts(attribute: &EventAttribute) -> bool {
+    attribute.layout.has(abi::PERF_SAMPLE_READ) && attribute.layout.read_format & abi::PERF_FORMAT_ID != 0
 }
 
 impl GroupReads {
@@ -47,7 +47,7 @@ impl GroupReads {
         location: RecordLocation,
     ) -> Option<u64> {
         let leader = file.attributes.list().get(index)?;
-        if !has_group(leader) {
+        if !has_counts(leader) {
             return None;
         }
         let tid = match leader.fields.flags & abi::ATTR_FLAG_BIT_INHERIT {
@@ -56,11 +56,17 @@ impl GroupReads {
         };
         let counters = leader.layout.counters();
         let mut words = head.read?.iter();
-        let count = words.next()?;
-        words.by_ref().take(counters.num_times).for_each(drop);
+        // The times precede the values of a group, and follow that of a single event.
+        let (count, num_before, num_after) = match counters.group {
+            true => (words.next()?, counters.num_times, 0),
+            false => (1, 0, counters.num_times),
+        };
+        words.by_ref().take(num_before).for_each(drop);
         let mut own = None;
         for _ in 0..count {
-            let (value, id) = (words.next()?, words.next()?);
+            let value = words.next()?;
+            words.by_ref().take(num_after).for_each(drop);
+            let id = words.next()?;
             words.by_ref().take(counters.num_extra_words.saturating_sub(1)).for_each(drop);
             let since = value.saturating_sub(self.latest.insert((id, tid), value).unwrap_or(0));
             match file.attributes.index_of(id) {

@@ -100,7 +100,7 @@ impl Iterator for StateBatches {
         let rows = states_of(file).get(*next..).filter(|rows| !rows.is_empty())?;
         let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
         let mut table = sched_states::Builder::new();
-        for &ThreadState { pid, tid, state, start, end, cpu, location, sample } in
+        for &ThreadState { pid, tid, state, start, end, cpu, location, sample, .. } in
             rows.iter().take(BATCH_ROWS)
         {
             *next = next.saturating_add(1);

@@ -10,7 +10,7 @@ use perfuse_wire::ParseError;
 use super::consts::RecordType;
 use super::feature_values::meta_info;
 use super::features::{BuildIds, build_id_table};
-use super::group_reads::has_group;
+use super::group_reads::has_counts;
 use super::reader::RecordFile;
 use super::records::MappingRecord;
 use super::sched::ThreadState;
@@ -107,7 +107,7 @@ impl PerfFile {
         let events = self.attributes.list();
         let members = events.len().saturating_sub(1) as u64;
         let grouped =
-            if events.iter().any(has_group) { survey.num_samples.saturating_mul(members) } else { 0 };
+            if events.iter().any(has_counts) { survey.num_samples.saturating_mul(members) } else { 0 };
         let is_sampled = self.switch_tracepoint().is_some() || self.switch_event().is_some();
         let switches = if is_sampled { survey.num_samples } else { 0 };
         let records = count(RecordType::SWITCH).saturating_add(count(RecordType::SWITCH_CPU_WIDE));

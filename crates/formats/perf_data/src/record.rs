@@ -121,6 +121,11 @@ pub fn read_header(bytes: &[u8], offset: u64, endian: Endian) -> Option<EventHea
     EventHeader::read(&mut Cursor::new(rest, offset, endian)).ok()
 }
 
+/// The types of records are below: those of simpleperf, which are the largest, have 16 bits.
+const LEAST_IMPOSSIBLE: u32 = 1 << 16;
+/// Alignment of records of the kernel: perf stops at one of another size. `COMPRESSED` and records of simpleperf have any size.
+pub const RECORD_ALIGNMENT: u64 = 8;
+
 /// What perf prints at the end of a recording starts with this.
 const MESSAGE: &[u8] = b"[ perf record: ";
 
@@ -176,4 +181,31 @@ pub fn read_record(
         body,
         payload,
     })
+}
+
+/// Accepts a record of a known type that has a size of its kind, in the file and in compressed records alike.
+///
+/// # Errors
+/// The reason why bytes that state a type and a size are not a record.
+#[inline]
+pub fn accept(record: RawEvent<'_>) -> Result<RawEvent<'_>, RecordsEnd> {
+    let kind = record.record_type;
+    match kind.known_name() {
+        Some(_) if kind.is_user() || kind.is_simpleperf() || record.size.is_multiple_of(RECORD_ALIGNMENT) => {
+            Ok(record)
+        }
+        Some(_) => {
+            Err(RecordsEnd::BadSize { offset: record.offset, size: u16::try_from(record.size).unwrap_or(0) })
+        }
+        None => accept_unknown(record),
+    }
+}
+
+/// Accepts a record of an unknown type: one of a newer kernel, perf or simpleperf. What follows it does not count, since that may
+/// be left out by a repair.
+#[cold]
+fn accept_unknown(record: RawEvent<'_>) -> Result<RawEvent<'_>, RecordsEnd> {
+    let number = record.record_type.0;
+    let is_type = number < LEAST_IMPOSSIBLE && record.size.is_multiple_of(RECORD_ALIGNMENT);
+    if is_type { Ok(record) } else { Err(RecordsEnd::UnknownType { offset: record.offset, number }) }
 }

@@ -4,16 +4,12 @@ use super::attribute::Attributes;
 use super::consts::RecordType;
 use super::damage::SkippedBytes;
 use super::reader::RecordFile;
-use super::record::{RawEvent, RecordsEnd, read_header};
+use super::record::{RECORD_ALIGNMENT, RawEvent, RecordsEnd, accept, read_header};
 
 /// Number of consecutive records that show that reading may continue, unless the records end before.
 const NUM_IN_SEQUENCE: usize = 4;
 /// Records at the end of a file that is cut inside the next one which show it.
 const NUM_BEFORE_CUT: usize = 2;
-/// The types of records are below: those of simpleperf, which are the largest, have 16 bits.
-const LEAST_IMPOSSIBLE: u32 = 1 << 16;
-/// Alignment of records of the kernel: perf stops at one of another size. `COMPRESSED` and records of simpleperf have any size.
-const RECORD_ALIGNMENT: u64 = 8;
 
 impl RecordFile {
     /// Reads the record at an offset.
@@ -22,17 +18,7 @@ impl RecordFile {
     /// The reason where there is none.
     #[inline]
     pub(super) fn accepted(&self, offset: u64) -> Result<RawEvent<'_>, RecordsEnd> {
-        let record = self.record_at_offset(offset)?;
-        let kind = record.record_type;
-        match kind.known_name() {
-            Some(_)
-                if kind.is_user() || kind.is_simpleperf() || record.size.is_multiple_of(RECORD_ALIGNMENT) =>
-            {
-                Ok(record)
-            }
-            Some(_) => Err(RecordsEnd::BadSize { offset, size: u16::try_from(record.size).unwrap_or(0) }),
-            None => accept_unknown(record),
-        }
+        accept(self.record_at_offset(offset)?)
     }
 
     /// Whether the header of a record of a known type is at an offset, or the end.
@@ -89,13 +75,4 @@ impl RecordFile {
             && (kind != RecordType::SAMPLE || has_event(&self.attributes))
             && self.body_error(record).is_none()
     }
-}
-
-/// Accepts a record of an unknown type: one of a newer kernel, perf or simpleperf. What follows it does not count, since that may
-/// be left out by a repair.
-#[cold]
-fn accept_unknown(record: RawEvent<'_>) -> Result<RawEvent<'_>, RecordsEnd> {
-    let number = record.record_type.0;
-    let is_type = number < LEAST_IMPOSSIBLE && record.size.is_multiple_of(RECORD_ALIGNMENT);
-    if is_type { Ok(record) } else { Err(RecordsEnd::UnknownType { offset: record.offset, number }) }
 }

@@ -29,4 +29,8 @@ rules! {
     BAD_FEATURE = "PD024", DataLoss, "perf.data-file-format: features";
     MOVED_SECTIONS = "PD025", DataLoss, "perf.data-file-format: features";
     EMPTY_FEATURE = "PD026", Info, "perf.data-file-format: features";
+    FILTERED_SAMPLES = "PD027", Info, "perf_event.h: PERF_RECORD_LOST_SAMPLES";
+    AUX_LOST = "PD028", DataLoss, "perf_event.h: PERF_RECORD_AUX";
+    TRACE_ERROR = "PD029", DataLoss, "event.h: perf_record_auxtrace_error";
+    ONE_SIDED = "PD030", Warning, "perf_event.h: PERF_RECORD_SWITCH";
 }

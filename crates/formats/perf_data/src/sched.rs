@@ -15,8 +15,10 @@ pub struct ThreadState {
     pub state: SchedState,
     /// Time of the switch that begins it.
     pub start: u64,
-    /// Time of the switch that ends it; `None` where the recording ends before.
+    /// Time of the switch that ends it; `None` where that was not recorded.
     pub end: Option<u64>,
+    /// Whether a later switch shows that it ended at a time that was not recorded.
+    pub has_unknown_end: bool,
     /// Processor of the first switch.
     pub cpu: Option<u32>,
     /// Record of the first switch.
@@ -26,6 +28,16 @@ pub struct ThreadState {
 }
 
 impl ThreadState {
+    /// Ends it by the next switch of the thread, which puts it on the processor or takes it off. One that begins where this one began
+    /// does not state when it ended: of one task, `sched_switch` is recorded only when it leaves the processor.
+    pub fn end_by(&mut self, puts_on: bool, time: u64) {
+        if puts_on == (self.state == SchedState::Running) {
+            self.has_unknown_end = true;
+        } else {
+            self.end = Some(time);
+        }
+    }
+
     /// Time off the processor, where it ends in the recording.
     #[must_use]
     pub fn off_cpu(&self) -> Option<u64> {

@@ -5,12 +5,12 @@ use linux_perf_event_reader::constants as abi;
 use perfuse_wire::{Diagnostics, ErrorKind};
 use rustc_hash::FxHashMap;
 
-use super::consts::RecordType;
+use super::consts::{AUX_LOSSES, RecordType, misc};
 use super::damage::SkippedBytes;
 use super::deferred::{DeferredParts, cookie};
 use super::features::{BuildIdEntry, text};
 use super::guests::is_guest;
-use super::layout::{Lost, LostSamples, Namespaces, Section, TimeConv};
+use super::layout::{Aux, AuxtraceError, Lost, LostSamples, Namespaces, Section, TimeConv};
 use super::reader::{RecordFile, RecordPages};
 use super::record::{RawEvent, RecordLocation, RecordsEnd};
 use super::records::MappingRecord;
@@ -161,7 +161,7 @@ impl RecordSurvey {
                 let lost = Lost::read(&mut cursor).map_or(0, |record| record.lost);
                 self.lost_records = self.lost_records.saturating_add(lost);
             }
-            RecordType::LOST_SAMPLES => {
+            RecordType::LOST_SAMPLES if record.misc & misc::LOST_SAMPLES_BPF == 0 => {
                 let lost = LostSamples::read(&mut cursor).map_or(0, |record| record.lost);
                 self.lost_samples = self.lost_samples.saturating_add(lost);
             }
@@ -283,7 +283,21 @@ fn check_record(file: &RecordFile, record: &RawEvent<'_>, sink: &mut Diagnostics
         }
         RecordType::LOST_SAMPLES => {
             let lost = LostSamples::read(&mut cursor).map_or(0, |record| record.lost);
-            sink.push(&LOST_SAMPLES, offset, index, "lost", || format!("{lost} samples dropped").into());
+            let rule = match record.misc & misc::LOST_SAMPLES_BPF {
+                0 => &LOST_SAMPLES,
+                _ => &FILTERED_SAMPLES,
+            };
+            sink.push(rule, offset, index, "lost", || format!("{lost} samples dropped").into());
+        }
+        RecordType::AUX => {
+            let flags = Aux::read(&mut cursor).map_or(0, |record| record.flags);
+            for (_, loss) in AUX_LOSSES.iter().filter(|(bit, _)| flags & bit != 0) {
+                sink.push(&AUX_LOST, offset, index, "flags", || (*loss).into());
+            }
+        }
+        RecordType::AUXTRACE_ERROR => {
+            let _ = AuxtraceError::read(&mut cursor);
+            sink.push(&TRACE_ERROR, offset, index, "msg", || text(cursor.rest()).into_owned().into());
         }
         RecordType::THROTTLE => {
             sink.push(&THROTTLED, offset, index, "", || "sampling was stopped for a while".into());

@@ -1,9 +1,10 @@
 //! Facts from passes over records in time order, each computed when it is first needed.
 
 use perfuse_tables::SchedState;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::consts::{RecordType, misc};
+use super::layout::Fork;
 use super::order::TimeOrder;
 use super::perf_file::PerfFile;
 use super::record::{RawEvent, RecordLocation};
@@ -39,6 +40,18 @@ fn count_incomplete(file: &PerfFile) -> u64 {
     count
 }
 
+/// Whether a record contains a switch of a thread, its start or end, or a sample of it.
+fn has_state_of_thread(record: &RawEvent<'_>) -> bool {
+    matches!(
+        record.record_type,
+        RecordType::SAMPLE
+            | RecordType::SWITCH
+            | RecordType::SWITCH_CPU_WIDE
+            | RecordType::FORK
+            | RecordType::EXIT
+    )
+}
+
 fn read_states(file: &PerfFile) -> Vec<ThreadState> {
     let mut states: Vec<ThreadState> = Vec::new();
     let counts = &file.survey().counts;
@@ -50,22 +63,34 @@ fn read_states(file: &PerfFile) -> Vec<ThreadState> {
             (None, None) => Vec::new(),
         };
     }
-    let is_selected = |kind: RecordType| switches.contains(&kind) || matches!(kind, RecordType::SAMPLE);
-    let mut order = TimeOrder::new(file, |record, _| {
-        matches!(record.record_type, RecordType::SAMPLE | RecordType::SWITCH | RecordType::SWITCH_CPU_WIDE)
-    });
+    let mut order = TimeOrder::new(file, |record, _| has_state_of_thread(record));
     let mut open: FxHashMap<(i32, i32), usize> = FxHashMap::default();
     let mut samples: FxHashMap<(i32, i32), (u64, RecordLocation)> = FxHashMap::default();
+    let mut ended: FxHashSet<(i32, i32)> = FxHashSet::default();
     let mut num_samples = 0u64;
     while let Some(timed) = order.next(file) {
-        let Some(record) = file.at(timed.location).filter(|record| is_selected(record.record_type)) else {
-            continue;
-        };
+        let Some(record) = file.at(timed.location).filter(has_state_of_thread) else { continue };
         if record.record_type == RecordType::SAMPLE {
             let Some(head) = file.sample_head(&record) else { continue };
             let key = (head.pid.unwrap_or(-1).min(-1), head.tid.unwrap_or(-1));
             samples.insert(key, (num_samples, timed.location));
             num_samples = num_samples.saturating_add(1);
+            continue;
+        }
+        // A later thread may have the id of one that ended.
+        if matches!(record.record_type, RecordType::FORK | RecordType::EXIT) {
+            let Ok(task) = Fork::read(&mut record.cursor(file.endian)) else { continue };
+            let key = (file.process_number(&record, task.pid).min(-1), task.tid);
+            let last = open.remove(&key).and_then(|index| states.get_mut(index));
+            if record.record_type == RecordType::FORK {
+                ended.remove(&key);
+                samples.remove(&key);
+                continue;
+            }
+            ended.insert(key);
+            if let Some(last) = last.filter(|last| last.state == SchedState::Running) {
+                last.end = Some(timed.time);
+            }
             continue;
         }
         let Some(layout) = file.event_layout(&record) else { continue };
@@ -82,8 +107,14 @@ fn read_states(file: &PerfFile) -> Vec<ThreadState> {
             bits if bits & misc::SWITCH_OUT_PREEMPT != 0 => SchedState::Runnable,
             _ => SchedState::Sleeping,
         };
+        // A thread that ends leaves the processor after its end.
+        if state == SchedState::Running {
+            ended.remove(&key);
+        } else if ended.contains(&key) {
+            continue;
+        }
         if let Some(previous) = open.insert(key, states.len()).and_then(|index| states.get_mut(index)) {
-            previous.end = Some(timed.time);
+            previous.end_by(state == SchedState::Running, timed.time);
         }
         let sample = samples.remove(&key).filter(|_| state != SchedState::Running);
         states.push(ThreadState {
@@ -92,6 +123,7 @@ fn read_states(file: &PerfFile) -> Vec<ThreadState> {
             state,
             start: timed.time,
             end: None,
+            has_unknown_end: false,
             cpu: layout.trailer_cpu(record.body, file.endian),
             location: timed.location,
             sample,
@@ -102,6 +134,8 @@ fn read_states(file: &PerfFile) -> Vec<ThreadState> {
 
 /// Bits of a state in which a thread waits, idle kernel threads included; without them it could continue.
 const WAITS: u64 = 0xff;
+/// Bits of the state of a thread that has ended: `EXIT_DEAD`, `EXIT_ZOMBIE`.
+const ENDED: u64 = 0x30;
 
 /// The samples of a file in order of time.
 struct NumberedSamples {
@@ -149,20 +183,37 @@ fn states_of_tracepoint(file: &PerfFile, tracepoint: &Tracepoint) -> Vec<ThreadS
         let Ok(sample) = file.sample(&record) else { continue };
         let Some(raw) = sample.raw else { continue };
         let tid = |name| tracepoint.tid(raw, name, file.endian).filter(|&tid| tid > 0);
-        let waits = tracepoint.number(raw, "prev_state", file.endian).unwrap_or(0) & WAITS != 0;
-        let left = if waits { SchedState::Sleeping } else { SchedState::Runnable };
+        let bits = tracepoint.number(raw, "prev_state", file.endian).unwrap_or(0);
+        let left = match bits & WAITS {
+            0 => Some(SchedState::Runnable),
+            _ if bits & ENDED != 0 => None,
+            _ => Some(SchedState::Sleeping),
+        };
         let sides = [
             (tid("prev_pid"), left, Some((number, timed.location))),
-            (tid("next_pid"), SchedState::Running, None),
+            (tid("next_pid"), Some(SchedState::Running), None),
         ];
         for (tid, state, sample) in sides {
             let Some(tid) = tid else { continue };
             let pid = head.pid.filter(|_| head.tid == Some(tid)).unwrap_or_else(|| processes.pid(tid));
-            if let Some(previous) = open.insert(tid, states.len()).and_then(|index| states.get_mut(index)) {
-                previous.end = Some(timed.time);
+            if let Some(previous) = open.remove(&tid).and_then(|index| states.get_mut(index)) {
+                previous.end_by(state == Some(SchedState::Running), timed.time);
             }
+            // A later thread may have the id of one that ended.
+            let Some(state) = state else { continue };
+            open.insert(tid, states.len());
             let (start, cpu, location) = (timed.time, head.cpu, timed.location);
-            states.push(ThreadState { pid, tid, state, start, end: None, cpu, location, sample });
+            states.push(ThreadState {
+                pid,
+                tid,
+                state,
+                start,
+                end: None,
+                has_unknown_end: false,
+                cpu,
+                location,
+                sample,
+            });
         }
     }
     states
@@ -191,7 +242,17 @@ fn states_of_samples(file: &PerfFile, event: usize) -> Vec<ThreadState> {
             false => (SchedState::Running, None),
         };
         let (start, cpu, location) = (timed.time, head.cpu, timed.location);
-        states.push(ThreadState { pid, tid, state, start, end: None, cpu, location, sample });
+        states.push(ThreadState {
+            pid,
+            tid,
+            state,
+            start,
+            end: None,
+            has_unknown_end: false,
+            cpu,
+            location,
+            sample,
+        });
     }
     states
 }

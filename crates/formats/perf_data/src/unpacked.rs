@@ -7,7 +7,7 @@ use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
 use super::consts::RecordType;
 use super::layout::{Compressed2, EventHeader};
-use super::record::{RawEvent, RecordsEnd, read_record};
+use super::record::{RawEvent, RecordsEnd, accept, read_record};
 use perfuse_recording::{Source, Spill, TooLarge, UnpackLimit};
 
 /// First bytes of a zstd frame. No block inside of a frame begins with them: they would state a block that is larger than allowed.
@@ -72,13 +72,11 @@ impl Unpacked {
             let bytes = source.get(..usize::try_from(block.end).unwrap_or(usize::MAX)).unwrap_or_default();
             loop {
                 perfuse_stopping::checkpoint();
-                match read_record(bytes, at, endian, false) {
+                match read_record(bytes, at, endian, false).and_then(accept) {
                     Ok(record) => at = at.saturating_add(record.size),
-                    Err(RecordsEnd::BadSize { .. }) => {
-                        self.error.get_or_insert((
-                            block.offset,
-                            "a compressed record contains a record without a valid size".to_owned(),
-                        ));
+                    Err(RecordsEnd::BadSize { .. } | RecordsEnd::UnknownType { .. }) => {
+                        let message = "a compressed record contains a record without a valid size or type";
+                        self.error.get_or_insert((block.offset, message.to_owned()));
                         break;
                     }
                     Err(_) => break,

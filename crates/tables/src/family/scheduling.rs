@@ -23,7 +23,7 @@ table! {
         thread_id: u32,
         /// Start on the profile's clock, in nanoseconds.
         start_ns: i64,
-        /// End on the profile's clock, in nanoseconds; null where no further switch of the thread was recorded.
+        /// End on the profile's clock, in nanoseconds; null where it was not recorded.
         end_ns: Opt<i64>,
         /// State:
         state: Choice<super::SchedState>,

@@ -197,4 +197,31 @@ RULES: dict[str, Explanation] = {
         ),
         action="Use `perfuse repair`, which leaves the section out, where perf refuses the file.",
     ),
+    "PD027": Explanation(
+        title="samples that a filter dropped",
+        meaning="`perf record --filter` left these samples out, as was asked for: nothing is lost.",
+        action="Nothing.",
+    ),
+    "PD028": Explanation(
+        title="instruction traces have gaps",
+        meaning=(
+            "The processor's trace was faster than perf read it, or samples collided. perf reports `AUX data lost`, "
+            "`AUX data had gaps in it` or `AUX data detected collision`."
+        ),
+        action="Record with larger buffers (perf record -m ,64M), for a shorter time, or only parts of the program.",
+    ),
+    "PD029": Explanation(
+        title="an instruction trace could not be decoded",
+        meaning="perf inject --itrace found this error in the trace: samples of that part are missing.",
+        action="Use perf script --itrace=e with the original recording, which lists all errors.",
+    ),
+    "PD030": Explanation(
+        title="context switches of which one side is missing",
+        meaning=(
+            "A thread left the processor twice, or was put on it twice, without the switch between. `perf record -e "
+            "sched:sched_switch PROGRAM` records only switches at which a thread of the program leaves the processor. "
+            "How long these threads ran or waited is not known, so tables have no end, and sums do not include them."
+        ),
+        action="Record both sides: perf record -a -e sched:sched_switch, or perf record --switch-events.",
+    ),
 }
