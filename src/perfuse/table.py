@@ -34,6 +34,9 @@ SUM_EVENTS = ("wall-time", "calls", "allocated-bytes", "allocations", "samples",
 """Events of table `samples` whose rows are not samples but durations or sums: recorded calls, allocations, samples that
 a file of collapsed stacks counts, and times off the processor."""
 
+REALTIME_OFFSET = "SELECT min(realtime_offset_ns) FROM clocks"
+"""Nanoseconds from a time on a profile's clock to one since 1970-01-01; null where no recording has the time of day."""
+
 HAS_ONLY_NUMBER = """coalesce(
     starts_with(name::VARCHAR || ' ', 'function ' || native_id || ' ')
     OR starts_with(name::VARCHAR || ' ', 'function ' || (native_id::HUGEINT - 4294967296) || ' '), false
