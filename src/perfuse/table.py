@@ -49,6 +49,9 @@ Numbers of Basic mode are signed, of 32 bits. With several logs, the name of the
 COUNTED_EVENTS = {"wall-time": "calls", "allocated-bytes": "allocations"}
 """For events that are sums: the event with the numbers of what was added up."""
 
+SUMS_OF_EVENTS = (*COUNTED_EVENTS, *COUNTED_EVENTS.values())
+"""Events of table `samples` that are sums over the rows of tables of calls and of allocations."""
+
 RETAINED = "retained"
 """The event of samples that are made of the retained sizes of a heap snapshot."""
 
