@@ -1,6 +1,7 @@
 """Targets of single events name the sums by stack that they leave out: time off the processor, calls, allocations."""
 
 import io
+import json
 import warnings
 from pathlib import Path
 
@@ -42,3 +43,13 @@ def test_a_mono_log_has_no_sums() -> None:
     for file, event in ((SWITCHES, "off-cpu"), (SERVER, "wall-time")):
         with pytest.raises(UsageError, match=f"{event} are sums by stack, and a Mono log has single samples"):
             export(pf.fuse(file, follow="none"), io.BytesIO(), to="mono", event=event)
+
+
+def test_a_filter_of_stacks_leaves_no_counters_of_all_allocations(tmp_path: Path) -> None:
+    """Of the strings alone, counters *had* the bytes of all objects."""
+    strings = pf.fuse(ROOT / "examples" / "mono_sessions" / "sessions.mlpd.gz").only("System.String")
+    with pytest.warns(ExportWarning, match="counters of allocations are not written"):
+        export(strings, tmp_path / "out", to="chrome")
+    names = {event["name"] for event in json.loads((tmp_path / "out").read_bytes())["traceEvents"]}
+    assert "GC: # minor collections" in names or any(name.startswith("GC") for name in names)
+    assert not [name for name in names if name.startswith("Allocated so far")]
