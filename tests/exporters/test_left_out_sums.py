@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import perfuse as pf
-from perfuse.errors import ExportWarning, UsageError
+from perfuse.errors import ExportError, ExportWarning, UsageError
 from perfuse.exporters import export
 
 ROOT = Path(__file__).parents[2]
@@ -53,3 +53,16 @@ def test_a_filter_of_stacks_leaves_no_counters_of_all_allocations(tmp_path: Path
     names = {event["name"] for event in json.loads((tmp_path / "out").read_bytes())["traceEvents"]}
     assert "GC: # minor collections" in names or any(name.startswith("GC") for name in names)
     assert not [name for name in names if name.startswith("Allocated so far")]
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("perf-script", "there are only sums by stack, and text of perf script has single samples"),
+        ("mono", "the profile has no single allocations, calls or samples"),
+    ],
+)
+def test_collapsed_stacks_are_sums(target: str, reason: str, tmp_path: Path) -> None:
+    (tmp_path / "stacks.collapsed").write_text("main;work 3\n")
+    with pytest.raises(ExportError, match=reason):
+        export(pf.fuse(tmp_path / "stacks.collapsed"), io.BytesIO(), to=target)

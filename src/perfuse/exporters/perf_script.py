@@ -55,7 +55,7 @@ def write(
     if not num_samples:
         if profile.sql("SELECT 1 FROM samples LIMIT 1").fetchall():
             raise ExportError(
-                "the recording has calls or allocations, and perf script text has samples",
+                "there are only sums by stack, and text of perf script has single samples",
                 hint="chrome, perfetto and firefox have calls in time; speedscope, pprof and collapsed have their sums",
             )
         raise no_samples_error(profile)

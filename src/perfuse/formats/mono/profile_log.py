@@ -145,7 +145,8 @@ def write_tables(profile: LoggedProfile, out: IO[bytes], event: str | None) -> W
     queries = _event_queries(profile, event)
     if not queries:
         raise ExportError(
-            "the profile has no allocations, calls or samples", hint="give a recording that contains some"
+            "the profile has no single allocations, calls or samples",
+            hint="give a recording that contains some; firefox, speedscope, pprof and collapsed have sums by stack",
         )
     start = max(profile.span_ns[0], 0) if profile.span_ns else 0
     startup_ms, startup_ns = _startup(profile, start)
