@@ -126,7 +126,8 @@ def _contents() -> str:
         "## What is written\n",
         "● is written; ○ could be held by the target's format and is not written yet: `perfuse convert` says so on "
         "standard error, `profile.export` warns with `ExportWarning`; a dot cannot be held. Targets of one event "
-        "(`-O event=NAME`) say which others there are.\n",
+        "(`-O event=NAME`) say which others there are; `chrome`, `perfetto` and `perf-script`, which sums by stack "
+        "they leave out, such as time off the processor.\n",
     ]
     written = {t.name: t.contents for t in TARGETS}
     rows = [

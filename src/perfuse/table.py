@@ -34,6 +34,9 @@ SUM_EVENTS = ("wall-time", "calls", "allocated-bytes", "allocations", "samples",
 """Events of table `samples` whose rows are not samples but durations or sums: recorded calls, allocations, samples that
 a file of collapsed stacks counts, and times off the processor."""
 
+REALTIME_OFFSET = "SELECT min(realtime_offset_ns) FROM clocks"
+"""Nanoseconds from a time on a profile's clock to one since 1970-01-01; null where no recording has the time of day."""
+
 HAS_ONLY_NUMBER = """coalesce(
     starts_with(name::VARCHAR || ' ', 'function ' || native_id || ' ')
     OR starts_with(name::VARCHAR || ' ', 'function ' || (native_id::HUGEINT - 4294967296) || ' '), false
@@ -45,6 +48,9 @@ Numbers of Basic mode are signed, of 32 bits. With several logs, the name of the
 
 COUNTED_EVENTS = {"wall-time": "calls", "allocated-bytes": "allocations"}
 """For events that are sums: the event with the numbers of what was added up."""
+
+SUMS_OF_EVENTS = (*COUNTED_EVENTS, *COUNTED_EVENTS.values())
+"""Events of table `samples` that are sums over the rows of tables of calls and of allocations."""
 
 RETAINED = "retained"
 """The event of samples that are made of the retained sizes of a heap snapshot."""

@@ -259,3 +259,21 @@ def test_without_the_token_nothing_is_shown(view, addresses):
     page.wait_for_selector("html[data-ready=failed]")
     assert "token" in page.locator("[role=alert]").inner_text()
     assert json.dumps(page.evaluate("location.hash")) == '""'
+
+
+@pytest.mark.parametrize("tab", ["tree", "functions", "callers"])
+def test_numbers_are_not_cut_off(view, xray_corpus, tab):
+    viewed = view((xray_corpus / "profiling/prof-threads.0.xray",))
+    viewed.show(tab)
+    cells = viewed.page.locator(f"#view-{tab} td.number")
+    cells.first.wait_for()
+    texts = """(cells) => cells.filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent)"""
+    assert cells.evaluate_all(texts) == []
+
+
+def test_functions_without_times_have_no_columns_of_times(view, xray_corpus):
+    viewed = view((xray_corpus / "profiling/prof-threads.0.xray",))
+    section = viewed.show("functions")
+    viewed.rows("Functions")
+    names = [name.strip("▾ ") for name in section.locator("th").all_inner_texts()]
+    assert names == ["Self", "Total", "Calls", "Function"]

@@ -68,7 +68,7 @@ def test_refusals(small: FakeProfile, traces: Path) -> None:
         export(FakeProfile(), io.BytesIO(), to="perf-script")
     with pytest.raises(UsageError, match="names"):
         export(small, io.BytesIO(), to="perf-script", names="short")
-    with pytest.raises(ExportError, match="perf script text has samples"):
+    with pytest.raises(ExportError, match="text of perf script has single samples"):
         export(perfuse.fuse(traces / "fdr" / "small-v5.xray"), io.BytesIO(), to="perf-script")
 
 

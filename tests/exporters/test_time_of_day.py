@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+import struct
 import subprocess
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ import pytest
 from tools import output_of
 
 import perfuse
+from mlpd_events import SAMPLE, read_events
 from needs import need, need_module
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "postcards"
@@ -58,13 +60,27 @@ def perfetto(path: Path) -> int:
     return first - at[monotonic] + at[realtime]
 
 
+def mono(path: Path) -> int:
+    """The header has the start in milliseconds since 1970, and the same in nanoseconds of the clock of its events."""
+    startup_ms, startup_ns = struct.unpack_from("<QQ", path.read_bytes(), 8)
+    first = min(event.time for event in read_events(path) if event.byte == SAMPLE)
+    return first - startup_ns + startup_ms * 10**6
+
+
 FIREFOX_NS = 1000
 """Its times are milliseconds since 1970 in 64-bit floating point."""
 
 
 @pytest.mark.parametrize(
     ("read", "options", "exact_ns"),
-    [(chrome, {}, 0), (firefox, {}, FIREFOX_NS), (otlp, {"encoding": "json"}, 0), (pprof, {}, 0), (perfetto, {}, 0)],
+    [
+        (chrome, {}, 0),
+        (firefox, {}, FIREFOX_NS),
+        (otlp, {"encoding": "json"}, 0),
+        (pprof, {}, 0),
+        (perfetto, {}, 0),
+        (mono, {}, 0),
+    ],
 )
 def test_first_sample(
     read: Callable[[Path], int],

@@ -74,7 +74,7 @@ def test_samples_of_a_perf_data(mprof_report: str, tmp_path: Path) -> None:
 
 def test_refusals(jitdump_corpus: Path, tmp_path: Path) -> None:
     dump = pf.fuse(next(iter(sorted(jitdump_corpus.rglob("*.dump")))))
-    with pytest.raises(ExportError, match="no allocations, calls or samples"):
+    with pytest.raises(ExportError, match="no single allocations, calls or samples"):
         dump.export(tmp_path / "out.mlpd")
     with pytest.raises(ExportError, match="data version 17"):
         dump.export(tmp_path / "out.mlpd", version=12)

@@ -100,6 +100,7 @@ the Firefox Profiler has numbers of samples or weights."""
     path="convert:perf-script",
     source="sums of an independent two-pass reader of Mono logs (corpus, truth.json)",
 )
+@pytest.mark.filterwarnings("ignore:not written to text of perf script. calls, wall-time:perfuse.errors.ExportWarning")
 def test_sums_by_thread(kind: Kind, profile: Profile, path: str, tmp_path: Path) -> None:
     target = path.removeprefix("convert:")
     truth = expected(outside(kind.name))

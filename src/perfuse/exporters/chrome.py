@@ -8,9 +8,10 @@ from typing import IO, Any
 from perfuse.exporters import cpu_profiles
 from perfuse.exporters.contents import contents
 from perfuse.exporters.counts import Count, allocation_counts, heap_counts
-from perfuse.exporters.queries import IS_SUM, TRACK_PROCESSES
+from perfuse.exporters.queries import IS_SUM, TRACK_PROCESSES, note_sums
 from perfuse.exporters.source import Progress, Source, TraceSource, no_times_error
 from perfuse.exporters.span import realtime_ns, utc_text
+from perfuse.table import SUMS_OF_EVENTS
 
 _THREADS = f"""
     SELECT pid, coalesce(tid, thread_id), t.name::VARCHAR, p.name::VARCHAR, thread_id
@@ -57,6 +58,8 @@ def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = N
         firsts += profile.sql(f"SELECT min(ts_ns) FROM samples WHERE NOT {IS_SUM}").fetchall()[0]
     if not firsts:
         raise no_times_error(profile, "there are neither calls nor samples to show")
+    if profile.has_samples:
+        note_sums(profile, "Chrome trace events", *SUMS_OF_EVENTS)
     zero_ns = min(firsts)
     clock = _clock(profile) if trace is None else trace.clock
     about = {"title": profile.title, "clock": clock or "unknown", "start_ns": zero_ns}

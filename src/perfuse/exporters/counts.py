@@ -1,8 +1,10 @@
 """What timelines show as counters: sizes of heap snapshots, and sums of allocations, GC handles and moves over time."""
 
+import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from perfuse.errors import ExportWarning
 from perfuse.exporters.queries import TRACK_PROCESSES
 from perfuse.exporters.source import EventSource
 from perfuse.exporters.span import selected, selected_of_processes
@@ -96,8 +98,16 @@ def _sums_so_far(profile: EventSource, changes: str) -> list[tuple[int, str, int
 
 
 def allocation_counts(profile: EventSource) -> Iterator[Count]:
-    """What processes allocated so far, at no more than 1,000 times each."""
+    """What processes allocated so far, at no more than 1,000 times each.
+
+    A filter of stacks selects samples, and not these rows: none are then counted, with a warning.
+    """
     if not profile.has("allocations"):
+        return
+    if profile.stack_filter:
+        warnings.warn(
+            "filters of stacks select samples: counters of allocations are not written", ExportWarning, stacklevel=5
+        )
         return
     rows = profile.sql(f"""
         WITH selected AS (

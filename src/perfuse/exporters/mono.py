@@ -7,7 +7,7 @@ from perfuse.analysis.sampled import select_event
 from perfuse.errors import ExportWarning, UsageError
 from perfuse.exporters.contents import contents, note_other_events
 from perfuse.exporters.source import RuntimeSource
-from perfuse.table import COUNTED_EVENTS
+from perfuse.table import SUM_EVENTS, SUMS_OF_EVENTS
 
 _EVENTS = "the events of Mono's logs"
 CONTENTS = contents(
@@ -57,10 +57,16 @@ def write(
     if log.is_of_mono_logs:
         if event is not None:
             raise UsageError("the samples of Mono logs have no event", field="event")
-    elif profile.has_samples:
+    elif event is not None or profile.has_samples:
         sampled = select_event(profile, event).name
         if event is None:
-            note_other_events(profile, sampled, *COUNTED_EVENTS, *COUNTED_EVENTS.values())
+            note_other_events(profile, sampled, *SUMS_OF_EVENTS)
+        elif sampled in SUM_EVENTS:
+            raise UsageError(
+                f"{event} are sums by stack, and a Mono log has single samples",
+                field="event",
+                hint="leave out event=NAME: calls, allocations, and the event with the most samples are written",
+            )
     written = log.write(out, version=version, kinds=patterns, any_run=any_run, event=sampled)
     for note in written.notes():
         warnings.warn(note, ExportWarning, stacklevel=2)

@@ -9,7 +9,7 @@ from typing import IO, Literal
 from perfuse.analysis.sampled import NAMED_SAMPLES
 from perfuse.errors import ExportError, UsageError
 from perfuse.exporters.contents import contents
-from perfuse.exporters.queries import FRAMES, IS_SUM
+from perfuse.exporters.queries import FRAMES, IS_SUM, note_sums
 from perfuse.exporters.source import Progress, TraceSource, no_samples_error
 from perfuse.reports.text import printable
 
@@ -37,7 +37,7 @@ def write(
 
     JIT code is in module `/tmp/perf-PID.map`, by which readers recognise it. A thread has the name
     that it had at the time of the sample.
-    Sums of calls and of allocations have no samples, and are not written.
+    Sums, as of calls and of allocations, have no samples, and are not written.
 
     Args:
         profile: The profile.
@@ -55,10 +55,11 @@ def write(
     if not num_samples:
         if profile.sql("SELECT 1 FROM samples LIMIT 1").fetchall():
             raise ExportError(
-                "the recording has calls or allocations, and perf script text has samples",
+                "there are only sums by stack, and text of perf script has single samples",
                 hint="chrome, perfetto and firefox have calls in time; speedscope, pprof and collapsed have their sums",
             )
         raise no_samples_error(profile)
+    note_sums(profile, "text of perf script")
     stacks = _stacks(profile, names)
     for first in range(0, last + 1, _SAMPLES_AT_ONCE):
         if progress:

@@ -8,10 +8,11 @@ from perfuse.errors import ExportWarning
 from perfuse.exporters.contents import contents
 from perfuse.exporters.counts import heap_counts, snapshot_sizes
 from perfuse.exporters.heap_dumps import HeapSource, selected_snapshots
-from perfuse.exporters.queries import FRAME_ROWS, IS_SUM, STACK_ROWS, TRACK_PROCESSES
+from perfuse.exporters.queries import FRAME_ROWS, IS_SUM, STACK_ROWS, TRACK_PROCESSES, note_sums
 from perfuse.exporters.source import Progress, Source, TraceSource, no_times_error
 from perfuse.exporters.span import realtime_ns, span_ns
 from perfuse.output.descriptor import descriptor_of
+from perfuse.table import SUMS_OF_EVENTS
 
 CLOCKS = {"realtime": 1, "monotonic": 3}
 """Perfetto's `BuiltinClock` by the kind of a clock in table `clocks`."""
@@ -88,6 +89,8 @@ def write(
     counts = list(heap_counts(profile))
     if trace is None and not (has_samples or has_allocations or counts):
         raise no_times_error(profile, "there are neither calls nor samples to show")
+    if profile.has_samples:
+        note_sums(profile, "Perfetto", *SUMS_OF_EVENTS)
     if trace is not None:
         trace.write_perfetto(out, _with_realtime(profile, CLOCKS.get(trace.clock or "")), progress)
     if has_samples or has_allocations or counts:

@@ -112,6 +112,16 @@ STACK_ROWS = """
 IS_SUM = f"event::VARCHAR IN ({', '.join(map(sql_text, SUM_EVENTS))})"
 """Whether a row of `samples` is a sum over calls or allocations, without a point in time."""
 
+
+def note_sums(profile: Source, title: str, *written: str) -> None:
+    """Warns of the events that are sums by stack, except those `written`, to which a target gives no point in time."""
+    rows = profile.sql(f"SELECT DISTINCT event::VARCHAR FROM samples WHERE {IS_SUM} ORDER BY 1").fetchall()
+    if left := [event for (event,) in rows if event not in written]:
+        where = "firefox, speedscope, pprof and otlp have sums"
+        message = f"not written to {title}: {', '.join(left)}, which are sums by stack: {where}"
+        warnings.warn(message, ExportWarning, stacklevel=5)
+
+
 USUAL_WEIGHTS = f"""
     SELECT event, any_value(unit) AS unit, bool_or(is_sum) AS is_sum, sum(num) AS num_samples,
         if(bool_or(is_sum), NULL, first(weight ORDER BY num DESC, weight)) AS weight

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from perfuse.exporters.source import EventSource, Source
+from perfuse.table import REALTIME_OFFSET
 
 
 def selected(profile: EventSource, time: str) -> str:
@@ -77,7 +78,7 @@ def span_ns(profile: EventSource, *, with_processes: bool = False, with_calls: b
 
 def realtime_ns(profile: Source, ts_ns: int) -> int | None:
     """A time on the profile's clock in nanoseconds since 1970-01-01; None where no recording has the time of day."""
-    ((offset_ns,),) = profile.sql("SELECT min(realtime_offset_ns) FROM clocks").fetchall()
+    ((offset_ns,),) = profile.sql(REALTIME_OFFSET).fetchall()
     return None if offset_ns is None else int(ts_ns + offset_ns)
 
 

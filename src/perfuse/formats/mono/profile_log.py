@@ -9,7 +9,7 @@ from perfuse.filters.selection import Selection, ThreadKey
 from perfuse.formats.mono.log import WriteSummary, match_kinds
 from perfuse.formats.mono.writer import Writer
 from perfuse.recording import Recording
-from perfuse.table import SUM_EVENTS
+from perfuse.table import REALTIME_OFFSET, SUM_EVENTS
 
 
 class LoggedProfile(Protocol):
@@ -145,12 +145,14 @@ def write_tables(profile: LoggedProfile, out: IO[bytes], event: str | None) -> W
     queries = _event_queries(profile, event)
     if not queries:
         raise ExportError(
-            "the profile has no allocations, calls or samples", hint="give a recording that contains some"
+            "the profile has no single allocations, calls or samples",
+            hint="give a recording that contains some; firefox, speedscope, pprof and collapsed have sums by stack",
         )
-    start = profile.span_ns[0] if profile.span_ns else 0
+    start = max(profile.span_ns[0], 0) if profile.span_ns else 0
+    startup_ms, startup_ns = _startup(profile, start)
     ((pid,),) = profile.sql("SELECT coalesce(min(pid), 0) FROM processes").fetchall()
-    with Writer(out, pid=max(pid, 0), startup_ms=0, startup_ns=max(start, 0), args="log") as writer:
-        _write_names(profile, writer, max(start, 0))
+    with Writer(out, pid=max(pid, 0), startup_ms=startup_ms, startup_ns=startup_ns, args="log") as writer:
+        _write_names(profile, writer, start)
         writer.flush()
         # DuckDB keeps one result open at a time.
         stacks = profile.sql(f"""
@@ -167,6 +169,18 @@ def write_tables(profile: LoggedProfile, out: IO[bytes], event: str | None) -> W
         """)
         num_events = writer.num_events + writer._core.rows(events, out)
     return WriteSummary(0, num_events, {}, {})
+
+
+def _startup(profile: LoggedProfile, start: int) -> tuple[int, int]:
+    """A time as milliseconds since 1970, 0 where no recording has the time of day, and the same on the profile's clock:
+    that of the first event, or the whole millisecond before it, or after it where the clock begins later.
+    """
+    ((offset,),) = profile.sql(REALTIME_OFFSET).fetchall()
+    if offset is None:
+        return 0, start
+    startup_ms = (start + offset) // 1_000_000
+    startup_ms += startup_ms * 1_000_000 < offset
+    return startup_ms, startup_ms * 1_000_000 - offset
 
 
 def _event_queries(profile: LoggedProfile, event: str | None) -> list[str]:

@@ -20,6 +20,11 @@ export function amountText(weight, unit) {
   return (weight < 1e8 ? grouped : compact).format(weight);
 }
 
+/** The width of a column with amounts of `whole`, such as `5,158,322`, and their shares, such as `<0.01%`. */
+export function amountsWidth(whole, unit) {
+  return `calc(${Math.max(8, amountText(whole, unit).length) + 8}ch + 1rem)`;
+}
+
 /** The heading of a column of weights: `Time`, `Bytes`, or what is counted. */
 export function amountLabel(unit) {
   return unit === "ns" ? "Time" : unit[0].toUpperCase() + unit.slice(1);

@@ -1,6 +1,6 @@
 // The tab "Call tree": the tree of the selection as a table, from callers to callees or the other way round.
 
-import { amountText, countText, shareText, weightText } from "../flame/format.js";
+import { amountText, amountsWidth, countText, shareText, weightText } from "../flame/format.js";
 import { Palette } from "../flame/palette.js";
 import { Callees, Callers } from "../flame/view.js";
 import { h, note, toggles } from "../widgets/dom.js";
@@ -9,11 +9,11 @@ import { tableOf } from "../widgets/table_picture.js";
 
 const OPENED = 12;
 
-/** Columns that show nodes of a tree: `whole()` is what shares are of. */
+/** Columns that show nodes of a tree: shares are of `whole`. */
 export function nodeColumns(profile, palette, whole) {
   const part = (key, label, title) => ({
-    key, label, title, number: true, width: "9rem", share: (node) => node[key] / whole(), value: (node) => node[key],
-    text: (node) => (node[key] ? `${amountText(node[key], profile.unit)}  ${shareText(node[key], whole())}` : "–"),
+    key, label, title, number: true, width: amountsWidth(whole, profile.unit), share: (node) => node[key] / whole, value: (node) => node[key],
+    text: (node) => (node[key] ? `${amountText(node[key], profile.unit)}  ${shareText(node[key], whole)}` : "–"),
   });
   const samples = { key: "samples", label: "Samples", number: true, width: "6rem", text: (node) => node.samples.toLocaleString("en-US"), value: (node) => node.samples };
   const name = {
@@ -50,7 +50,7 @@ export class CallTreeView {
     );
     if (!profile.numNodes) return this.table.replaceChildren(note("Nothing was recorded in this selection."));
     this.grid = new TreeGrid(this.table, {
-      label: inverted ? "Callers of the functions that ran" : "Call tree", columns: nodeColumns(profile, palette, () => root.weight),
+      label: inverted ? "Callers of the functions that ran" : "Call tree", columns: nodeColumns(profile, palette, root.weight),
       children: (node) => node.children, hasChildren: (node) => node.children.length > 0,
       onOpen: (node) => node.symbol >= 0 && this.app.change({ tab: "callers", ...profile.functionState(node.symbol) }),
     });

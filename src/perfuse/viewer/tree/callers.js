@@ -83,7 +83,7 @@ export class CallersView {
     const trees = [[this.above, new Callers(profile, OPTIONS, row.key), "Callers"], [this.below, new Callees(profile, OPTIONS, row.key), "Callees"]];
     this.grids = trees.map(([host, view, label]) => {
       const grid = new TreeGrid(host, {
-        label: `${label} of ${name}`, columns: nodeColumns(profile, palette, () => whole), empty: label === "Callers" ? "It has no callers: threads start in it." : "It calls nothing.",
+        label: `${label} of ${name}`, columns: nodeColumns(profile, palette, whole), empty: label === "Callers" ? "It has no callers: threads start in it." : "It calls nothing.",
         children: (node) => node.children, hasChildren: (node) => node.children.length > 0, onOpen: (node) => this.choose(node.symbol),
       });
       grid.showRoots(view.root.children);

@@ -1,6 +1,6 @@
 // The tab "Functions": a row for each function of the selection.
 
-import { amountText, placeTexts, shareText, visible, weightText } from "../flame/format.js";
+import { amountText, amountsWidth, placeTexts, shareText, visible, weightText } from "../flame/format.js";
 import { Palette } from "../flame/palette.js";
 import { functionState } from "../flame/symbols.js";
 import { lengthText } from "../data/times.js";
@@ -63,7 +63,7 @@ export class FunctionsView {
     Object.assign(this, { unit, whole: whole ?? this.wholeOfCalls, command, event });
     const parts = [whole === undefined || whole === null ? "" : weightText(whole, unit), event, totals && weightText(totals.num_calls, "calls"), weightText(num, num === 1 ? "function" : "functions")];
     this.totals.textContent = parts.filter(Boolean).join(" · ");
-    const layout = JSON.stringify([event, this.ofCalls]);
+    const layout = JSON.stringify([event, this.ofCalls, amountsWidth(this.whole, unit)]);
     if (layout === this.layout) return;
     this.layout = layout;
     this.grid.setColumns(this.columns(this.ofCalls));
@@ -71,13 +71,15 @@ export class FunctionsView {
 
   columns(ofCalls) {
     const part = (key, label, title) => ({
-      key, label, title, number: true, sort: "server", width: "10rem", share: (row) => row[key] / this.whole, value: (row) => row[key],
+      key, label, title, number: true, sort: "server", width: amountsWidth(this.whole, this.unit), share: (row) => row[key] / this.whole, value: (row) => row[key],
       text: (row) => (row[key] ? `${amountText(row[key], this.unit)}  ${shareText(row[key], this.whole)}` : "–"),
     });
     const time = (key, label) => ({ key, label, number: true, sort: "server", width: "6.4rem", text: (row) => (row[key] === null || row[key] === undefined ? "" : lengthText(row[key])), value: (row) => row[key] });
     const count = (key, label) => ({ key, label, number: true, sort: "server", width: "6rem", text: (row) => Number(row[key] ?? 0).toLocaleString("en-US"), value: (row) => row[key] });
-    const isSum = this.app.overview.events.find(({ name }) => name === this.event)?.is_sum;
-    const ofTime = [count("num_calls", "Calls"), time("min_ns", "Shortest"), time("median_ns", "Median"), time("p90_ns", "90 %"), time("p99_ns", "99 %"), time("max_ns", "Longest")];
+    const { events, span_ns: span } = this.app.overview;
+    const isSum = events.find(({ name }) => name === this.event)?.is_sum;
+    // Sums of calls without times, as of XRay's Profiling mode, have a number only.
+    const ofTime = [count("num_calls", "Calls"), ...(!span ? [] : [time("min_ns", "Shortest"), time("median_ns", "Median"), time("p90_ns", "90 %"), time("p99_ns", "99 %"), time("max_ns", "Longest")])];
     const statistics = ofCalls ? ofTime : isSum ? [] : [count("samples", "Samples")];
     const suffix = ofCalls ? "_ns" : "";
     return [
