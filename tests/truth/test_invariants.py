@@ -130,6 +130,8 @@ WITHOUT_EQUAL_ROWS = (
     "callchains", "samples", "call_events", "slices", "instants", "allocations", "lock_events", "exceptions",
     "code_objects", "heap_objects", "records", "mappings",
 )  # fmt: skip
+WITH_LISTS = {"callchains"}
+"""Of these, those with rows that only their texts compare."""
 
 
 def test_keys_references_and_rows(any_profile: Profile) -> None:
@@ -140,8 +142,11 @@ def test_keys_references_and_rows(any_profile: Profile) -> None:
         if table in rows and not set(rows[table][column]) <= keys.get(target, set()) | {None}:
             wrong.append(f"{table}.{column} is not in {target}")
     for table in WITHOUT_EQUAL_ROWS:
-        if table in rows and len(set(map(repr, rows[table].tuples(*TABLES[table])))) != len(rows[table]):
-            wrong.append(f"{table} has a row twice")
+        if table in rows:
+            all_rows = rows[table].tuples(*TABLES[table])
+            different = set(map(repr, all_rows)) if table in WITH_LISTS else set(all_rows)
+            if len(different) != len(rows[table]):
+                wrong.append(f"{table} has a row twice")
     checks = {
         "a callee is not inside its caller": "SELECT count(*) FROM slices c JOIN slices p"
         " ON p.slice_id = c.parent_slice_id WHERE c.start_ns < p.start_ns"
