@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from arro3.core import Table
+
 import perfuse as pf
 from perfuse.analysis.function_graph import GROUPINGS, function_graph
 from perfuse.analysis.orders import ORDERS, STACK_GROUPINGS, STACK_VIEW_ORDERS
@@ -28,9 +30,6 @@ from perfuse.viewer.routes import Routes
 from perfuse.viewer.session import Session
 
 Question = tuple[str, Callable[[], Any]]
-
-MOST_ROWS = 300_000
-"""Rows of a table that are compared one by one; of larger ones, the hashes of the columns."""
 
 FUNCTION = "the function that most frames are of"
 """Stands for its name."""
@@ -120,15 +119,9 @@ def report(profile: pf.Profile, options: dict[str, Any], *, limit: int | None = 
     return kind.name, json_text(built.as_json(), indent=None), "\n".join(built.lines(Style(False, 140)))
 
 
-def table(profile: pf.Profile, name: str) -> Any:
-    """The rows of a table; of a large one, the first ones and sums of hashes of its columns."""
-    rows = profile.sql(f"SELECT * FROM {name}")
-    ((number,),) = profile.sql(f"SELECT count(*) FROM {name}").fetchall()
-    if number <= MOST_ROWS:
-        return rows.columns, number, repr(rows.fetchall())
-    sums = ", ".join(f'sum(hash("{one}"))' for one in rows.columns)
-    first = profile.sql(f"SELECT * FROM {name} LIMIT 1000").fetchall()
-    return rows.columns, repr(first), profile.sql(f"SELECT count(*), {sums} FROM {name}").fetchall()
+def table(profile: pf.Profile, name: str) -> Table:
+    """A table as a query returns it, in one piece: Arrow's columns are compared in a tenth of the time of rows."""
+    return Table.from_arrow(profile.sql(f"SELECT * FROM {name}")).combine_chunks()
 
 
 def exported(profile: pf.Profile, target: Target, output: str, folder: Path, **options: Any) -> Any:
@@ -173,7 +166,7 @@ def _parts(profile: pf.Profile) -> Iterator[Question]:
     for name, part in selections():
         yield f"{name}: report", lambda part=part: report(part(), {})
         yield f"{name}: tree", lambda part=part: report(part(), {"--tree": True})
-        yield f"{name}: samples", lambda part=part: part().sql("SELECT * FROM samples").fetchall()
+        yield f"{name}: samples", lambda part=part: table(part(), "samples")
         yield f"{name}: diff", lambda part=part: graph(part(), "function")
     yield "flame", lambda: profile.flame()._repr_html_()
 

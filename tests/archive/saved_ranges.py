@@ -94,18 +94,18 @@ def differences(
     ranges: Sequence[tuple[int, int]],
     folder: Path,
     *,
-    every: int = 6,
+    first: int = 0,
     **more: Any,
 ) -> list[str]:
     """Questions and exports with other answers of a saved profile than of the recordings.
 
-    Of each range one of so many is asked: of all ranges together, each.
+    Each is asked of one of the ranges: the first one of the range with the number `first`.
     """
     asked = (*asked, *((one.name, exported, (one, one.outputs[0], folder)) for one in EXPORTED))
     different = []
     for number, times in enumerate(ranges):
         parts = [part_of(one, *times, **more) for one in pair]
-        for what, ask, arguments in asked[number % every :: every]:
+        for what, ask, arguments in asked[(number - first) % len(ranges) :: len(ranges)]:
             expected, found = (answer_to(partial(ask, part, *arguments)) for part in parts)
             if repr(expected) != repr(found):
                 error = found if isinstance(found, (str, Exception)) else "other"

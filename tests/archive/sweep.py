@@ -19,6 +19,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from arro3.core import Table
 from every_recording import RecordingSet, every_set
 from questions import answer_to, questions
 
@@ -69,6 +70,8 @@ def differences(one: RecordingSet, folder: Path, **options: Any) -> Iterator[Dif
 
 
 def _text(answer: Any) -> str:
+    if isinstance(answer, Table):
+        return str(answer.to_struct_array().to_pylist())
     return answer.decode("utf-8", "backslashreplace") if isinstance(answer, bytes) else str(answer)
 
 

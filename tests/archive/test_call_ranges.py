@@ -94,11 +94,12 @@ def _asked() -> tuple[tuple[str, Callable[..., Any], tuple[Any, ...]], ...]:
 
 @pytest.mark.parametrize("name", LOGS)
 def test_answers_about_ranges_are_those_of_the_log(name: str, opened: Opened, tmp_path: Path) -> None:
-    """The copy is damaged: what reads it is an error."""
+    """The copy is damaged: what reads it is an error. From log to log, a question is of another kind of range."""
     recorded, path = _log(opened, name)
     with pf.fuse(path) as saved:
         ranges = _times(recorded, LOGS[name][1], len(name))
-        assert differences(_asked(), (recorded, saved), ranges, tmp_path / "out", every=12) == []
+        first = list(LOGS).index(name)
+        assert differences(_asked(), (recorded, saved), ranges, tmp_path / "out", first=first) == []
 
 
 def test_several_logs(opened: Opened, tmp_path: Path) -> None:

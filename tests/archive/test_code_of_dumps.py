@@ -12,7 +12,7 @@ from urllib.parse import quote
 from zipfile import ZipFile
 
 import pytest
-from questions import annotated, answer_to, exported, graph, report
+from questions import annotated, answer_to, exported, graph, report, table
 
 import perfuse as pf
 from packs_of_tests import damaged_copy, rewritten
@@ -42,14 +42,24 @@ class Pair:
     def __init__(self, files: tuple[Path, ...], folder: Path) -> None:
         self.recorded = pf.fuse(*files)
         self.files = {}
+        self._code: dict[str, bytes] | None = None
         for share in (SOME, ALL):
             whole = folder / f"{share}.perfuse"
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(writing, "SMALL_COPIES", 0)
                 patch.setattr(writing, "MOST_FURTHER", share)
-                self.recorded.save(whole, code="all")
+                self.save(whole)
             for number, copies in enumerate((PERF_DATA, COPIES)):
                 self.files[share, copies] = damaged_copy(whole, folder / f"{share}-{number}.perfuse", copies)
+
+    def save(self, path: Path) -> None:
+        """Saves the recordings with all machine code, which is looked up once: that takes most of the time."""
+        with pytest.MonkeyPatch.context() as patch:
+            if self._code is not None:
+                patch.setattr(writing, "record", lambda *_: self._code)
+            self.recorded.save(path, code="all")
+        with ZipFile(path) as archive:
+            self._code = {name: archive.read(name) for name in (FACTS, BYTES) if name in archive.namelist()}
 
     def is_same(self, ask: Callable[[pf.Profile], Any], *files: tuple[int, str]) -> bool:
         """Whether saved profiles answer as the recordings."""
@@ -106,7 +116,7 @@ def test_filters_need_no_copies(pair: Pair, name: str, tmp_path: Path) -> None:
         "stacks": lambda part: report(part, {"--stacks": True}),
         "module": lambda part: graph(part, "module"),
         "flame": lambda part: part.flame()._repr_html_(),
-        "frames": lambda part: part.sql("SELECT * FROM frames ORDER BY frame_id").fetchall(),
+        "frames": lambda part: table(part, "frames"),
     }
     for target in TARGETS:
         if target.name in ("collapsed", "speedscope", "pprof", "html", "svg"):
@@ -150,12 +160,9 @@ def test_filters_of_the_page_need_no_copies(pair: Pair) -> None:
 
 
 CODE: dict[str, Callable[[pf.Profile], Any]] = {
-    **{
-        name: lambda whole, n=name: repr(whole.sql(f"SELECT * FROM {n}").fetchall())
-        for name in ("functions", "code_objects")
-    },
-    "filtered functions": lambda whole: whole.hide("*e*").sql("SELECT * FROM functions").fetchall(),
-    "collapsed functions": lambda whole: whole.collapse_module("*lib*").sql("SELECT * FROM functions").fetchall(),
+    **{name: lambda whole, n=name: table(whole, n) for name in ("functions", "code_objects")},
+    "filtered functions": lambda whole: table(whole.hide("*e*"), "functions"),
+    "collapsed functions": lambda whole: table(whole.collapse_module("*lib*"), "functions"),
     "diff": lambda whole: graph(whole, "function"),
     "filtered diff": lambda whole: graph(whole.only("*a*"), "function"),
 }
@@ -170,9 +177,7 @@ def test_all_code_needs_the_dump_or_its_tables(pair: Pair, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["line_rows", "inline_calls"])
 def test_lines_need_the_dump_alone(pair: Pair, name: str) -> None:
-    assert pair.is_same(
-        lambda whole: whole.sql(f"SELECT * FROM {name}").fetchall(), (SOME, PERF_DATA), (ALL, PERF_DATA)
-    )
+    assert pair.is_same(lambda whole: table(whole, name), (SOME, PERF_DATA), (ALL, PERF_DATA))
 
 
 def test_annotate_needs_the_dump_alone(pair: Pair) -> None:
@@ -207,7 +212,7 @@ def test_few_further_rows_are_saved(pair: Pair, tmp_path: Path) -> None:
         with ZipFile(pair.files[share, COPIES]) as archive:
             sizes[share] = _size_of_tables(archive)
     path = tmp_path / "saved.perfuse"
-    pair.recorded.save(path, code="all")
+    pair.save(path)
     with ZipFile(path) as archive:
         found = _size_of_tables(archive)
         copy = archive.getinfo("inputs/1/jitdump.zst").file_size
@@ -249,7 +254,7 @@ def test_machine_code_of_files_before_version_1_6(jitdump_corpus: Path, tmp_path
     """These have a row for each instruction; functions are annotated as in files with a row for each change."""
     produced = jitdump_corpus / "produced"
     path, out = tmp_path / "saved.perfuse", tmp_path / "before.perfuse"
-    with pf.fuse(produced / "openjdk17-jvmti.perf.data", produced / "openjdk17-jvmti.dump") as profile:
+    with pf.fuse(produced / "cpython313.perf.data", produced / "cpython313.dump") as profile:
         profile.save(path, code="sampled")
     with ZipFile(path) as archive:
         facts = json.loads(unpacked(archive.read(FACTS), 1 << 30))

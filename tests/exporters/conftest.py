@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import tempfile
 import time
@@ -81,7 +82,7 @@ class ProfilerCli:
     def __init__(self, node_modules: Path, sessions: Path) -> None:
         script = node_modules / "@firefox-devtools" / "profiler-cli" / "dist" / "profiler-cli.js"
         self._command = ["node", str(script)]
-        self._sessions = sessions
+        self._known, self._socket = sessions / "test.json", sessions / "test.sock"
         self._environment = os.environ | {"PROFILER_CLI_SESSION_DIR": str(sessions)}
         self._server: subprocess.Popen[bytes] | None = None
 
@@ -89,26 +90,48 @@ class ProfilerCli:
         # Its own `load` gives the server half a second to start, which a busy machine may need longer for.
         command = [*self._command, "--daemon", str(path), "--session", "test"]
         self._server = subprocess.Popen(command, env=self._environment, stdout=subprocess.DEVNULL)
-        deadline = time.monotonic() + 100
-        # A query before this file exists removes the server's socket.
-        while not (self._sessions / "test.json").exists() or self._ask("profile", "info").returncode:
+        # The command finds the server by this file.
+        while (answer := self._answer({"type": "status"}))["type"] != "ready" or not self._known.exists():
+            assert answer["type"] != "error", answer
             assert self._server.poll() is None, "the front end refused the profile"
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+            time.sleep(0.05)
 
     def ask(self, *command: str) -> Any:
-        done = self._ask(*command)
+        command = (*self._command, *command, "--json", "--session", "test")
+        done = subprocess.run(command, env=self._environment, capture_output=True, text=True, timeout=600, check=False)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
+
+    def functions(self, thread: str) -> list[dict[str, Any]]:
+        """All functions of a thread."""
+        return self._of_thread("functions", thread, functionFilters={})["functions"]  # type: ignore[no-any-return]
+
+    def call_tree(self, thread: str) -> list[dict[str, Any]]:
+        """The roots of a thread's whole tree of callees."""
+        found = self._of_thread("samples-top-down", thread, callTreeOptions={"maxNodes": 1_000_000})
+        return found["regularCallTree"]["children"]  # type: ignore[no-any-return]
 
     def stop(self) -> None:
         if self._server:
             self._server.terminate()
             self._server.wait()
 
-    def _ask(self, *command: str) -> subprocess.CompletedProcess[str]:
-        command = (*self._command, *command, "--json", "--session", "test")
-        return subprocess.run(command, env=self._environment, capture_output=True, text=True, timeout=600, check=False)
+    def _of_thread(self, question: str, thread: str, **options: Any) -> Any:
+        """What the command sends for a question: to start it for each of many threads takes longer than the answers."""
+        command = {"command": "thread", "subcommand": question, "thread": thread, "includeIdle": True, **options}
+        answer = self._answer({"type": "command", "command": command})
+        assert answer["type"] == "success", answer
+        return answer["result"]
+
+    def _answer(self, message: dict[str, Any]) -> Any:
+        """The server's answer to a message: a line each."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            try:
+                connection.connect(str(self._socket))
+            except (FileNotFoundError, ConnectionRefusedError):
+                return {"type": "loading"}
+            connection.sendall(json.dumps(message).encode() + b"\n")
+            return json.loads(connection.makefile("rb").readline())
 
 
 @pytest.fixture

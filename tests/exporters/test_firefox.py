@@ -143,18 +143,12 @@ def check_agreement(profile: Any, profiler: Any, path: Path) -> None:
     assert threads.keys() == {tid for (tid,) in sampled}
     trees = call_trees(profile)
     for tid, handle in threads.items():
-        functions = profiler.ask("thread", "functions", "--thread", handle, "--limit", "0", "--include-idle")[
-            "functions"
-        ]
         theirs: Counter[tuple[str, str]] = Counter()
-        for function in functions:
+        for function in profiler.functions(handle):
             theirs["self", function["name"]] += function["selfSamples"]
             theirs["total", function["name"]] += function["totalSamples"]
         assert theirs == function_counts(profile, tid)
-        tree = profiler.ask(
-            "thread", "samples-top-down", "--thread", handle, "--max-lines", "1000000", "--include-idle"
-        )
-        assert flat(tree["regularCallTree"]["children"]) == trees[tid]
+        assert flat(profiler.call_tree(handle)) == trees[tid]
 
 
 def test_the_front_end_counts_milliseconds(small: FakeProfile, profiler: Any, tmp_path: Path) -> None:
@@ -165,7 +159,7 @@ def test_the_front_end_counts_milliseconds(small: FakeProfile, profiler: Any, tm
     profiler.load(tmp_path / "p.json")
     totals = {}
     for handle in ("t-0", "t-1"):
-        listed = profiler.ask("thread", "functions", "--thread", handle, "--limit", "0", "--include-idle")["functions"]
+        listed = profiler.functions(handle)
         totals[handle] = {function["name"]: function["totalSamples"] for function in listed}
     assert totals["t-0"] == {"main": 100, "run": 100}
     assert totals["t-1"] == {"main": 8, "run": 6, "add": 5, "[unknown] app": 1, "sys_read": 1}

@@ -34,9 +34,7 @@ def tracks(profiler: Any, facts: dict[str, Any]) -> dict[tuple[str, str], dict[s
     """The functions of each track, by its name and handle."""
     found = {}
     for thread in (thread for process in facts["processes"] for thread in process["threads"]):
-        listed = profiler.ask(
-            "thread", "functions", "--thread", thread["threadHandle"], "--limit", "0", "--include-idle"
-        )["functions"]
+        listed = profiler.functions(thread["threadHandle"])
         found[thread["name"], thread["threadHandle"]] = {function["name"]: function for function in listed}
     return found
 

@@ -22,7 +22,7 @@ NUM_ROUNDS = 2
 FILES = [
     "jitdump/produced/node20.perf.data",
     "mono/v17/heapshot.mlpd",
-    "mono/v17/calls.mlpd",
+    "mono/v17/calls-depth5.mlpd",
 ]
 
 

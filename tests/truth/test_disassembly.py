@@ -22,7 +22,7 @@ from .objdump import Function, Line, common_form, functions
 DUMPS = sorted(path for folder in ("produced", "fetched") for path in (CORPUS / "jitdump" / folder).glob("*.dump*"))
 WITHOUT_CODE = {"ddprof_jit-julia-partial.dump"}
 """Dumps of which nothing can be read."""
-REPEATED = {"node24-5k.dump.gz", "node20-killed.dump", "node20-noclock.dump"}
+REPEATED = {"node24-5k.dump.gz", "node20-killed.dump", "node20-noclock.dump", "node20-nsz.dump"}
 """Further dumps of the runtimes of `node24.dump` and `node20.dump`, which take minutes."""
 AARCH64 = CORPUS / "sframe" / "v1" / "aarch64" / "libsqlite.so"
 
