@@ -78,6 +78,21 @@ def test_frames_of_a_trace_are_marked(profile: Profile) -> None:
     assert profile.sql(query).fetchall() == [("traced", "trace", True)]
 
 
+def test_calls_of_compiled_methods_are_in_jit_code(mono_corpus: Path) -> None:
+    # The log has 108 events METHOD_ENTER (MANIFEST.md), and all of its methods were compiled while it was written.
+    logged = perfuse.fuse(mono_corpus / "tiny" / "v01-calls.mlpd")
+    calls = "SELECT sum(weight)::BIGINT FROM samples WHERE event = 'calls'"
+    assert logged.jit_only().sql(calls).fetchall() == logged.sql(calls).fetchall() == [(108,)]
+
+
+def test_methods_without_code_are_traced(mono_corpus: Path) -> None:
+    query = """
+        SELECT name LIKE '(wrapper %', count(*) FROM frames JOIN functions USING (function_id)
+        WHERE kind = 'traced' GROUP BY 1
+    """
+    assert perfuse.fuse(mono_corpus / "tiny" / "v17-calls.mlpd").sql(query).fetchall() == [(True, 4)]
+
+
 def test_a_time_cuts_calls(profile: Profile) -> None:
     assert profile.span_ns is not None
     first_ns, last_ns = profile.span_ns

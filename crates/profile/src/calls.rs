@@ -1,13 +1,15 @@
 //! Calls of call traces: their cost, each call as a slice, and traces as rows of the tables of samples.
 
 use arrow_array::RecordBatch;
+use arrow_array::types::UInt32Type;
 use perfuse_engine::calls::{
     Account, CallPaths, CallTotals, EndCounts, FirstKeys, Options, PathRow, Sampled, Selection, account,
     path_rows, slices,
 };
 use perfuse_formats::{Format, TableRequest};
-use perfuse_tables::access::ColumnError;
+use perfuse_tables::access::{ColumnError, numbers};
 use perfuse_tables::call_totals;
+use rustc_hash::FxHashMap;
 
 use crate::prefetch::Prefetch;
 use crate::profile::{Profile, TraceSamples};
@@ -80,13 +82,26 @@ impl Profile {
     fn to_samples(&self, paths: CallPaths, rows: &[PathRow]) -> Result<TraceSamples, ColumnError> {
         let keys = self.keys_after_join()?;
         let first = FirstKeys { frame: keys.frame, stack: keys.stack, sample: keys.sample };
-        let sampled = Sampled::of(&paths, first);
+        let sampled = Sampled::of(&paths, first, self.first_codes()?);
         Ok(TraceSamples {
             first,
             sampled,
             samples: Sampled::samples(rows, first, &self.tick_sources()),
             paths,
         })
+    }
+
+    /// A function that returns the first code object of a function.
+    fn first_codes(&self) -> Result<impl Fn(u32) -> Option<u32> + use<>, ColumnError> {
+        let mut codes = FxHashMap::default();
+        for batch in self.collect("code_objects", &TableRequest::default()) {
+            let ids = numbers::<UInt32Type>(&batch, "code_object_id")?.values();
+            let functions = numbers::<UInt32Type>(&batch, "function_id")?.values();
+            for (&function, &id) in functions.iter().zip(ids) {
+                codes.entry(function).or_insert(id);
+            }
+        }
+        Ok(move |function| codes.get(&function).copied())
     }
 
     /// Recordings of calls (`source_id`) whose times are ticks of an unknown rate.

@@ -9,7 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_schema::ArrowError;
 use perfuse_engine::allocated::AllocationOrigin;
-use perfuse_engine::calls::{BorderEvents, CallPath, CallPaths, FirstKeys, Sampled, slices_of_part};
+use perfuse_engine::calls::{BorderEvents, CallPath, CallPaths, FirstKeys, Sampled, is_call, slices_of_part};
 use perfuse_engine::selected::rows_where;
 use perfuse_formats::saved::SavedProfile;
 use perfuse_formats::saved::parquet_file::{ParquetTable, TableError, write};
@@ -20,6 +20,7 @@ use perfuse_formats::{
 use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use perfuse_tables::{AllocationSum, BATCH_ROWS, Offsets, call_events, event_objects, samples, slices};
 use perfuse_wire::{Diagnostics, Endian, RecordView};
+use rustc_hash::FxHashMap;
 
 use crate::calls_near::CallsNear;
 use crate::event_objects::known_origins;
@@ -462,12 +463,20 @@ impl Profile {
         let first = FirstKeys { frame: keys.frame, stack: keys.stack, sample: keys.sample };
         let wrong = ColumnError { column: "stack_id" };
         // Frames of traced functions follow each other, as do their stacks.
-        let mut functions = Vec::new();
+        let (mut functions, mut codes) = (Vec::new(), FxHashMap::default());
         for batch in self.saved_batches("frames")? {
-            let (ids, kinds) = (numbers::<UInt32Type>(&batch, "frame_id")?, text(&batch, "kind")?);
+            let ids = numbers::<UInt32Type>(&batch, "frame_id")?;
+            let (kinds, found_by) = (text(&batch, "kind")?, text(&batch, "unwound_by")?);
             let of = numbers::<UInt32Type>(&batch, "function_id")?;
-            let rows = (0..batch.num_rows()).filter(|&row| ids.value(row) >= first.frame);
-            functions.extend(rows.map(|row| nullable(of, row).filter(|_| kinds.get(row) == Some("traced"))));
+            let codes_of = numbers::<UInt32Type>(&batch, "code_object_id")?;
+            for row in (0..batch.num_rows()).filter(|&row| ids.value(row) >= first.frame) {
+                let code = nullable(codes_of, row);
+                let (kind, found_by) = (kinds.get(row), found_by.get(row));
+                let is_call = is_call(kind.unwrap_or_default(), found_by.unwrap_or_default(), code.is_some());
+                let function = nullable(of, row).filter(|_| is_call);
+                codes.extend(function.zip(code));
+                functions.push(function);
+            }
         }
         let mut paths = Vec::new();
         for batch in self.saved_batches("stacks")? {
@@ -490,7 +499,7 @@ impl Profile {
             }
         }
         let paths = CallPaths::of(paths).ok_or(wrong)?;
-        let sampled = Sampled::of(&paths, first);
+        let sampled = Sampled::of(&paths, first, |function| codes.get(&function).copied());
         let samples = RecordBatch::new_empty(samples::SPEC.schema());
         Ok(TraceSamples { paths, first, sampled, samples })
     }

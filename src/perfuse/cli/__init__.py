@@ -80,7 +80,7 @@ def _files_of_plain_report(args: Sequence[str]) -> list[str]:
 
 
 def _prefetch_files(args: Sequence[str]) -> None:
-    """Starts reading the files that a command line names, and joining that of a plain report, before the verb is imported.
+    """Starts to read the files of a command line, and to join that of a plain report, before the verb is imported.
 
     Importing takes Python as long as the first pass over a large file takes the core, and as the join of a small one.
     Errors are reported when the files are opened.

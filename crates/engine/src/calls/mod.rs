@@ -34,7 +34,7 @@ pub use events::{Event, EventColumns};
 pub use machine::{Calls, LostEntries, visit};
 pub use migrations::ThreadActivities;
 pub use paths::{CallPath, CallPaths, PathRow};
-pub use sampled::{FirstKeys, Sampled};
+pub use sampled::{FirstKeys, Sampled, is_call};
 pub use selection::{CallGrouping, Options, Selection};
 pub use series::EndCounts;
 pub use slices::{Slices, slices, slices_of_part};

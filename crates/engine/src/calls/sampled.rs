@@ -10,6 +10,17 @@ use super::paths::{CallPaths, PathRow};
 use super::selection::Selection;
 use crate::NONE;
 
+/// Whether a frame is that of a call: allocations of a trace have frames without code.
+#[must_use]
+pub fn is_call(kind: &str, unwound_by: &str, has_code: bool) -> bool {
+    unwound_by == TRACE && (has_code || kind == TRACED)
+}
+
+/// How frames of a trace were found.
+const TRACE: &str = "trace";
+/// Kind of frames of calls of functions without known code.
+const TRACED: &str = "traced";
+
 /// First free keys.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FirstKeys {
@@ -31,19 +42,20 @@ pub struct Sampled {
 }
 
 impl Sampled {
-    /// Frames and stacks of all paths.
+    /// Frames and stacks of all paths. `code_of` returns the code object of a function, where a runtime compiled it.
     #[must_use]
-    pub fn of(paths: &CallPaths, first: FirstKeys) -> Self {
+    pub fn of(paths: &CallPaths, first: FirstKeys, code_of: impl Fn(u32) -> Option<u32>) -> Self {
         let mut frames = frames::Builder::new();
         let mut stacks = stacks::Builder::new();
         let mut frame_of = FxHashMap::default();
         for (path, stack_id) in paths.all().iter().zip(first.stack..) {
             let frame = *frame_of.entry(path.function_id).or_insert_with(|| {
                 let id = first.frame.saturating_add(frames.len() as u32);
-                let function = Some(path.function_id);
+                let (function, code) = (Some(path.function_id), code_of(path.function_id));
+                let kind = if code.is_some() { "jit" } else { TRACED };
                 #[rustfmt::skip]
                 frames.push(
-                    id, function, None, None, None, None, None, None, None, 0, "traced", "trace", None,
+                    id, function, code, None, None, None, None, None, None, 0, kind, TRACE, None,
                 );
                 id
             });

@@ -8,6 +8,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use super::columns::{Keys, Texts, numbers, text, wide_numbers};
 use super::{CodeOrigin, StackError, StackTables};
 use crate::NONE;
+use crate::calls::is_call;
 
 /// A name in a call tree. Texts are numbers into the texts of its [`CallSymbols`]; `u32::MAX` stands for none.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +40,8 @@ pub struct CallSymbols {
     /// Symbol of each row of `frames`, then one more for samples without any frame.
     pub(super) of_frame: Vec<u32>,
     pub(super) frame_keys: Option<Keys>,
+    /// Functions of call traces, each with its symbol.
+    traced: Vec<(u32, u32)>,
 }
 
 /// Name of the symbol for samples without frames.
@@ -61,6 +64,7 @@ impl CallSymbols {
         let paths = text(frames, "frames", "path", &mut texts)?;
         let kinds = text(frames, "frames", "kind", &mut texts)?;
         let reasons = text(frames, "frames", "unnamed_because", &mut texts)?;
+        let unwound_by = text(frames, "frames", "unwound_by", &mut texts)?;
 
         // Growing step by step costs a small profile more than all else here: each step is of other pages.
         let num = functions.rows.len().min(kinds.len());
@@ -71,6 +75,7 @@ impl CallSymbols {
             symbols: Vec::with_capacity(num),
         };
         let jit = build.texts.id("jit");
+        let mut traced = Vec::new();
         let mut of_frame = Vec::with_capacity(kinds.len().saturating_add(1));
         for (row, &kind) in kinds.iter().enumerate() {
             let at = |column: &[u32]| column.get(row).copied().unwrap_or(NONE);
@@ -99,6 +104,10 @@ impl CallSymbols {
                 }
             };
             of_frame.push(symbol);
+            let text = |id| build.texts.get(id).unwrap_or_default();
+            if is_call(text(kind), text(at(&unwound_by)), at(&code_ids) != NONE) {
+                traced.push((function_id, symbol));
+            }
         }
         let kind = build.texts.id("unknown");
         let nothing = build.texts.id("no address was recorded");
@@ -109,7 +118,7 @@ impl CallSymbols {
             nothing,
         ));
         let frame_keys = Some(Keys::of(&numbers(frames, "frames", "frame_id")?));
-        Ok(Self { texts: build.texts, symbols: build.symbols, of_frame, frame_keys })
+        Ok(Self { texts: build.texts, symbols: build.symbols, of_frame, frame_keys, traced })
     }
 
     /// The symbols, in the order their numbers count.
@@ -125,10 +134,8 @@ impl CallSymbols {
     }
 
     /// Functions of call traces, each with its symbol.
-    pub(crate) fn traced(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let is_traced = |symbol: &CallSymbol| self.texts.get(symbol.kind) == Some("traced");
-        let traced = (0u32..).zip(&self.symbols).filter(move |(_, symbol)| is_traced(symbol));
-        traced.map(|(number, symbol)| (symbol.function_id, number))
+    pub(crate) fn traced(&self) -> &[(u32, u32)] {
+        &self.traced
     }
 
     /// Origin of a symbol's code.

@@ -238,7 +238,7 @@ fn symbols_of_functions<'a>(
         }
     }
     let mut of = vec![u32::MAX; is_called.len()];
-    for (function_id, symbol) in symbols.traced() {
+    for &(function_id, symbol) in symbols.traced() {
         if let Some(of) = of.get_mut(function_id as usize) {
             *of = symbol;
         }

@@ -25,8 +25,8 @@ table! {
         column: Opt<u32>,
         /// 0 for the outermost function at an address, 1 and more for calls inlined into it.
         inline_depth: u32,
-        /// `jit`, `native`, `kernel`, `hypervisor`, `traced` (a function of a call trace), `type` (the innermost frame of an
-        /// allocation: the type of the object) or `unknown`.
+        /// `jit`, `native`, `kernel`, `hypervisor`, `traced` (a function of a call trace, without known code), `type` (the innermost
+        /// frame of an allocation: the type of the object) or `unknown`.
         kind: Str,
         /// How the frame was found: `sampled` (the interrupted address), `callchain` (unwound by the recorder), `trace` (events of
         /// a call trace) or `type` (an allocation). For stacks unwound from copies, the unwinding information of the called function: `sframe`, `eh_frame`,

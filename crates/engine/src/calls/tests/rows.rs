@@ -94,9 +94,10 @@ fn a_trace_reads_like_samples() {
     let account =
         account(|| vec![std::iter::once(events.clone())], std::iter::empty(), &Options::default()).unwrap();
     let first = FirstKeys { frame: 5, stack: 50, sample: 500 };
-    let Sampled { frames, stacks } = Sampled::of(&account.paths, first);
-    let columns = ["frame_id", "function_id", "kind", "unwound_by"];
-    assert_eq!(formatted_rows(&frames, &columns), ["5 4 traced trace", "6 6 traced trace"]);
+    let Sampled { frames, stacks } =
+        Sampled::of(&account.paths, first, |function| (function == 6).then_some(9));
+    let columns = ["frame_id", "function_id", "code_object_id", "kind", "unwound_by"];
+    assert_eq!(formatted_rows(&frames, &columns), ["5 4 - traced trace", "6 6 9 jit trace"]);
     let columns = ["stack_id", "parent_stack_id", "frame_id", "depth"];
     assert_eq!(formatted_rows(&stacks, &columns), ["50 - 5 0", "51 50 6 1"]);
     let samples = Sampled::samples(&account.path_rows, first, &[2]);
