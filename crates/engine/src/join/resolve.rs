@@ -154,8 +154,7 @@ pub fn resolve(
     // One file may take as long as all others: it is begun first, and a thread takes one at a time.
     let mut by_file: Vec<_> = by_file.into_iter().collect();
     by_file.sort_unstable_by_key(|(file, addresses)| (Reverse(addresses.len()), *file));
-    let answers: Vec<_> =
-        install(|| by_file.into_par_iter().with_max_len(1).filter_map(in_call(answer)).collect());
+    let answers: Vec<_> = install(|| by_file.into_iter().par_bridge().filter_map(in_call(answer)).collect());
     for (id, addresses, resolved) in answers {
         for (at, resolved) in addresses.into_iter().zip(resolved) {
             if let Some(own) = frames.get_mut(at) {

@@ -132,9 +132,9 @@ impl IndexBuilder {
         let Some(last) = index.codes.last().filter(|_| index.codes.len() >= LOADS_OF_ESTIMATE) else {
             return false;
         };
-        let (read, rest) = (last.offset.max(1), (len as u64).saturating_sub(last.offset));
+        let (read, rest) = (last.offset, (len as u64).saturating_sub(last.offset));
         let expected = |num: usize| {
-            let expected = (num as u64).saturating_mul(rest) / read;
+            let expected = (num as u64).saturating_mul(rest).checked_div(read).unwrap_or(0);
             usize::try_from(expected).unwrap_or(usize::MAX).min(MOST_RESERVED)
         };
         let (num_codes, num_functions) =
