@@ -394,10 +394,8 @@ pub fn parse_endian(name: &str) -> PyResult<Endian> {
     choice("endian", name, &[Endian::Little, Endian::Big].map(|endian| (endian.name(), endian)))
 }
 
-/// Starts to open and read a file; `Recording.open` of the same path waits for it. With `joins`, also to join its samples, for a
-/// `Profile` of it alone without options.
+/// Starts to read a file for `Recording.open`; with `joins`, also to join its samples for a `Profile` of it alone.
 #[pyfunction]
-#[pyo3(signature = (path, joins=false))]
 pub fn read_early(path: String, joins: bool) {
     begin_opening(path, joins);
 }
