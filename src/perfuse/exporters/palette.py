@@ -36,10 +36,10 @@ ORIGINS: tuple[Origin, ...] = (
     Origin("inlined", "Inlined", (0.680, 0.035, 90), (0.543, 0.150, 310)),
     Origin("native", "Native", (0.775, 0.095, 240), (0.376, 0.119, 272)),
     Origin("kernel", "Kernel", (0.680, 0.115, 265), (0.458, 0.092, 292)),
-    Origin("type", "Allocated type", (0.875, 0.085, 200), (0.507, 0.113, 197)),
+    Origin("type", "Allocated type", (0.760, 0.060, 80), (0.400, 0.060, 310)),
     Origin("unknown", "Unknown", (0.780, 0.008, 240), (0.340, 0.014, 285)),
 )
-"""Every origin, in the order of legends. Types are in graphs of their own."""
+"""Every origin, in the order of legends."""
 
 SHADES = (-0.012, 0.0, 0.012)
 """What is added to the lightness: neighbours of one origin differ a little."""
