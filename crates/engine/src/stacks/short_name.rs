@@ -7,6 +7,9 @@ use std::borrow::Cow;
 /// `void v8::internal::Scavenger<kYoung>::Process(v8::JobDelegate*)` is `Scavenger::Process`. Names that are not
 /// qualified, and those with a path in them, stay as they are.
 pub fn short_name(name: &str) -> Cow<'_, str> {
+    if let Some(short) = of_mono(name) {
+        return Cow::Owned(short);
+    }
     if name.contains('/') {
         return Cow::Borrowed(name);
     }
@@ -23,6 +26,40 @@ pub fn short_name(name: &str) -> Cow<'_, str> {
         true => last_two(function, ".").map_or(Cow::Borrowed(name), |short| Cow::Owned(short.to_owned())),
         false => Cow::Borrowed(name),
     }
+}
+
+/// Class and method of a name of Mono, `System.Threading.Thread:Start (object)` or `(wrapper KIND) …`; `None` for other names.
+fn of_mono(name: &str) -> Option<String> {
+    let (kind, named) = match name.strip_prefix("(wrapper ") {
+        Some(wrapped) => wrapped.split_once(") ").map(|(kind, named)| (Some(kind), named))?,
+        None => (None, name),
+    };
+    let (function, _) = named.split_once(" (")?;
+    let (class, method) = function
+        .split_once(':')
+        .filter(|(class, method)| !class.is_empty() && !method.is_empty() && !method.contains([':', ' ']))?;
+    let class = without_type_arguments(class);
+    let class = class.rsplit('.').next().unwrap_or(&class);
+    // Of an interface that a method implements by name; constructors are `.ctor`.
+    let method =
+        method.rsplit_once('.').filter(|(interface, _)| !interface.is_empty()).map_or(method, |of| of.1);
+    let kind = kind.map_or_else(String::new, |kind| format!(" [{kind}]"));
+    Some(format!("{class}:{method}{kind}"))
+}
+
+/// A class without the type arguments after its name; angle brackets of compiler-generated names (`<>c`) remain.
+fn without_type_arguments(class: &str) -> String {
+    let mut out = String::with_capacity(class.len());
+    let mut depth = 0u32;
+    for c in class.chars() {
+        match c {
+            '<' if depth > 0 || out.ends_with(char::is_alphanumeric) => depth = depth.saturating_add(1),
+            '>' if depth > 0 => depth = depth.saturating_sub(1),
+            _ if depth == 0 => out.push(c),
+            _ => {}
+        }
+    }
+    out
 }
 
 /// Whether dots part packages and a class, as in `java.util.HashMap.get`; those of `switch.isra.0` are a compiler's.
@@ -102,6 +139,20 @@ mod tests {
             ("W.main(java.lang.String[])", "W.main(java.lang.String[])"),
             ("finish_task_switch.isra.0", "finish_task_switch.isra.0"),
             ("net/http.(*conn).serve", "net/http.(*conn).serve"),
+            ("System.Threading.Thread:Start (object)", "Thread:Start"),
+            ("System.Collections.Generic.Dictionary`2<K, V>:.ctor (int)", "Dictionary`2:.ctor"),
+            ("A.Outer/Inner:System.Collections.IEnumerable.GetEnumerator ()", "Outer/Inner:GetEnumerator"),
+            ("Program/<>c:<Main>b__0 (int)", "Program/<>c:<Main>b__0"),
+            (
+                "(wrapper managed-to-native) System.Threading.Thread:SleepInternal (int)",
+                "Thread:SleepInternal [managed-to-native]",
+            ),
+            (
+                "(wrapper alloc) object:ProfilerAllocSmall (intptr,intptr)",
+                "object:ProfilerAllocSmall [alloc]",
+            ),
+            ("$lists:map/2", "$lists:map/2"),
+            ("main.lua:12", "main.lua:12"),
             ("fib", "fib"),
             ("::", "::"),
             ("a::<", "a::"),

@@ -3,6 +3,7 @@
 use perfuse_tables::SchedState;
 
 use super::record::RecordLocation;
+use super::rounds::TimedRecord;
 
 /// A thread in one state, from one context switch to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,18 @@ pub struct ThreadState {
 }
 
 impl ThreadState {
+    /// A state of a thread `(pid, tid)` that a switch begins.
+    pub fn begun(
+        (pid, tid): (i32, i32),
+        state: SchedState,
+        switch: TimedRecord,
+        cpu: Option<u32>,
+        sample: Option<(u64, RecordLocation)>,
+    ) -> Self {
+        let TimedRecord { time, location } = switch;
+        Self { pid, tid, state, start: time, end: None, has_unknown_end: false, cpu, location, sample }
+    }
+
     /// Ends it by the next switch of the thread, which puts it on the processor or takes it off. One that begins where this one began
     /// does not state when it ended: of one task, `sched_switch` is recorded only when it leaves the processor.
     pub fn end_by(&mut self, puts_on: bool, time: u64) {

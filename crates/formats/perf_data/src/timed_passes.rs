@@ -117,17 +117,8 @@ fn read_states(file: &PerfFile) -> Vec<ThreadState> {
             previous.end_by(state == SchedState::Running, timed.time);
         }
         let sample = samples.remove(&key).filter(|_| state != SchedState::Running);
-        states.push(ThreadState {
-            pid,
-            tid,
-            state,
-            start: timed.time,
-            end: None,
-            has_unknown_end: false,
-            cpu: layout.trailer_cpu(record.body, file.endian),
-            location: timed.location,
-            sample,
-        });
+        let cpu = layout.trailer_cpu(record.body, file.endian);
+        states.push(ThreadState::begun((pid, tid), state, timed, cpu, sample));
     }
     states
 }
@@ -202,18 +193,7 @@ fn states_of_tracepoint(file: &PerfFile, tracepoint: &Tracepoint) -> Vec<ThreadS
             // A later thread may have the id of one that ended.
             let Some(state) = state else { continue };
             open.insert(tid, states.len());
-            let (start, cpu, location) = (timed.time, head.cpu, timed.location);
-            states.push(ThreadState {
-                pid,
-                tid,
-                state,
-                start,
-                end: None,
-                has_unknown_end: false,
-                cpu,
-                location,
-                sample,
-            });
+            states.push(ThreadState::begun((pid, tid), state, timed, head.cpu, sample));
         }
     }
     states
@@ -241,18 +221,7 @@ fn states_of_samples(file: &PerfFile, event: usize) -> Vec<ThreadState> {
             true => (SchedState::Sleeping, Some((number, timed.location))),
             false => (SchedState::Running, None),
         };
-        let (start, cpu, location) = (timed.time, head.cpu, timed.location);
-        states.push(ThreadState {
-            pid,
-            tid,
-            state,
-            start,
-            end: None,
-            has_unknown_end: false,
-            cpu,
-            location,
-            sample,
-        });
+        states.push(ThreadState::begun((pid, tid), state, timed, head.cpu, sample));
     }
     states
 }
