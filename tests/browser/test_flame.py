@@ -1,11 +1,17 @@
 """The page of a flame graph, in a real browser."""
 
+import json
+import shutil
+import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from small_profile import small_profile
 from viewer import GO_TO
 
+import perfuse
+from needs import need
 from profiles import HOSTILE, hostile, many_stacks, narrow_boxes
 
 ROW = 20
@@ -70,6 +76,27 @@ def test_a_tooltip_describes_its_box(page):
     text = tooltip_at(page, 5, 3)
     for fact in ("add", "28.6% · 2 ms · 2 samples", "Inlined (turbofan)", "lib.js:2", "[jit] app"):
         assert fact in text
+
+
+@pytest.mark.parametrize(
+    ("full", "short", "last"),
+    [
+        ("a::b::next(int)", "b::next", "next"),
+        ("<T as Iterator>::next", "next", None),
+        ("System.Threading.Thread:Start (object)", "Thread:Start", "Start"),
+        ("A.Box`1<T>:.ctor ()", "Box`1:.ctor", ".ctor"),
+        ("java.util.HashMap.get(java.lang.Object)", "HashMap.get", "get"),
+    ],
+)
+def test_the_shortest_form_of_a_name_is_without_qualifiers(full, short, last, tmp_path):
+    need("node")
+    modules = shutil.copytree(Path(perfuse.__file__).parent / "viewer" / "flame", tmp_path / "flame")
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    call = f"formsOf(...{json.dumps([full, short])})"
+    program = f"import {{ formsOf }} from './flame/symbols.js'; console.log(JSON.stringify({call}))"
+    (modules.parent / "main.js").write_text(program)
+    done = subprocess.run(["node", tmp_path / "main.js"], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [form for form in (full, short, last) if form is not None]
 
 
 def test_zoom_in_and_out(page):

@@ -32,10 +32,13 @@ export function functionState(row) {
   return { function: row.name, handle: row.function === undefined || row.function === null ? null : `f${row.function}` };
 }
 
+/** What follows the qualifiers of a name; constructors of .NET begin with a dot. */
+const UNQUALIFIED = /\.c?ctor$|[^.:]*$/;
+
 /** A name and its shorter forms, the longest first: without arguments, then without qualifiers. */
 export function formsOf(full, short) {
   if (short === full) return [full];
-  const last = short.slice(Math.max(short.lastIndexOf("::") + 2, short.lastIndexOf(".") + 1));
+  const [last] = UNQUALIFIED.exec(short);
   return last && last !== short ? [full, short, last] : [full, short];
 }
 
