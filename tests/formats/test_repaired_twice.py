@@ -93,7 +93,7 @@ def test_an_error_names_the_file_of_the_user(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_records_in_compressed_ones_have_sizes_of_their_kind(tmp_path: Path) -> None:
-    """perf stops at a record of the kernel whose size is no multiple of 8, in compressed records too."""
+    """perf stops at a record of the kernel with a size that 8 does not divide, in compressed records too."""
     clock = Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME)
     before, after = (crafting.sample(clock, ip=0x1000, pid=7, tid=7, time=time).encoded() for time in (1000, 2000))
     odd = struct.pack("<IHHII", crafting.COMM, 0, 110, 7, 7) + b"crafted".ljust(70, b"\0") + clock.sample_id(7, 7, 1500)

@@ -107,7 +107,7 @@ fn name_of<'a>(text: &'a [u8], line: &KernelSymbol) -> &'a [u8] {
     tail.get(..line.len_name as usize).unwrap_or_default()
 }
 
-/// The number at the start of a line, and what follows it: 16 digits, in other programs' lists also fewer.
+/// The number at the start of a line, and what follows it: 16 digits, of 32-bit kernels 8.
 fn hexadecimal(line: &[u8]) -> Option<(u64, &[u8])> {
     // All digits of 16 are checked and converted at once.
     let whole = line.split_first_chunk::<16>().filter(|(digits, _)| are_digits(*digits));
@@ -205,6 +205,13 @@ ffffffffc0000080 t nft_exit\t[nf_tables]
         assert_eq!(list.find(0x50), Some((0, &b"nft_init"[..])), "other modules' symbols are not its own");
         assert_eq!(list.find(0x90), Some((0x80, &b"nft_exit"[..])));
         assert!(Kallsyms::module(LIST.into(), "absent", 0).is_err());
+    }
+
+    #[test]
+    fn addresses_of_32_bit_kernels_have_8_digits() {
+        let list = "c0008000 T _text\nC00080F0 t do_it\nc0008100 T end\n";
+        let list = Kallsyms::kernel(list.into(), Some(("_text", 0xc000_8000))).expect("a list");
+        assert_eq!(list.find(0xc000_80f4), Some((0xc000_80f0, &b"do_it"[..])));
     }
 
     #[test]
