@@ -12,8 +12,9 @@ Every other public name is imported on first use, so this module depends on no m
 calls `perfuse.fuse`. `__init__.pyi` declares the names to type checkers.
 """
 
+from __future__ import annotations
+
 import sys
-from typing import Any
 
 if "t" in sys.abiflags:
     raise ImportError(
@@ -32,6 +33,11 @@ from perfuse.errors import (
     UnreadableInput,
     UsageError,
 )
+
+TYPE_CHECKING = False
+"""The value of `typing.TYPE_CHECKING`; importing `typing` takes longer than this package."""
+if TYPE_CHECKING:
+    from typing import Any
 
 _HOMES = {
     "Clock": "perfuse.clock",

@@ -1,6 +1,10 @@
 """The exceptions that perfuse raises."""
 
-from collections.abc import Callable, Iterable, Sequence
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
 
 
 class PerfuseError(Exception):

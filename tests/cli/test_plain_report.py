@@ -41,3 +41,9 @@ def test_it_imports_no_module_that_it_does_not_need() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program, RECORDED], capture_output=True, text=True, check=True)
     assert set(done.stderr.split()) & set(SLOW_MODULES) == set()
+
+
+def test_the_file_is_read_before_modules_are_imported() -> None:
+    program = "import sys; from perfuse import cli; print(*sys.modules, sep='\\n')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert {"contextlib", "enum", "re", "signal", "typing"} & set(done.stdout.split()) == set()

@@ -1,5 +1,6 @@
 //! Files that a command line names: read, and joined, while Python imports the modules of the command.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -24,8 +25,9 @@ static JOINING: Mutex<Option<JoinHandle<Option<Arc<Profile>>>>> = Mutex::new(Non
 const MOST_JOINED_BYTES: usize = 32 << 20;
 
 /// Starts to open and read a file in a thread; [`take_opened`] with the same path waits for it. If the command joins samples, and has
-/// this file and no options, the join is started too, for [`take_profile`].
-pub fn begin_opening(path: String, joins: bool) {
+/// this file and no options, the join is started too, for [`take_profile`]. A path that is not text is not opened.
+pub fn begin_opening(path: PathBuf, joins: bool) {
+    let Ok(path) = path.into_os_string().into_string() else { return };
     let name = path.clone();
     let recording = in_background(move || {
         let recording = registry::open(Arc::new(registry::read(&name).ok()?)).ok()?;

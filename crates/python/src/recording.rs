@@ -396,7 +396,7 @@ pub fn parse_endian(name: &str) -> PyResult<Endian> {
 
 /// Starts to read a file for `Recording.open`; with `joins`, also to join its samples for a `Profile` of it alone.
 #[pyfunction]
-pub fn read_early(path: String, joins: bool) {
+pub fn read_early(path: std::path::PathBuf, joins: bool) {
     begin_opening(path, joins);
 }
 

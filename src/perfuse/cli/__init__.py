@@ -1,17 +1,22 @@
-"""The command line: one file per verb, each a few lines over the Python API."""
+"""The command line: one file per verb, each a few lines over the Python API.
 
-import atexit
-import contextlib
-import errno
+Until the files of a command line are read ahead, nothing is imported that this does not need: `typing`, `signal` and
+what they import take Python as long as the core needs for a megabyte of perf.data.
+"""
+
+from __future__ import annotations
+
 import gc
 import os
 import sys
-from collections.abc import Sequence
 from itertools import pairwise
-from typing import NoReturn
 
 from perfuse import _core
-from perfuse.cli.environment import COMPLETION, buffer_stdout
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
 
 __all__ = ["main", "run"]
 
@@ -33,13 +38,18 @@ perfuse: not enough memory: the system gives no more
 def main() -> NoReturn:
     """The console script."""
     gc.set_threshold(OBJECTS_BEFORE_GC, *gc.get_threshold()[1:])
+    _core.exit_when_out_of_memory()
+    _prefetch_files(sys.argv[1:])
+    import atexit
+    import contextlib
+    import errno
+
+    from perfuse.cli.environment import buffer_stdout
     from perfuse.cli.signals import Stopped, handle_signals, report_end
 
     try:
         handle_signals()
         buffer_stdout()
-        _core.exit_when_out_of_memory()
-        _prefetch_files(sys.argv[1:])
         exit_code = run()
     except Stopped as stopped:
         report_end(stopped.text)
@@ -61,6 +71,8 @@ def main() -> NoReturn:
 
 def run(args: Sequence[str] | None = None) -> int:
     """Runs a command line (that of the process where None) and returns its exit code."""
+    from perfuse.cli.environment import COMPLETION
+
     given = list(sys.argv[1:] if args is None else args)
     files = _files_of_plain_report(given)
     if files and COMPLETION not in os.environ:
@@ -90,5 +102,4 @@ def _prefetch_files(args: Sequence[str]) -> None:
         for before, arg in pairwise(args):
             # The argument after an option may be its value: a program with a map, or the file to write.
             if not before.startswith("-") and os.path.isfile(arg):
-                with contextlib.suppress(UnicodeEncodeError):
-                    _core.read_early(arg, joins)
+                _core.read_early(arg, joins)

@@ -108,32 +108,35 @@ fn name_of<'a>(text: &'a [u8], line: &KernelSymbol) -> &'a [u8] {
 }
 
 /// The number at the start of a line, and what follows it: 16 digits, of 32-bit kernels 8.
+#[inline(always)]
 fn hexadecimal(line: &[u8]) -> Option<(u64, &[u8])> {
-    // All digits of 16 are checked and converted at once.
-    let whole = line.split_first_chunk::<16>().filter(|(digits, _)| are_digits(*digits));
-    if let Some((digits, rest)) = whole {
-        return Some((number(digits.map(digit)), rest));
+    if let Some((digits, rest)) = line.split_first_chunk::<16>()
+        && digits.iter().fold(true, |all, byte| all & byte.is_ascii_hexdigit())
+    {
+        let [high, low] = [digits.first_chunk()?, digits.last_chunk()?].map(|half| eight_digits(*half));
+        return Some((u64::from(high) << 32 | u64::from(low), rest));
     }
     let len = line.iter().take(16).take_while(|byte| byte.is_ascii_hexdigit()).count();
     let (digits, rest) = line.split_at_checked(len)?;
-    (len > 0).then(|| (number(digits.iter().copied().map(digit)), rest))
+    let number = str::from_utf8(digits).ok().and_then(|digits| u64::from_str_radix(digits, 16).ok())?;
+    Some((number, rest))
 }
 
-fn are_digits(bytes: &[u8]) -> bool {
-    bytes.iter().fold(true, |all, byte| all & byte.is_ascii_hexdigit())
-}
-
-/// The value of a hexadecimal digit: letters are above 0x40.
-fn digit(byte: u8) -> u8 {
-    (byte & 0xf).wrapping_add((byte >> 6).wrapping_mul(9))
-}
-
-fn number(digits: impl IntoIterator<Item = u8>) -> u64 {
-    digits.into_iter().fold(0, |number, digit| number << 4 | u64::from(digit))
+/// The number that eight hexadecimal digits are. All are converted at once, then two, four and eight joined.
+#[inline(always)]
+fn eight_digits(digits: [u8; 8]) -> u32 {
+    let digits = u64::from_be_bytes(digits);
+    // Letters are above 0x40, and their low four bits are 1 to 6.
+    let values =
+        (digits & 0x0f0f_0f0f_0f0f_0f0f).wrapping_add((digits >> 6 & 0x0101_0101_0101_0101).wrapping_mul(9));
+    let twos = (values | values >> 4) & 0x00ff_00ff_00ff_00ff;
+    let fours = (twos | twos >> 8) & 0x0000_ffff_0000_ffff;
+    (fours | fours >> 16) as u32
 }
 
 impl KernelSymbol {
     /// Parses a line that starts at an offset of the text.
+    #[inline(always)]
     fn parse(line: &[u8], offset: usize, module: Option<&str>) -> Option<Self> {
         let (address, rest) = hexadecimal(line)?;
         let [b' ', kind, b' ', tail @ ..] = rest else { return None };
