@@ -90,6 +90,12 @@ impl ClockMap {
     #[must_use]
     #[inline]
     pub fn ns(&self, ticks: u64) -> i64 {
+        // Times and offsets of real clocks: their sum is within the limits.
+        const FAR: u64 = 1 << 61;
+        let is_sum = self.numerator == self.denominator && self.offset_ns.unsigned_abs() < FAR;
+        if is_sum && ticks < FAR {
+            return (ticks as i64).wrapping_add(self.offset_ns);
+        }
         let scaled = if self.numerator == self.denominator {
             i64::try_from(ticks).unwrap_or(i64::MAX)
         } else {

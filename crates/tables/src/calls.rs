@@ -1,5 +1,7 @@
 //! Rows of table `call_events` in a compact form, with only the columns that summing calls needs.
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
 
 use crate::CallEvent;
@@ -47,8 +49,8 @@ pub struct CallRun {
     pub thread_id: u32,
     /// Recording that contains them.
     pub source_id: u32,
-    /// The rows, in file order.
-    pub rows: Vec<CallRow>,
+    /// The rows, in file order. Their maker may use the memory again when the run is dropped.
+    pub rows: Arc<Vec<CallRow>>,
     /// Number of exits that are part of the row of their entry.
     pub num_exits: usize,
 }

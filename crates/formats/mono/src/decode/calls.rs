@@ -17,53 +17,51 @@ pub struct MethodEvent {
     pub offset: u64,
 }
 
-/// A call before its values are added to those of the previous event.
-struct EncodedCall {
-    byte: EventByte,
-    time_difference: u64,
-    method_difference: i64,
-    len: usize,
+/// The METHOD_LEAVE that follows a METHOD_ENTER and is of the same method.
+#[derive(Clone, Copy, Debug)]
+pub struct FollowingLeave {
+    /// Its time.
+    pub time: u64,
+    /// File offset of the event.
+    pub offset: u64,
 }
 
-impl EncodedCall {
-    /// Bytes that are enough for a call whose numbers have at most eight bytes, and for reading them as words.
-    const MAX_BYTES: usize = 24;
+/// Bytes that are enough for an event whose numbers have at most eight bytes and for the leave after it, and for reading
+/// them as words.
+const MAX_BYTES: usize = 24;
 
-    /// The call at the start of some bytes; `None` if the slow path is needed.
-    #[inline(always)]
-    fn read(bytes: &[u8]) -> Option<Self> {
-        let bytes = bytes.first_chunk::<{ Self::MAX_BYTES }>()?;
-        let start = u64::from_le_bytes(*bytes.first_chunk()?);
-        let byte = EventByte(start as u8);
-        if !EventDecoder::is_call(byte) {
-            return None;
-        }
-        // The difference of two times mostly has two bytes.
-        let (time_difference, at) = if start & 0x80_8000 == 0x8000 {
-            (start >> 8 & 0x7f | start >> 9 & 0x3f80, 3)
-        } else {
-            let (value, num_bytes) = leb128::read_short(bytes.get(1..)?)?;
-            (value, num_bytes.wrapping_add(1) as usize)
-        };
-        let (value, num_bytes) = leb128::read_short(bytes.get(at..)?)?;
-        let method_difference = leb128::sign_extend((value, num_bytes.wrapping_mul(7)));
-        Some(Self { byte, time_difference, method_difference, len: at.wrapping_add(num_bytes as usize) })
-    }
+/// The number in the second and third byte of an event, where it has two.
+#[inline(always)]
+fn two_bytes(start: u32) -> u64 {
+    (start >> 8 & 0x7f | start >> 9 & 0x3f80).into()
+}
 
-    /// The leave of the method that the event before these bytes entered, if it is at their start.
-    #[inline(always)]
-    fn read_leave(bytes: &[u8]) -> Option<Self> {
-        let start = u32::from_le_bytes(*bytes.first_chunk()?);
-        let byte = EventByte(start as u8);
-        if byte != EventByte::METHOD_LEAVE {
-            return None;
-        }
-        if start & 0xff80_8000 == 0x8000 {
-            let time_difference = u64::from(start >> 8 & 0x7f | start >> 9 & 0x3f80);
-            return Some(Self { byte, time_difference, method_difference: 0, len: 4 });
-        }
-        Self::read(bytes).filter(|leave| leave.method_difference == 0)
+/// Difference of times and length in bytes of a METHOD_LEAVE with these bytes, if it is of the method of the event before
+/// and less than 16 µs after that.
+#[inline(always)]
+fn read_leave(bytes: [u8; 4]) -> Option<(u64, usize)> {
+    const BYTE: u32 = EventByte::METHOD_LEAVE.0 as u32;
+    let start = u32::from_le_bytes(bytes);
+    if start & 0xff80_80ff == 0x8000 | BYTE {
+        Some((two_bytes(start), 4))
+    } else if start & 0x00ff_80ff == BYTE {
+        Some(((start >> 8 & 0x7f).into(), 3))
+    } else {
+        None
     }
+}
+
+/// What the calls of a run add up to.
+#[derive(Clone, Copy, Debug)]
+pub struct CallCounts {
+    /// Number of METHOD_ENTER.
+    pub num_enters: u64,
+    /// Number of METHOD_LEAVE.
+    pub num_leaves: u64,
+    /// Number of METHOD_EXC_LEAVE.
+    pub num_exceptions: u64,
+    /// Times of the earliest and the latest call, where there are any; time 0 is not a time.
+    pub span: Option<(u64, u64)>,
 }
 
 impl EventDecoder<'_> {
@@ -76,38 +74,80 @@ impl EventDecoder<'_> {
 
     /// Decodes the calls up to the next other event and passes each to `each`, an enter together with the leave of its
     /// method where that is the next event.
-    #[inline]
-    pub fn read_calls(&mut self, each: impl FnMut(MethodEvent, Option<MethodEvent>)) {
+    #[inline(always)]
+    pub fn read_calls(&mut self, each: impl FnMut(MethodEvent, Option<FollowingLeave>)) {
         if self.skipped_from.is_some() && self.next_byte().is_some_and(Self::is_call) {
             self.start = self.pos;
             self.decode_skipped();
         }
-        self.read_call_times(each);
+        self.read_run_of_calls(each);
     }
 
-    /// The same, but after a skipped backtrace the methods are not valid. They are computed later if an event needs them.
+    /// Counts the calls up to the next other event. Their methods are not needed: those after a skipped backtrace, which are
+    /// not valid, are computed later if an event needs them.
     #[inline]
-    pub fn read_call_times(&mut self, mut each: impl FnMut(MethodEvent, Option<MethodEvent>)) {
+    pub fn count_calls(&mut self) -> CallCounts {
+        // The event bytes are 0x23, 0x13 and 0x33. Sums of their bits need fewer additions than three counts.
+        let (mut num, mut sum_0x10, mut sum_0x20, mut num_following) = (0u64, 0u64, 0u64, 0u64);
+        let (mut first_time, mut last_time) = (u64::MAX, 0);
+        self.read_run_of_calls(|call, leave| {
+            num = num.wrapping_add(1);
+            sum_0x10 = sum_0x10.wrapping_add((call.byte.0 & 0x10).into());
+            sum_0x20 = sum_0x20.wrapping_add((call.byte.0 & 0x20).into());
+            num_following = num_following.wrapping_add(leave.is_some().into());
+            let end = leave.map_or(call.time, |leave| leave.time);
+            // Maps time 0 to the maximum.
+            first_time = first_time.min(call.time.wrapping_sub(1)).min(end.wrapping_sub(1));
+            last_time = last_time.max(call.time).max(end);
+        });
+        let (num_0x10, num_0x20) = (sum_0x10 >> 4, sum_0x20 >> 5);
+        let num_exceptions = num_0x10.wrapping_add(num_0x20).wrapping_sub(num);
+        CallCounts {
+            num_enters: num_0x20.wrapping_sub(num_exceptions),
+            num_leaves: num_0x10.wrapping_sub(num_exceptions).wrapping_add(num_following),
+            num_exceptions,
+            span: (num > 0).then_some((first_time.wrapping_add(1), last_time)),
+        }
+    }
+
+    #[inline(always)]
+    fn read_run_of_calls(&mut self, mut each: impl FnMut(MethodEvent, Option<FollowingLeave>)) {
         if self.error.is_some() {
             return;
         }
         let (mut pos, mut time, mut method) = (self.pos, self.time, self.method);
-        let mut pass = |call: EncodedCall| {
-            let offset = self.base.wrapping_add(pos as u64);
-            time = time.wrapping_add(call.time_difference);
-            method = method.wrapping_add_signed(call.method_difference) & self.mask;
-            pos = pos.wrapping_add(call.len);
-            let event = MethodEvent { byte: call.byte, time, method, offset };
-            (event, self.data.get(pos..).unwrap_or_default())
-        };
-        let mut rest = self.remaining();
-        while let Some(call) = EncodedCall::read(rest) {
-            let (call, after) = pass(call);
-            let is_enter = call.byte == EventByte::METHOD_ENTER;
-            let leave = if is_enter { EncodedCall::read_leave(after) } else { None };
-            let leave = leave.map(&mut pass);
-            rest = leave.map_or(after, |(_, after)| after);
-            each(call, leave.map(|(leave, _)| leave));
+        while let Some(bytes) = self.data.get(pos..).and_then(<[u8]>::first_chunk::<MAX_BYTES>) {
+            let [byte, b1, b2, b3, ..] = *bytes;
+            let byte = EventByte(byte);
+            if !Self::is_call(byte) {
+                break;
+            }
+            let start = u32::from_le_bytes([byte.0, b1, b2, b3]);
+            // The difference of two times mostly has two bytes.
+            let (time_difference, num_bytes) = if start & 0x80_8000 == 0x8000 {
+                (two_bytes(start), 2)
+            } else if let Some(read) = bytes.get(1..).and_then(leb128::read_short) {
+                read
+            } else {
+                break;
+            };
+            let at = num_bytes.wrapping_add(1) as usize;
+            let Some((value, num_bytes)) = bytes.get(at..).and_then(leb128::read_short) else { break };
+            let len = at.wrapping_add(num_bytes as usize);
+            let difference = leb128::sign_extend((value, num_bytes.wrapping_mul(7)));
+            time = time.wrapping_add(time_difference);
+            method = method.wrapping_add_signed(difference) & self.mask;
+            let call = MethodEvent { byte, time, method, offset: self.base.wrapping_add(pos as u64) };
+            pos = pos.wrapping_add(len);
+            let next = bytes.get(len..).and_then(<[u8]>::first_chunk::<4>);
+            let leave = next.filter(|_| byte == EventByte::METHOD_ENTER).and_then(|next| read_leave(*next));
+            let leave = leave.map(|(time_difference, len)| {
+                time = time.wrapping_add(time_difference);
+                let offset = self.base.wrapping_add(pos as u64);
+                pos = pos.wrapping_add(len);
+                FollowingLeave { time, offset }
+            });
+            each(call, leave);
         }
         (self.pos, self.time, self.method) = (pos, time, method);
     }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
-use perfuse_recording::{BatchStream, CallStream, Placement};
+use perfuse_recording::{BatchStream, CallStream, ClockMap, Placement};
 use perfuse_tables::{CallEvent, CallRow, CallRun, Choices, call_events};
 
 use crate::consts::{EventByte, KindSet};
-use crate::decode::calls::MethodEvent;
+use crate::decode::calls::{FollowingLeave, MethodEvent};
 use crate::ingest::scan;
 use crate::ingest::threads::ThreadKeys;
 use crate::log::LogData;
@@ -50,9 +50,10 @@ pub fn segments(log: &Arc<LogData>, placement: &Placement) -> Vec<CallStream> {
         let (log, placement, threads) = (Arc::clone(log), placement.clone(), threads.clone());
         let mut functions = FunctionCache::new(&placement);
         let mut released: Option<usize> = None;
+        let mut rows = Arc::default();
         Box::new(groups.concat().into_iter().map(move |buffer| {
             let (placement, threads, functions) = (&placement, &threads, &mut functions);
-            let run = CallReader { log: &log, placement, threads, functions }.read_run(buffer);
+            let run = CallReader { log: &log, placement, threads, functions }.read_run(buffer, &mut rows);
             if let Some(buffer) = log.survey().buffers.list.get(buffer) {
                 let start = *released.get_or_insert(buffer.offset as usize);
                 let end = buffer.end() as usize;
@@ -87,16 +88,22 @@ impl CallReader<'_> {
         rows.finish(self.placement.source_id)
     }
 
-    /// The rows of one buffer.
-    fn read_run(mut self, buffer: usize) -> CallRun {
-        let mut rows = Vec::with_capacity(self.max_calls(buffer));
+    /// The rows of one buffer, in the memory of earlier ones where their consumer has dropped these.
+    fn read_run(mut self, buffer: usize, memory: &mut Arc<Vec<CallRow>>) -> CallRun {
+        if Arc::get_mut(memory).is_none() {
+            *memory = Arc::default();
+        }
         let mut num_exits = 0usize;
-        self.for_each_call(buffer, |row| {
-            num_exits = num_exits.wrapping_add((row.exit_offset > 0).into());
-            rows.push(row);
-        });
+        if let Some(rows) = Arc::get_mut(memory) {
+            rows.clear();
+            rows.reserve(self.max_calls(buffer));
+            self.for_each_call(buffer, |row| {
+                num_exits = num_exits.wrapping_add((row.exit_offset > 0).into());
+                rows.push(row);
+            });
+        }
         let (thread_id, source_id) = (self.threads.of_buffer(self.log, buffer), self.placement.source_id);
-        CallRun { thread_id, source_id, rows, num_exits }
+        CallRun { thread_id, source_id, rows: Arc::clone(memory), num_exits }
     }
 
     /// Upper bound of the number of calls in a buffer.
@@ -113,43 +120,56 @@ impl CallReader<'_> {
         let without_backtraces = KindSet::of(&[EventByte::ALLOC_BT]);
         let mut decoder =
             buffer.decoder(&self.log.source, survey.dialect).skip_backtraces(without_backtraces);
-        let clock = self.placement.clock;
-        let mut push = |call: MethodEvent, leave: Option<MethodEvent>| {
-            let mut row = |call: &MethodEvent| {
-                let kind = KINDS_BY_BYTE.get(usize::from(call.byte.0 >> 4) & 3).copied();
-                CallRow {
-                    ts_ns: clock.ns(call.time),
-                    exit_ns: 0,
-                    record_offset: call.offset,
-                    function_id: self.functions.key(names, call.method, call.time),
-                    kind: kind.unwrap_or(CallEvent::Exit),
-                    exit_offset: 0,
-                }
-            };
-            let entry = row(&call);
-            match leave {
-                Some(leave) => {
-                    let exit = row(&leave);
-                    if exit.function_id == entry.function_id {
-                        let exit_offset = leave.offset.wrapping_sub(call.offset) as u8;
-                        each(CallRow { exit_ns: exit.ts_ns, exit_offset, ..entry });
-                    } else {
-                        each(entry);
-                        each(exit);
-                    }
-                }
-                None => each(entry),
-            }
-        };
+        let mut rows = RowMaker { clock: self.placement.clock, functions: self.functions, names };
         loop {
-            decoder.read_calls(&mut push);
+            decoder.read_calls(|call, leave| rows.make(&call, leave, &mut each));
             let Some(Ok(())) = decoder.read(&mut event) else { break };
             if let EventBody::Call { method } = event.body {
-                push(
-                    MethodEvent { byte: event.byte, time: decoder.time(), method, offset: event.offset },
-                    None,
-                );
+                let (byte, time) = (event.byte, decoder.time());
+                rows.make(&MethodEvent { byte, time, method, offset: event.offset }, None, &mut each);
             }
+        }
+    }
+}
+
+/// Makes rows of calls.
+struct RowMaker<'a> {
+    clock: ClockMap,
+    functions: &'a mut FunctionCache,
+    names: &'a LogNames,
+}
+
+impl RowMaker<'_> {
+    /// Passes the row of a call to `each`: with the leave that follows, if that is of the same function, else both.
+    #[inline(always)]
+    fn make(&mut self, call: &MethodEvent, leave: Option<FollowingLeave>, each: &mut impl FnMut(CallRow)) {
+        let cached = self.functions.cached(call.method);
+        let function_id =
+            cached.unwrap_or_else(|| self.functions.look_up(self.names, call.method, call.time));
+        let entry = self.row(call, function_id);
+        let Some(FollowingLeave { time, offset }) = leave else { return each(entry) };
+        if cached.is_some() {
+            let exit_offset = offset.wrapping_sub(call.offset) as u8;
+            each(CallRow { exit_ns: self.clock.ns(time), exit_offset, ..entry });
+        } else {
+            // The function of a method that is not in the cache may change between the two.
+            let leave = MethodEvent { byte: EventByte::METHOD_LEAVE, time, offset, ..*call };
+            each(entry);
+            let function_id = self.functions.look_up(self.names, call.method, time);
+            each(self.row(&leave, function_id));
+        }
+    }
+
+    #[inline(always)]
+    fn row(&self, call: &MethodEvent, function_id: u32) -> CallRow {
+        let kind = KINDS_BY_BYTE.get(usize::from(call.byte.0 >> 4) & 3).copied();
+        CallRow {
+            ts_ns: self.clock.ns(call.time),
+            exit_ns: 0,
+            record_offset: call.offset,
+            function_id,
+            kind: kind.unwrap_or(CallEvent::Exit),
+            exit_offset: 0,
         }
     }
 }
@@ -168,16 +188,13 @@ impl FunctionCache {
         Self { first: placement.first.function, recent }
     }
 
-    /// Key of the function of a method at a time.
+    /// Key of the function of a method that is in the cache: the same at any time.
     #[inline(always)]
-    fn key(&mut self, names: &LogNames, method: u64, time: u64) -> u32 {
-        match self.recent.get(slot(method)) {
-            Some((cached, key)) if *cached == method => *key,
-            _ => self.look_up(names, method, time),
-        }
+    fn cached(&self, method: u64) -> Option<u32> {
+        self.recent.get(slot(method)).filter(|(cached, _)| *cached == method).map(|(_, key)| *key)
     }
 
-    /// Key of the function of a method that is not in the cache.
+    /// Key of the function of a method at a time.
     #[inline(never)]
     fn look_up(&mut self, names: &LogNames, method: u64, time: u64) -> u32 {
         let key = self.first.saturating_add(names.function(method, time));

@@ -7,7 +7,6 @@ use rayon::prelude::*;
 
 use crate::consts::{EventByte, KindSet};
 use crate::decode::EventDecoder;
-use crate::decode::calls::MethodEvent;
 use crate::decode::runs::HeapObjectSummary;
 use crate::dialect::LogDialect;
 use crate::reader::{EventBuffer, file_range};
@@ -148,15 +147,6 @@ impl BufferTally {
     }
 }
 
-/// Number of METHOD_ENTER, METHOD_LEAVE and METHOD_EXC_LEAVE events among `num` calls, from the sums of the bits 0x10
-/// and 0x20 of their event bytes. This needs fewer additions per call than three counts.
-fn count_call_kinds(num: u64, sum_0x10: u64, sum_0x20: u64) -> (u64, u64, u64) {
-    // The event bytes are 0x23, 0x13 and 0x33.
-    let (sum_0x10, sum_0x20) = (sum_0x10 >> 4, sum_0x20 >> 5);
-    let num_exceptions = sum_0x10.wrapping_add(sum_0x20).wrapping_sub(num);
-    (sum_0x20.wrapping_sub(num_exceptions), sum_0x10.wrapping_sub(num_exceptions), num_exceptions)
-}
-
 impl SurveyTask {
     fn new(dialect: LogDialect) -> Self {
         Self {
@@ -239,29 +229,15 @@ impl SurveyTask {
             self.count(EventByte::ALLOC, without_stack, tally);
             self.count(EventByte::GC_MOVE, moves, tally);
         } else if EventDecoder::is_call(next) {
-            let (mut num, mut sum_0x10, mut sum_0x20) = (0u64, 0u64, 0u64);
-            let (mut first_time, mut last_time) = (u64::MAX, 0);
-            let mut add = |call: &MethodEvent| {
-                num = num.wrapping_add(1);
-                sum_0x10 = sum_0x10.wrapping_add((call.byte.0 & 0x10).into());
-                sum_0x20 = sum_0x20.wrapping_add((call.byte.0 & 0x20).into());
-                // Maps time 0, which is not a time, to the maximum.
-                first_time = first_time.min(call.time.wrapping_sub(1));
-                last_time = last_time.max(call.time);
-            };
-            decoder.read_call_times(|call, leave| {
-                add(&call);
-                leave.iter().for_each(&mut add);
-            });
             // Near the end of a buffer there may be none.
-            if num > 0 {
-                tally.add_time(first_time.wrapping_add(1));
+            let counts = decoder.count_calls();
+            if let Some((first_time, last_time)) = counts.span {
+                tally.add_time(first_time);
                 tally.add_time(last_time);
             }
-            let (entered, left, num_exceptions) = count_call_kinds(num, sum_0x10, sum_0x20);
-            self.count(EventByte::METHOD_ENTER, entered, tally);
-            self.count(EventByte::METHOD_LEAVE, left, tally);
-            self.count(EventByte::METHOD_EXC_LEAVE, num_exceptions, tally);
+            self.count(EventByte::METHOD_ENTER, counts.num_enters, tally);
+            self.count(EventByte::METHOD_LEAVE, counts.num_leaves, tally);
+            self.count(EventByte::METHOD_EXC_LEAVE, counts.num_exceptions, tally);
         } else if next == EventByte::HEAP_OBJECT {
             let mut num = 0u64;
             let (heapshots, thread, is_timed) = (&mut self.heapshots, tally.thread, self.dialect.since_v13());

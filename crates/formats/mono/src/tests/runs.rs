@@ -2,9 +2,9 @@
 
 use perfuse_recording::Recording;
 
-use crate::consts::KindSet;
+use crate::consts::{EventByte, KindSet};
 use crate::decode::EventDecoder;
-use crate::decode::calls::MethodEvent;
+use crate::decode::calls::{FollowingLeave, MethodEvent};
 use crate::decode::runs::HeapObjectSummary;
 use crate::recording::MonoLog;
 use crate::records::{Event, EventBody};
@@ -18,21 +18,26 @@ fn one_by_one(log: &MonoLog) -> Vec<String> {
 fn many_at_a_time(log: &MonoLog) -> Vec<String> {
     walk(log, |decoder, events| {
         decoder.read_calls(|call, leave| {
-            events.extend([Some(call), leave].iter().flatten().map(|it| format!("{it:?}")));
+            events.push(format!("{call:?}"));
+            if let Some(FollowingLeave { time, offset }) = leave {
+                let leave = MethodEvent { byte: EventByte::METHOD_LEAVE, time, offset, ..call };
+                events.push(format!("{leave:?}"));
+            }
         });
         decoder.read_heap_objects(|object| events.push(format!("{object:?}")));
     })
 }
 
-/// The same without the methods of calls.
-fn bare(log: &MonoLog) -> Vec<String> {
-    walk(log, |decoder, events| {
-        decoder.read_call_times(|call, leave| {
-            events.extend(
-                [Some(call), leave].iter().flatten().map(|it| format!("{:?} at {}", it.byte, it.time)),
-            );
-        })
-    })
+/// All events that are not in a run of calls, and the numbers of those that are: enters, leaves, exceptions.
+fn counted(log: &MonoLog) -> (Vec<String>, [u64; 3]) {
+    let mut counts = [0; 3];
+    let events = walk(log, |decoder, _| {
+        let run = decoder.count_calls();
+        for (count, more) in counts.iter_mut().zip([run.num_enters, run.num_leaves, run.num_exceptions]) {
+            *count += more;
+        }
+    });
+    (events, counts)
 }
 
 fn walk(log: &MonoLog, mut runs: impl FnMut(&mut EventDecoder<'_>, &mut Vec<String>)) -> Vec<String> {
@@ -66,13 +71,14 @@ fn walk(log: &MonoLog, mut runs: impl FnMut(&mut EventDecoder<'_>, &mut Vec<Stri
 fn assert_alike(log: &MonoLog, what: &str) {
     let events = one_by_one(log);
     assert_eq!(events, many_at_a_time(log), "{what}");
-    let is_call = |events: &&String| {
-        events.starts_with("MethodEvent {") || events.starts_with("METHOD_") && events.contains(" at ")
-    };
-    let bare = bare(log);
-    assert_eq!(bare.len(), events.len(), "{what}");
+    let (counted, counts) = counted(log);
+    let is_call = |event: &&String| event.starts_with("MethodEvent {");
     let others = |all: &[String]| all.iter().filter(|it| !is_call(it)).cloned().collect::<Vec<_>>();
-    assert_eq!(others(&bare), others(&events), "{what}");
+    assert_eq!(others(&counted), others(&events), "{what}");
+    for (name, count) in ["METHOD_ENTER", "METHOD_LEAVE", "METHOD_EXC_LEAVE"].into_iter().zip(counts) {
+        let num = |all: &[String]| all.iter().filter(is_call).filter(|it| it.contains(name)).count() as u64;
+        assert_eq!(num(&counted) + count, num(&events), "{what}: {name}");
+    }
 }
 
 #[test]
