@@ -115,7 +115,7 @@ def symbols(session: "Session", parameters: Parameters) -> dict[str, Any]:
 
 def symbol_columns(rows: "list[Symbol]") -> dict[str, Any]:
     """Symbols in the form of the flame graph's page."""
-    from perfuse.reports.names import module_name
+    from perfuse.filters.names import module_name
 
     def texts(values: list[str | None]) -> dict[str, Any]:
         numbers: dict[str, int] = {}
