@@ -44,7 +44,14 @@ class ProfileOptions:
     @property
     def selects(self) -> bool:
         """Whether only a part of the profile is selected."""
-        return any(one is not None for one in (self.between, self.thread, self.process)) or bool(self.stack_filter)
+        return bool(self.selection_text)
+
+    @property
+    def selection_text(self) -> str:
+        """The options that select a part of the profile; empty where none does."""
+        options = {"--between": self.between, "--process": self.process, "--thread": self.thread}
+        given = [option for option, value in options.items() if value is not None]
+        return ", ".join([*given, *([str(self.stack_filter)] if self.stack_filter else [])])
 
 
 def open_profile(
