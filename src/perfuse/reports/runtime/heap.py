@@ -291,7 +291,7 @@ def snapshot_lines(snapshots: Sequence[SnapshotSize], style: Style) -> Iterator[
     yield from section("Heap snapshots", style)
     columns = [
         Column("snapshot", right=True),
-        Column("after", right=True),
+        Column("since first", right=True),
         Column("objects", right=True),
         Column("size", right=True),
         Column("", role=Role.FAINT),
