@@ -163,6 +163,11 @@ def test_a_flame_graph_shows_the_event_that_is_named(perfuse: Perfuse, recording
         ("query perf.data DELETE\\ FROM\\ samples", "Can only delete from base table", "`perfuse query --help`"),
         ("record --what heap -- true", "add --with mono", "`perfuse record --help`"),
         ("mcp perf.data", "perf.data is not a directory", "name the directory that contains the recordings"),
+        (
+            "annotate xray-log.server.uocuES --map server run",
+            "there is no code in these files",
+            "samples (perf.data) and dumps",
+        ),
         ("records perf.data --range 99999999..", "no record is in that range", "the whole file is --range 0.."),
     ],
 )
