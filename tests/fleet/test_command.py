@@ -20,14 +20,14 @@ from fleet.generated import Written, write_collapsed, write_fleet
 from needs import need
 from perf_crafting import Attribute, PerfFile
 from perfuse.cli import run
-from perfuse.cli.app import command_named
+from perfuse.cli.app import context_of
 from perfuse.fleet.questions import select_event
 from perfuse.fleet.selecting import parse_recordings
 from perfuse.fleet.stacks import collapsed_stacks
 
 Call = Callable[..., tuple[int, str, str]]
 
-EXAMPLES = command_named("fleet").examples
+EXAMPLES = context_of("fleet").command.examples
 
 
 @pytest.fixture
