@@ -108,7 +108,7 @@ def find_function(profile: TableProfile, wanted: str) -> Search:
         inlined = sorted({names[row] for row in rows})[:3]
         raise UsageError(
             f"{', '.join(inlined)} has no machine code of its own",
-            hint="it was inlined, or it is only named: annotate the function that called it",
+            hint="where it was inlined, annotate its caller; a perf map has its name alone: a dump has its code",
             field="function",
         )
     raise UsageError(f"no function {wanted!r}", hint=nearest_hint(wanted, dict.fromkeys(names)), field="function")

@@ -263,7 +263,10 @@ def check(console: Console, dataset: str, inputs: Sequence[str], **options: Any)
     event = select_event(fleet, which, options["event"])
     base = _graphs(console, fleet, which, event, nodes=True)
     if len(base) < 2:
-        raise click.UsageError(f"{which.text!r} is one recording: the noise between recordings is not known")
+        raise UsageError(
+            f"{which.text!r} is one recording: the noise between recordings is not known",
+            hint=f"`perfuse fleet add {shlex.quote(dataset)} FILE...` adds recordings to compare with",
+        )
     new = _new_graphs(given, event, options)
     found = comparing.difference(base, new, normalize=options["normalize"])
     beyond = comparing.beyond_noise(found)
