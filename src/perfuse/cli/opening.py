@@ -49,9 +49,10 @@ class ProfileOptions:
     @property
     def selection_text(self) -> str:
         """The options that select a part of the profile; empty where none does."""
-        options = {"--between": self.between, "--process": self.process, "--thread": self.thread}
-        given = [option for option, value in options.items() if value is not None]
-        return ", ".join([*given, *([str(self.stack_filter)] if self.stack_filter else [])])
+        parts = ["--between"] if self.between is not None else []
+        parts += [f"--process {self.process}"] if self.process is not None else []
+        parts += [f"--thread {self.thread}"] if self.thread is not None else []
+        return ", ".join([*parts, *([str(self.stack_filter)] if self.stack_filter else [])])
 
 
 def open_profile(
