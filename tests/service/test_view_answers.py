@@ -273,3 +273,13 @@ def test_the_kernel_has_the_name_that_reports_show() -> None:
         assert {row["module"] for row in kernel} == {"[kernel]"}
         found = page.get(f"callers?function={quote(kernel[0]['name'])}&module={quote('[kernel]')}")
         assert found["function"]["self"] == kernel[0]["self"]
+
+
+def test_counters_are_those_of_the_process_of_their_log() -> None:
+    """They had none: the timeline showed them below a heading `process undefined`."""
+    with served(str(ROOT / "examples" / "mono_shop" / "output.mlpd.zst")) as page:
+        processes = {row["process"] for row in page.get("overview")["processes"]}
+        counters = page.get("timeline")["counters"]
+        assert counters
+        assert {row["process"] for row in counters} == processes
+        assert len(processes) == 1
