@@ -47,7 +47,7 @@ FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...")
 
 
 def _each_file(ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
-    if ctx.resilient_parsing:
+    if ctx.resilient_parsing or not any(map(os.path.isdir, value)):
         return value
     from perfuse.fusing.discovery import recorded_files
 
