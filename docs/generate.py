@@ -12,11 +12,10 @@ from itertools import groupby
 from pathlib import Path
 
 import api
-import click
 import truth_matrix
 
 from perfuse import _core
-from perfuse.cli.app import app
+from perfuse.cli.app import context_of
 from perfuse.cli.verbs import VERBS
 from perfuse.diagnostics import rules
 from perfuse.exporters import TARGETS
@@ -99,13 +98,9 @@ def diagnostics() -> str:
 
 def cli() -> str:
     """The help of every command."""
-    context = click.Context(app, info_name="perfuse", terminal_width=COLUMNS, **app.context_settings)
-    out = ["# Command line\n", _block(app.get_help(context))]
+    out = ["# Command line\n", _block(context_of(terminal_width=COLUMNS).get_help())]
     for name in VERBS:
-        command = app.get_command(context, name)
-        assert command is not None
-        with click.Context(command, info_name=name, parent=context, terminal_width=COLUMNS) as child:
-            out += [f"## {name}\n", _block(command.get_help(child))]
+        out += [f"## {name}\n", _block(context_of(name, COLUMNS).get_help())]
     return "\n".join(out)
 
 

@@ -42,6 +42,18 @@ def test_types_of_the_heap_equal_the_report(view, heapshot):
     assert f"{last['num_objects']:,} objects" in viewed.page.locator("#view-heap p.where").inner_text()
 
 
+def test_snapshots_have_the_numbers_of_the_report(view, heapshot):
+    viewed = view(heapshot)
+    viewed.show("overview")
+    numbers = [str(one["snapshot_id"]) for one in reported(heapshot, "--section", "heap")["heap"]["snapshots"]]
+    shown = viewed.page.locator('[aria-label="Heap snapshots"] button')
+    assert shown.all_inner_texts() == [f"Snapshot {number}" for number in numbers]
+    viewed.show("heap")
+    viewed.rows("Types")
+    options = viewed.page.locator("#view-heap select").first.locator("option").all_inner_texts()
+    assert [option.split()[0].rstrip(":") for option in options] == numbers
+
+
 def test_an_object_has_a_path_from_a_root(view, heapshot):
     viewed = view(heapshot)
     viewed.show("heap")

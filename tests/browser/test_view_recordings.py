@@ -146,6 +146,18 @@ def test_names_come_first_on_a_narrow_screen(view):
     assert table.locator("tbody tr[role=row] td").first.evaluate(left) >= 0
 
 
+def test_names_of_deep_rows_of_a_tree_are_not_cut_to_nothing(view):
+    """On a telephone the indentation of the tenth row left no room for its name."""
+    viewed = view(POSTCARDS, size=(390, 844))
+    viewed.show("tree")
+    names = viewed.page.locator('table[aria-label="Call tree"] tbody tr[aria-level] td.first')
+    names.nth(9).wait_for()
+    rooms = names.evaluate_all(
+        "cells => cells.map(cell => cell.clientWidth - parseFloat(getComputedStyle(cell).paddingLeft))"
+    )
+    assert min(rooms[:10]) > 70
+
+
 def test_names_beside_another_pane_are_not_cut_to_nothing(view):
     """In a window of 800 pixels names of calls in sight were `…`, and those of compiled functions beyond the edge."""
     viewed = view(POSTCARDS, size=(800, 600))

@@ -168,7 +168,7 @@ def test_cut_output_has_a_note(perfuse: Perfuse) -> None:
         (("explain", "JD01O"), 2, "no rule has the code JD01O", "did you mean"),
         (("info", "jit-2346.dump"), 3, "jit-2346.dump", "did you mean jit-2345.dump?"),
         (("info", "nothing-like-it"), 3, "nothing-like-it", "has a similar name"),
-        (("info", "."), 3, ".", "it is a directory: name a file in it"),
+        (("records", "."), 3, ".", "it is a directory: name a file in it"),
         (("query", DUMP, "SELEC 1"), 2, "Parser Error", "LINE 1"),
         (("query", DUMP, "FROM nowhere"), 2, "nowhere", ""),
         (("query", DUMP, "SELECT name::INTEGER FROM functions"), 2, "Conversion Error", "LINE "),

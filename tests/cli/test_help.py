@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from command_line import Done, Perfuse
 
-from perfuse.cli.app import command_named
+from perfuse.cli.app import context_of
 from perfuse.cli.verbs import VERBS, Verb
 
 ASKS_A_PROGRAM = "mono"
@@ -22,7 +22,10 @@ SERVE = ("view", "mcp")
 """Verbs whose examples end when the user wants; tests/cli/test_view.py and tests/service/test_mcp.py run them."""
 EXAMPLE_FILES = Path(__file__).parents[2] / "examples" / "postcards"
 EXAMPLES = [
-    example for name in VERBS if name not in (ASKS_A_PROGRAM, FLEET, *SERVE) for example in command_named(name).examples
+    example
+    for name in VERBS
+    if name not in (ASKS_A_PROGRAM, FLEET, *SERVE)
+    for example in context_of(name).command.examples
 ]
 
 
@@ -45,7 +48,7 @@ def test_verb(perfuse: Perfuse, golden: Callable[[str, str], None], name: str) -
 
 @pytest.mark.parametrize("name", VERBS)
 def test_every_verb_has_the_same_sections(name: str) -> None:
-    command = command_named(name)
+    command = context_of(name).command
     assert isinstance(command, Verb)
     assert command.name == name
     assert command.examples

@@ -3,6 +3,8 @@
 import io
 import json
 import os
+import shlex
+import shutil
 import stat
 import subprocess
 from pathlib import Path
@@ -146,3 +148,55 @@ def test_a_flame_graph_shows_the_event_that_is_named(perfuse: Perfuse, recording
     assert (unknown.code, "there are sample, allocated-bytes" in unknown.err) == (2, True)
     both = perfuse("flame", str(SHOP), "-o", "x.svg", "--event", "sample", "--weight", "bytes")
     assert (both.code, "give one of them" in both.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        ("report dangling", "cannot read dangling", "it is a link to nowhere.data, which does not exist"),
+        ("report cut.data", "short data in", "it was cut short, or is still written"),
+        ("report perf.data --between", "'--between' requires an argument", "`perfuse report --help`"),
+        ("report perf.data --only /(/", "not a valid regular expression", "without the slashes"),
+        ("report perf.data --hide * --tree", "--hide '*' leaves no sample", "recorded were"),
+        ("report perf.data --hide *", "nothing to report: --hide '*' selects", "without it"),
+        ("records perf.data --style readelf-2.47", "not SFrame", "`perfuse records --help`"),
+        ("query perf.data DELETE\\ FROM\\ samples", "Can only delete from base table", "`perfuse query --help`"),
+        ("record --what heap -- true", "add --with mono", "`perfuse record --help`"),
+        ("mcp perf.data", "perf.data is not a directory", "name the directory that contains the recordings"),
+        (
+            "annotate xray-log.server.uocuES --map server run",
+            "there is no code in these files",
+            "samples (perf.data) and dumps",
+        ),
+        ("records perf.data --range 99999999..", "no record is in that range", "the whole file is --range 0.."),
+    ],
+)
+def test_a_command_that_cannot_do_its_work_states_the_next_step(
+    perfuse: Perfuse, recordings: Path, words: str, message: str, hint: str
+) -> None:
+    (recordings / "dangling").symlink_to("nowhere.data")
+    (recordings / "cut.data").write_bytes((recordings / "perf.data").read_bytes()[:50])
+    unreadable = ("report dangling", "report cut.data", "mcp perf.data")
+    done = perfuse(*shlex.split(words))
+    assert (done.code, done.out) == (3 if words in unreadable else 2, "")
+    assert message in done.err
+    assert f"hint: {hint}" in done.err.replace("the file ends inside its header: ", "")
+
+
+def test_what_looks_at_files_takes_all_recordings_of_a_directory(perfuse: Perfuse, recordings: Path) -> None:
+    """A dump under any name, a recording under any name, one in a folder of it; not the other files."""
+    run = recordings / "run"
+    (run / "more").mkdir(parents=True)
+    shutil.copy(recordings / "jit-2345.dump", run / "renamed")
+    shutil.copy(recordings / "perf.data", run / "perf.data")
+    shutil.copy(recordings / "perf.data", run / "more" / "other")
+    (run / "record.json").write_text("{}")
+    expected = ["run/more/other", "run/perf.data", "run/renamed"]
+    for verb in ("info", "check"):
+        entries = json.loads(perfuse(verb, "run", "--json").out)["recordings"]
+        assert [one["path"] for one in entries] == expected
+    assert perfuse("info", "run/perf.data", "run/more").out.count("perf.data version") == 2
+    (recordings / "none").mkdir()
+    nothing = perfuse("check", "none")
+    assert (nothing.code, nothing.out) == (2, "")
+    assert "no recording in none" in nothing.err

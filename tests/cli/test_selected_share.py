@@ -1,6 +1,7 @@
 """Reports of a selection state which part of the recording it is."""
 
 import json
+from pathlib import Path
 
 import pytest
 from command_line import Perfuse
@@ -30,7 +31,8 @@ def test_what_is_recorded_is_all_of_it(perfuse: Perfuse, how: list[str], view: l
     assert any(line.strip().startswith("selected") and percent in line for line in text.splitlines())
 
 
-def test_where_nothing_could_match_the_hint_states_that(perfuse: Perfuse) -> None:
-    done = perfuse("report", "perf.data", "--only", "tier:nothing")
+def test_where_nothing_could_match_the_hint_states_that(perfuse: Perfuse, tmp_path: Path) -> None:
+    (tmp_path / "plain.folded").write_text("main;render 3\n", encoding="utf-8")
+    done = perfuse("report", str(tmp_path / "plain.folded"), "--only", "path:nothing")
     assert done.code == 2
     assert "hint: there is none" in done.err

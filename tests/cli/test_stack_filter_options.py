@@ -237,3 +237,20 @@ def test_a_handle_of_an_equal_function_of_another_file_selects_the_same(perfuse:
     assert (
         perfuse("report", *files, "--function", handles[1]).out == perfuse("report", *files, "--function", "load").out
     )
+
+
+@pytest.mark.parametrize("words", ["--only module:[kernel]", "--only tier:kernel", "--tier kernel"])
+def test_the_names_that_reports_show_are_patterns(perfuse: Perfuse, recordings: Path, words: str) -> None:
+    """Reports have one name for the kernel, which perf calls `[kernel.kallsyms]_text`, and a tier for code without."""
+    del recordings
+    shown = perfuse("report", "perf.data").out
+    share = re.search(r"By module\n(?:.*\n)*? +([0-9.]+%).*\[kernel\]\n", shown)
+    selected = perfuse("report", "perf.data", *words.split()).out
+    assert share
+    assert f"selected  {share[1]} of" in selected
+
+
+def test_a_module_of_one_frame_has_the_name_that_reports_show(perfuse: Perfuse, recordings: Path) -> None:
+    del recordings
+    done = perfuse("report", "perf.data", "--collapse-module", "[kernel]", "--stacks", "--json")
+    assert any("[kernel]" in one["functions"] for one in json.loads(done.out)["stacks"]), done.err

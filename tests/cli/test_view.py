@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from perfuse.cli.app import command_named
+from perfuse.cli.app import context_of
 
 DUMP = "jit-2345.dump"
 
@@ -108,7 +108,7 @@ def test_it_ends_when_no_page_is_open(recordings: Path) -> None:
         assert view.end() == (0, "perfuse: no page was open for 0.1 s\n")
 
 
-@pytest.mark.parametrize("example", command_named("view").examples)
+@pytest.mark.parametrize("example", context_of("view").command.examples)
 def test_examples_run(recordings: Path, example: str) -> None:
     _, _, *words = shlex.split(example.replace("2..5.5", "0..1"))
     (recordings / "src").mkdir(exist_ok=True)

@@ -20,14 +20,14 @@ from fleet.generated import Written, write_collapsed, write_fleet
 from needs import need
 from perf_crafting import Attribute, PerfFile
 from perfuse.cli import run
-from perfuse.cli.app import command_named
+from perfuse.cli.app import context_of
 from perfuse.fleet.questions import select_event
 from perfuse.fleet.selecting import parse_recordings
 from perfuse.fleet.stacks import collapsed_stacks
 
 Call = Callable[..., tuple[int, str, str]]
 
-EXAMPLES = command_named("fleet").examples
+EXAMPLES = context_of("fleet").command.examples
 
 
 @pytest.fixture
@@ -271,12 +271,19 @@ def test_a_dataset_with_nothing_to_compare(tmp_path: Path, perfuse: Call, monkey
     write_collapsed(tmp_path / "only.folded", {"main;parse": 7})
     _, out, err = perfuse("fleet", "add", "profiles", "only.folded", "missing.data")
     assert out.startswith("profiles: 1 recording added, 1 in quarantine")
-    assert err.splitlines()[0] == "perfuse: missing.data: No such file or directory"
+    assert err.splitlines()[:2] == [
+        "perfuse: missing.data: No such file or directory",
+        "perfuse: it is in quarantine",
+    ]
     code, _, err = perfuse("fleet", "diff", "profiles")
     assert (code, err.splitlines()[0]) == (2, "perfuse: no recording with event 'samples' has a build")
     assert "--label build=NAME" in err
     code, _, err = perfuse("fleet", "check", "profiles", "only.folded")
     assert (code, err.splitlines()[0]) == (2, "perfuse: no recording of profiles is 'last 20', but for the new one")
+    assert "`perfuse fleet add profiles FILE...`" in err
+    write_collapsed(tmp_path / "new.folded", {"main;parse": 9})
+    code, _, err = perfuse("fleet", "check", "profiles", "new.folded")
+    assert (code, err.splitlines()[0].split(": ")[-1]) == (2, "the noise between recordings is not known")
     assert "`perfuse fleet add profiles FILE...`" in err
 
 

@@ -19,7 +19,7 @@ import perfuse
 from mcp_client import Client, serving
 from perfuse.agents.messages import MAX_MESSAGE_BYTES
 from perfuse.agents.tools import declarations
-from perfuse.cli.app import command_named
+from perfuse.cli.app import context_of
 from perfuse.reports.cut_text import cut_lines, cut_listing
 
 ROOT = Path(__file__).parents[2]
@@ -159,7 +159,7 @@ def test_requests_before_the_end_of_the_input_are_answered(recordings: Path) -> 
 
 
 def test_the_examples_of_its_help_run(recordings: Path) -> None:
-    for example in command_named("mcp").examples:
+    for example in context_of("mcp").command.examples:
         command = [sys.executable, "-m", *example.split()]
         done = subprocess.run(command, input=b"", cwd=recordings.parent, capture_output=True, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

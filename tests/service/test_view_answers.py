@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -262,3 +263,23 @@ def test_paths_from_roots_to_a_type_are_those_of_the_report(mono_corpus: Path) -
             [one[name] for _, name in fields] for one in answer["rows"]
         ]
         assert sum(one["objects"] for one in answer["rows"]) == row["objects"]
+
+
+def test_the_kernel_has_the_name_that_reports_show() -> None:
+    """perf calls it `[kernel.kallsyms]_text`; boxes, lists and filters of the page have one name for it."""
+    with served(*POSTCARDS) as page:
+        rows = page.get("functions?limit=500")["rows"]
+        kernel = [row for row in rows if row["kind"] == "kernel"]
+        assert {row["module"] for row in kernel} == {"[kernel]"}
+        found = page.get(f"callers?function={quote(kernel[0]['name'])}&module={quote('[kernel]')}")
+        assert found["function"]["self"] == kernel[0]["self"]
+
+
+def test_counters_are_those_of_the_process_of_their_log() -> None:
+    """They had none: the timeline showed them below a heading `process undefined`."""
+    with served(str(ROOT / "examples" / "mono_shop" / "output.mlpd.zst")) as page:
+        processes = {row["process"] for row in page.get("overview")["processes"]}
+        counters = page.get("timeline")["counters"]
+        assert counters
+        assert {row["process"] for row in counters} == processes
+        assert len(processes) == 1

@@ -146,7 +146,7 @@ def test_one_frame_of_a_module(profile: Profile) -> None:
         return
     module = modules.most_common(1)[0][0]
     assert module is not None
-    label = module.rsplit("/", 1)[-1]
+    label = "[kernel]" if module.startswith("[kernel.") else module.rsplit("/", 1)[-1]
 
     def collapsed(stack: Stack) -> tuple[str, ...]:
         names: list[str] = []

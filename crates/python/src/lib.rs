@@ -66,9 +66,7 @@ mod _core {
     #[pymodule_export]
     use super::arrow::{ArrowStream, ScannedTable};
     #[pymodule_export]
-    use super::call::exit_when_out_of_memory;
-    #[pymodule_export]
-    use super::call::{memory_limit, set_memory_limit, take_stop};
+    use super::call::{exit_when_out_of_memory, memory_limit, set_memory_limit, take_stop};
     #[pymodule_export]
     use super::calls::{PyCallStatistics, call_statistics, selected_samples};
     #[pymodule_export]

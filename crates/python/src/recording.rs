@@ -259,12 +259,6 @@ impl Read for PythonReader<'_> {
     }
 }
 
-/// What can be opened, for people.
-fn readable() -> String {
-    let titles: Vec<_> = registry::FORMATS.iter().map(|format| format.title).collect();
-    format!("perfuse reads {}: plain, .gz, .zst or .xz", titles.join(", "))
-}
-
 /// `(changes, lost, kinds of records in another form)`
 type RepairFacts = (Vec<(&'static str, String, u64)>, Vec<FindingFields>, Vec<(String, &'static str)>);
 
@@ -280,10 +274,9 @@ type FindingFields = (&'static str, String, u64, Option<u64>, &'static str, Stri
 
 impl PyRecording {
     fn of(py: Python<'_>, path: &str, source: Source) -> PyResult<Self> {
-        let refused = registry::detect(&source).and_then(|format| format.refused);
-        let hint = || refused.map_or_else(readable, str::to_owned);
+        let format = registry::detect(&source);
         let inner = call(py, || registry::open(Arc::new(source)))?
-            .map_err(|error| unreadable(py, path, &error, &hint()))?;
+            .map_err(|error| unreadable(py, path, &error, &registry::advice(format, &error)))?;
         Self::whole(py, inner)
     }
 

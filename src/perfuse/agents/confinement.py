@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from perfuse.errors import UsageError, nearest_hint
+from perfuse.errors import UnreadableInput, UsageError, nearest_hint
 
 MAX_ENTRIES = 20_000
 """Entries of a directory, and of those in it, that are looked at."""
@@ -18,7 +18,9 @@ class Confinement:
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = Path(directory).resolve(strict=True)
         if not self.directory.is_dir():
-            raise NotADirectoryError(20, "Not a directory", str(directory))
+            raise UnreadableInput(
+                f"{directory} is not a directory", hint="name the directory that contains the recordings"
+            )
 
     def path(self, text: str, *, is_listed: bool = False) -> str:
         """The path of a regular file or directory, relative to this directory and without links.

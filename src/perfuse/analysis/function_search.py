@@ -98,15 +98,27 @@ def find_function(profile: TableProfile, wanted: str) -> Search:
         return Search(found[0])
     if found:
         raise several_functions(wanted, found)
+    if not _has_code(profile, codes):
+        raise UsageError(
+            NO_CODE,
+            hint="samples (perf.data) and dumps of JIT compilers have some; `perfuse report --function` shows calls",
+            field="function",
+        )
     if rows:
         inlined = sorted({names[row] for row in rows})[:3]
         raise UsageError(
             f"{', '.join(inlined)} has no machine code of its own",
-            hint="it was inlined, or it is only named: annotate the function that called it",
+            hint="where it was inlined, annotate its caller; a perf map has its name alone: a dump has its code",
             field="function",
         )
-    hint = nearest_hint(wanted, dict.fromkeys(names)) if len(names) else NO_CODE
-    raise UsageError(f"no function {wanted!r}", hint=hint, field="function")
+    raise UsageError(f"no function {wanted!r}", hint=nearest_hint(wanted, dict.fromkeys(names)), field="function")
+
+
+def _has_code(profile: TableProfile, codes: Columns) -> bool:
+    """Whether any function can have machine code, in a dump or in a file that was sampled."""
+    if codes["code_object_id"]:
+        return True
+    return any(address is not None for address in Columns(profile.tables["frames"])["relative_address"])
 
 
 class SeveralFunctions(UsageError):  # noqa: N818 - the text is at fault, not the program

@@ -139,8 +139,10 @@ def nothing_selected(profile: Any, name: str | None = None) -> UsageError | None
         text = f"none of the selected samples is of event {name!r}"
         return UsageError(text, field="event", hint=f"selected are samples of {', '.join(found)}")
     numbers = ", ".join(f"{event.num_samples:,} of {event.name}" for event in recorded.values())
-    text, field = "no sample is of the selected threads and time", None if name is None else "event"
-    return UsageError(text, field=field, hint=f"recorded were {numbers}")
+    text = "no sample is of the selected threads and time"
+    if profile.stack_filter:
+        text = f"{profile.stack_filter} leaves no sample of the selected threads and time"
+    return UsageError(text, field=None if name is None else "event", hint=f"recorded were {numbers}")
 
 
 def call_tree(profile: SampleProfile, selection: SampleFilter, **options: Any) -> _core.CallTree:

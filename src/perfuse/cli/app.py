@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
 
 import click
 
@@ -110,6 +109,11 @@ def _check_arguments(args: Sequence[str]) -> None:
         check_text(arg)
 
 
-def command_named(name: str) -> Any:
-    """A verb's command, for `perfuse help` and for the documentation."""
-    return app.get_command(click.Context(app, info_name="perfuse", **app.context_settings), name)
+def context_of(name: str | None = None, terminal_width: int | None = None) -> click.Context:
+    """The context of a verb, or of `perfuse`, outside of a command line: its command, and its help (`get_help`)."""
+    root = click.Context(app, info_name="perfuse", terminal_width=terminal_width, **app.context_settings)
+    if name is None:
+        return root
+    command = app.get_command(root, name)
+    assert command is not None
+    return click.Context(command, info_name=name, parent=root, terminal_width=terminal_width)

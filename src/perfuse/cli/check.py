@@ -13,7 +13,7 @@ import perfuse
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
 from perfuse.cli.exit_codes import describe_failure
-from perfuse.cli.options import FILES, JSON, force, limit, report_file
+from perfuse.cli.options import EACH_FILE, JSON, force, limit, report_file
 from perfuse.cli.verbs import verb
 from perfuse.errors import UsageError
 from perfuse.reports.inputs import check_lines
@@ -35,7 +35,7 @@ LIMIT = 5
         "perfuse check --github - jit-2345.dump",
     ],
 )
-@FILES
+@EACH_FILE
 @click.option(
     "--accept",
     "accepted",
@@ -63,7 +63,7 @@ def command(
 ) -> int:
     """Exits with 1 when there are warnings, losses of data or errors.
 
-    Notes (severity info) and accepted findings do not count.
+    Notes (severity info) and accepted findings do not count. Of a directory, all recordings in it are checked.
     """
     from perfuse.cli import accepted_findings
     from perfuse.reports.checked_files import CheckedFile

@@ -206,7 +206,7 @@ def command(
     after = _read(console, new, replace(how, maps=_own_maps(how.maps, map_b)), side_b)
     side_a.selection.refuse_other_functions(side_b.selection)
     report = _report(before, after, by, statistic, normalize, per, noise / 100)
-    selected = Selected(_selection_text(how), side_a.selection.share, side_b.selection.share)
+    selected = Selected(how.selection_text, side_a.selection.share, side_b.selection.share)
     report = replace(report, selected=selected if selected.text else None)
     diagnostics = [*before.diagnostics, *after.diagnostics]
     written = _Output(form, sort, limit, budget, output)
@@ -220,14 +220,6 @@ def _own_maps(both: _Maps, own: _Maps) -> _Maps:
     """The files for one recording: its own, and those for both that have other numbers."""
     numbers = {number for number, _ in own}
     return (*(one for one in both if one[0] not in numbers), *own)
-
-
-def _selection_text(how: ProfileOptions) -> str:
-    """The options that select a part of the recordings."""
-    parts = ["--between"] if how.between is not None else []
-    parts += [f"--process {how.process}"] if how.process is not None else []
-    parts += [f"--thread {how.thread}"] if how.thread is not None else []
-    return ", ".join([*parts, *([str(how.stack_filter)] if how.stack_filter else [])])
 
 
 def _read(console: Console, runs: Sequence[Run], how: ProfileOptions, compared: ComparedSide) -> _Side:

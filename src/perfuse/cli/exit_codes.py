@@ -99,12 +99,17 @@ def describe_failure(error: Exception) -> Failure:
     return Failure(message, hint, DEFECT, traceback=True)
 
 
+def help_hint(command_path: str) -> str:
+    """The next step after a command line that is wrong."""
+    return f"`{command_path} --help` lists what it takes"
+
+
 def _usage(error: click.ClickException) -> Failure:
     import click
 
     context: click.Context | None = getattr(error, "ctx", None)
     # Where the verb has no context yet, the command path is the name of the program.
-    hint = f"`{context.command_path if context else 'perfuse'} --help` lists what it takes"
+    hint = help_hint(context.command_path if context else "perfuse")
     if isinstance(error, click.NoSuchOption):
         known = [name for param in context.command.get_params(context) for name in param.opts] if context else []
         return Failure(f"no option {error.option_name!r}", nearest_hint(error.option_name, known, hint), USAGE)
@@ -131,7 +136,9 @@ def _near_files(path: str) -> str | None:
     given = Path(path)
     try:
         if given.is_dir():
-            return "it is a directory: name a file in it; report, flame, diff and convert take directories"
+            return "it is a directory: name a file in it"
+        if given.is_symlink() and not given.exists():
+            return f"it is a link to {given.readlink()}, which does not exist"
         if given.exists():
             return None
         there = [entry.name for entry in given.parent.iterdir()]

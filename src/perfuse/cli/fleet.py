@@ -248,11 +248,10 @@ def command(console: Console, action: str, dataset: str, arguments: tuple[str, .
     files: the Parquet files that are part of it, for other programs.
     """
     _refuse_options_of_others(action)
-    from perfuse.cli.fleet_actions import ACTIONS
+    from perfuse.cli.fleet_actions import run_action
 
-    return ACTIONS[action](
-        console, dataset, arguments, **{name: options[name] for name in (*OPTIONS_OF[action], *COMMON)}
-    )
+    own = {name: options[name] for name in (*OPTIONS_OF[action], *COMMON)}
+    return run_action(console, action, dataset, arguments, own)
 
 
 def _refuse_options_of_others(action: str) -> None:

@@ -120,27 +120,23 @@ def _print_added(console: Console, dataset: str, result: AddResult) -> None:
     for text, _, error in result.failed[:TEXT_LIMIT]:
         console.note(error if error.startswith(f"{text}: ") else f"{text}: {error}")
     if result.failed:
-        console.note("they are in quarantine", f"perfuse fleet status {shlex.quote(dataset)} lists all of them")
+        what = "it is" if len(result.failed) == 1 else "they are"
+        console.note(f"{what} in quarantine", f"perfuse fleet status {shlex.quote(dataset)} lists all of them")
 
 
-def status(console: Console, dataset: str, arguments: Sequence[str], **options: Any) -> int:
+def status(console: Console, dataset: str, **options: Any) -> int:
     """Prints what the dataset contains."""
     from perfuse.fleet.status import status_of
 
-    _no_arguments("status", arguments)
     found = status_of(_fleet(dataset, options))
-    if options["as_json"]:
-        console.json({**as_dict(found), "files": {name: list(sizes) for name, sizes in found.files.items()}})
-    else:
-        console.lines(texts.status_lines(found, console.style, _limit(options)))
-    return exit_codes.CLEAN
+    document = {**as_dict(found), "files": {name: list(sizes) for name, sizes in found.files.items()}}
+    return _print(console, options, document, lambda: texts.status_lines(found, console.style, _limit(options)))
 
 
-def report(console: Console, dataset: str, arguments: Sequence[str], **options: Any) -> int:
+def report(console: Console, dataset: str, **options: Any) -> int:
     """Prints functions, shares, calls or the heap of the selected recordings."""
     from perfuse.fleet import questions
 
-    _no_arguments("report", arguments)
     fleet, which = _fleet(dataset, options), parse_recordings(options["where"])
     limit = _limit(options)
     document: dict[str, Any]
@@ -267,7 +263,10 @@ def check(console: Console, dataset: str, inputs: Sequence[str], **options: Any)
     event = select_event(fleet, which, options["event"])
     base = _graphs(console, fleet, which, event, nodes=True)
     if len(base) < 2:
-        raise click.UsageError(f"{which.text!r} is one recording: the noise between recordings is not known")
+        raise UsageError(
+            f"{which.text!r} is one recording: the noise between recordings is not known",
+            hint=f"`perfuse fleet add {shlex.quote(dataset)} FILE...` adds recordings to compare with",
+        )
     new = _new_graphs(given, event, options)
     found = comparing.difference(base, new, normalize=options["normalize"])
     beyond = comparing.beyond_noise(found)
@@ -303,12 +302,11 @@ def check(console: Console, dataset: str, inputs: Sequence[str], **options: Any)
     return exit_codes.FINDINGS if beyond else exit_codes.CLEAN
 
 
-def flame(console: Console, dataset: str, arguments: Sequence[str], **options: Any) -> int:
+def flame(console: Console, dataset: str, **options: Any) -> int:
     """Draws the stacks of all selected recordings."""
     from perfuse.fleet.stacks import collapsed_profile
     from perfuse.pictures.flame_graph import flame_target
 
-    _no_arguments("flame", arguments)
     path = options["output"]
     if path is None:
         raise click.UsageError("flame needs a file to write: -o flame.html")
@@ -390,31 +388,27 @@ def _saved_profile(fleet: Fleet, pack: str, output: str | None) -> str:
     return output
 
 
-def remove(console: Console, dataset: str, arguments: Sequence[str], **options: Any) -> int:
+def remove(console: Console, dataset: str, **options: Any) -> int:
     """Removes recordings, or inputs from the quarantine."""
     from perfuse.fleet import editing
 
-    _no_arguments("remove", arguments)
     if not options["where"] and not options["failed"]:
         raise click.UsageError("remove needs --where, which recordings; --where 'since 1970-01-01' is all of them")
     done = editing.remove(_fleet(dataset, options), options["where"], failed=options["failed"])
-    if options["as_json"]:
-        console.json({"dataset": dataset, "removed": done.num_changed})
-        return exit_codes.CLEAN
     what = "input" if options["failed"] else "recording"
     place = " from the quarantine" if options["failed"] else ""
-    console.line(f"{dataset}: {counted(done.num_changed, what)} removed{place}")
-    if not options["failed"]:
+    text = f"{dataset}: {counted(done.num_changed, what)} removed{place}"
+    _print(console, options, {"dataset": dataset, "removed": done.num_changed}, lambda: [text])
+    if not options["failed"] and not options["as_json"]:
         console.note("their rows are stored until they are a day old", f"perfuse fleet gc {shlex.quote(dataset)}")
     return exit_codes.CLEAN
 
 
-def label(console: Console, dataset: str, arguments: Sequence[str], **options: Any) -> int:
+def label(console: Console, dataset: str, **options: Any) -> int:
     """Gives recordings other labels."""
     from perfuse.fleet import editing
     from perfuse.fleet.maintenance import compact
 
-    _no_arguments("label", arguments)
     labels = _pairs(options["labels"], "--label")
     if not labels:
         raise click.UsageError("label needs --label NAME=VALUE; NAME= removes a label")
@@ -423,59 +417,61 @@ def label(console: Console, dataset: str, arguments: Sequence[str], **options: A
     fleet = _fleet(dataset, options)
     done = editing.relabel(fleet, options["where"], labels)
     compact(fleet)
-    if options["as_json"]:
-        console.json({"dataset": dataset, "selected": done.num_selected, "changed": done.num_changed})
-    else:
-        same = done.num_selected - done.num_changed
-        others = f", {count_text(same)} had these labels" if same else ""
-        console.line(f"{dataset}: {counted(done.num_changed, 'recording')} changed{others}")
-    return exit_codes.CLEAN
+    document = {"dataset": dataset, "selected": done.num_selected, "changed": done.num_changed}
+    same = done.num_selected - done.num_changed
+    others = f", {count_text(same)} had these labels" if same else ""
+    text = f"{dataset}: {counted(done.num_changed, 'recording')} changed{others}"
+    return _print(console, options, document, lambda: [text])
 
 
-def gc(console: Console, dataset: str, arguments: Sequence[str], **options: Any) -> int:
+def gc(console: Console, dataset: str, **options: Any) -> int:
     """Merges small files and deletes what is not part of the dataset."""
     from perfuse.fleet.maintenance import clean
 
-    _no_arguments("gc", arguments)
     if not 0 <= options["older_than"] < 1e6:
         raise click.UsageError(f"--older-than {options['older_than']} is not a number of hours")
     done = clean(_fleet(dataset, options), older_than_hours=options["older_than"], keep_files=options["keep_files"])
-    if options["as_json"]:
-        console.json(as_dict(done))
-    else:
-        attempts = f"rows of {counted(done.attempts, 'attempt')} deleted"
-        merged = f"{count_text(done.files_before)} files became {count_text(done.files_after)}"
-        packs = f", {counted(done.deleted_packs, 'saved profile')} deleted" if done.deleted_packs else ""
-        console.line(f"{attempts}, {merged}, {counted(done.deleted_files, 'file')} deleted{packs}")
-    return exit_codes.CLEAN
+    attempts = f"rows of {counted(done.attempts, 'attempt')} deleted"
+    merged = f"{count_text(done.files_before)} files became {count_text(done.files_after)}"
+    packs = f", {counted(done.deleted_packs, 'saved profile')} deleted" if done.deleted_packs else ""
+    text = f"{attempts}, {merged}, {counted(done.deleted_files, 'file')} deleted{packs}"
+    return _print(console, options, as_dict(done), lambda: [text])
 
 
-def files(console: Console, dataset: str, arguments: Sequence[str], **options: Any) -> int:
+def files(console: Console, dataset: str, **options: Any) -> int:
     """Prints the Parquet files that are part of the dataset."""
-    _no_arguments("files", arguments)
     found = _fleet(dataset, options).files()
-    if options["as_json"]:
-        console.json(found)
-    else:
-        console.lines(path for paths in found.values() for path in paths)
-    return exit_codes.CLEAN
+    return _print(console, options, found, lambda: (path for paths in found.values() for path in paths))
 
 
-ACTIONS: Mapping[str, Callable[..., int]] = {
-    "add": add,
+WITHOUT_ARGUMENTS: Mapping[str, Callable[..., int]] = {
     "status": status,
     "report": report,
-    "query": query,
-    "diff": diff,
     "flame": flame,
-    "find": find,
-    "check": check,
-    "open": open_recording,
     "remove": remove,
     "label": label,
     "gc": gc,
     "files": files,
 }
+WITH_ARGUMENTS: Mapping[str, Callable[..., int]] = {
+    "add": add,
+    "query": query,
+    "diff": diff,
+    "find": find,
+    "check": check,
+    "open": open_recording,
+}
+
+
+def run_action(
+    console: Console, action: str, dataset: str, arguments: Sequence[str], options: Mapping[str, Any]
+) -> int:
+    """Runs an action with its options, and returns the exit code."""
+    if action in WITH_ARGUMENTS:
+        return WITH_ARGUMENTS[action](console, dataset, arguments, **options)
+    if arguments:
+        raise click.UsageError(f"{action} takes no argument {arguments[0]!r}")
+    return WITHOUT_ARGUMENTS[action](console, dataset, **options)
 
 
 def _print(console: Console, options: Mapping[str, Any], document: Any, lines: Callable[[], Any]) -> int:
@@ -606,11 +602,6 @@ def _limit(options: Mapping[str, Any]) -> int | None:
     if given is None:
         return None if options["as_json"] else TEXT_LIMIT
     return given or None
-
-
-def _no_arguments(action: str, arguments: Sequence[str]) -> None:
-    if arguments:
-        raise click.UsageError(f"{action} takes no argument {arguments[0]!r}")
 
 
 def _refuse(options: Mapping[str, Any], what: str, *names: str) -> None:

@@ -12,24 +12,18 @@ from perfuse.errors import ExportError, UsageError, require_known
 @verb("help", examples=["perfuse help report", "perfuse help --man man1"])
 @click.argument("name", required=False, metavar="[VERB]")
 @click.option("--man", "man_directory", metavar="DIR", help="Write a manual page for perfuse and for each verb to DIR.")
-@click.pass_context
-def command(ctx: click.Context, console: Console, name: str | None, man_directory: str | None) -> None:
+def command(console: Console, name: str | None, man_directory: str | None) -> None:
     """Without a verb, shows the help of perfuse."""
-    root = ctx.find_root()
+    from perfuse.cli.app import context_of
+
     if man_directory is not None:
         if name is not None:
             raise UsageError(f"--man writes the pages of all verbs, not of {name} alone")
         _write_manual(console, man_directory)
         return
-    if name is None:
-        console.line(root.get_help())
-        return
-    require_known(name, list(VERBS), "verb")
-    group = root.command
-    assert isinstance(group, click.Group)
-    shown = group.get_command(root, name)
-    assert shown is not None
-    console.line(shown.get_help(click.Context(shown, info_name=name, parent=root)))
+    if name is not None:
+        require_known(name, list(VERBS), "verb")
+    console.line(context_of(name).get_help())
 
 
 def _write_manual(console: Console, directory: str) -> None:

@@ -9,7 +9,7 @@ import perfuse
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
 from perfuse.cli.exit_codes import Failure, describe_failure
-from perfuse.cli.options import FILES, JSON, STRICT
+from perfuse.cli.options import EACH_FILE, JSON, STRICT
 from perfuse.cli.verbs import verb
 from perfuse.reports.grid import Cell, Column, bar, fields, grid, section
 from perfuse.reports.inputs import clock_lines, counts_text, severity_counts
@@ -22,11 +22,14 @@ if TYPE_CHECKING:
 
 
 @verb("info", examples=["perfuse info jit-2345.dump", "perfuse info --json perf.data jit-2345.dump"])
-@FILES
+@EACH_FILE
 @JSON
 @STRICT
 def command(console: Console, files: tuple[str, ...], as_json: bool, strict: bool) -> int:
-    """Version, byte order, machine, clock, time span, header fields, and counts by kind of record."""
+    """Version, byte order, machine, clock, time span, header fields, and counts by kind of record.
+
+    Of a directory, all recordings in it.
+    """
     shown: list[dict[str, Any]] = []
     unreadable: list[dict[str, Any]] = []
     findings: list[Diagnostic] = []

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from perfuse import __version__
-from perfuse.cli.app import app
+from perfuse.cli.app import app, context_of
 from perfuse.cli.verbs import VERBS, Verb
 
 EXIT_CODES = (
@@ -23,14 +23,11 @@ EXIT_CODES = (
 
 def pages() -> dict[str, str]:
     """The text of each page by the name of its file: `perfuse.1`, and `perfuse-VERB.1` for each verb."""
-    root = click.Context(app, info_name="perfuse", **app.context_settings)
-    made = {"perfuse.1": "\n".join(_overview(root)) + "\n"}
+    made = {"perfuse.1": "\n".join(_overview(context_of())) + "\n"}
     for name in VERBS:
-        command = app.get_command(root, name)
-        assert isinstance(command, Verb)
-        made[f"perfuse-{name}.1"] = (
-            "\n".join(_verb_page(command, click.Context(command, info_name=name, parent=root))) + "\n"
-        )
+        context = context_of(name)
+        assert isinstance(context.command, Verb)
+        made[f"perfuse-{name}.1"] = "\n".join(_verb_page(context.command, context)) + "\n"
     return made
 
 

@@ -44,7 +44,15 @@ class ProfileOptions:
     @property
     def selects(self) -> bool:
         """Whether only a part of the profile is selected."""
-        return any(one is not None for one in (self.between, self.thread, self.process)) or bool(self.stack_filter)
+        return bool(self.selection_text)
+
+    @property
+    def selection_text(self) -> str:
+        """The options that select a part of the profile; empty where none does."""
+        parts = ["--between"] if self.between is not None else []
+        parts += [f"--process {self.process}"] if self.process is not None else []
+        parts += [f"--thread {self.thread}"] if self.thread is not None else []
+        return ", ".join([*parts, *([str(self.stack_filter)] if self.stack_filter else [])])
 
 
 def open_profile(

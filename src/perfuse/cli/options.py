@@ -46,6 +46,18 @@ LAST_OBJECT = 255
 FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...")
 
 
+def _each_file(ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    if ctx.resilient_parsing or not any(map(os.path.isdir, value)):
+        return value
+    from perfuse.fusing.discovery import recorded_files
+
+    return tuple(recorded_files(value))
+
+
+EACH_FILE = click.argument("files", nargs=-1, required=True, metavar="FILE...", callback=_each_file)
+"""`FILE...`, of which each is looked at alone; of a directory, all recordings in it."""
+
+
 def files_and_text(arguments: tuple[str, ...], what: str, *, may_be_path: bool = False) -> tuple[list[str], str]:
     """The arguments of `FILE... TEXT`: the files, and the last.
 

@@ -129,7 +129,7 @@ def command(
 ) -> int:
     """CMD runs as it does from a shell: its streams, signals and exit code are its own, and Ctrl-C is for it. Variables
     let its runtime write the names of its functions, also in child processes. The dumps are brought into one directory,
-    which every verb takes: `perfuse report DIR`.
+    which is a recording: `perfuse report DIR`.
 
     The report goes to standard error where CMD has standard output. Before CMD starts, what would spoil the recording
     is stated with its cure.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +13,7 @@ from perfuse.cli.console import Console
 from perfuse.cli.opening import note_data_loss
 from perfuse.cli.options import JSON, STRICT, limit
 from perfuse.cli.verbs import verb
-from perfuse.errors import require_known
+from perfuse.errors import UsageError, require_known
 from perfuse.reports.text import Role
 from perfuse.reports.units import count_text
 
@@ -101,13 +102,23 @@ def command(
         width=console.style.width,
         **(span or {}),
     )
+    if not shown and recording.summary.records:
+        raise _nothing_shown(recording, selected, span)
     if not shown:
-        console.note("no record has that kind and is in that range", f"kinds: {', '.join(recording.summary.records)}")
+        console.note(f"{file} has no records", f"`perfuse info {file}` shows its header")
     if rest and as_json:
         console.note(f"{count_text(rest)} more records", "--limit 0 shows all")
     elif rest:
         console.line(console.style.paint(f"… {count_text(rest)} more records (--limit 0 shows all)", Role.FAINT))
     return note_data_loss(console, recording.findings())
+
+
+def _nothing_shown(recording: Recording, kinds: list[str], span: Mapping[str, Any] | None) -> UsageError:
+    """The error where no record is listed."""
+    by_index = span is not None and "indexes" in span
+    end = f"0..{sum(recording.summary.records.values())}" if by_index else f"0x0..{recording.size_bytes:#x}"
+    what = " or ".join(kinds) or "record"
+    return UsageError(f"no {what} is in that range", hint=f"the whole file is --range {end}")
 
 
 def _write_styled(console: Console, recording: Recording, style: str) -> None:

@@ -16,6 +16,7 @@ from perfuse.cli.opening import ProfileOptions, note_data_loss, open_profile
 from perfuse.cli.options import BUDGET, JSON, limit, profile_options, stack_filters
 from perfuse.cli.plain_report import TEXT_LIMIT, import_report_modules, print_report
 from perfuse.cli.verbs import Verb, verb
+from perfuse.errors import UsageError
 from perfuse.reports.registry import (
     LIMIT_IS_DEFAULT,
     REPORTS,
@@ -171,8 +172,9 @@ def command(
     profile = open_profile(console, files, how, meanwhile=lambda: import_report_modules(files))
     kind = choose_kind(profile, options)
     if how.selects and not kind.takes_selection:
-        raise click.UsageError(
-            "nothing to report: --between, --thread and --process select samples, calls or events, and none is left"
+        raise UsageError(
+            f"nothing to report: {how.selection_text} selects samples, calls or events, and none is left",
+            hint="without it, `perfuse report` shows what was recorded",
         )
     if how.stack_filter and kind.name not in FILTERED_REPORTS:
         raise click.UsageError(

@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import click
+from click.core import augment_usage_errors
 
 from perfuse.cli.console import Console
+from perfuse.cli.exit_codes import help_hint
+from perfuse.errors import ExportError, QueryError, UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,8 @@ class Verb(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parses the command line; `Context.meta` gets its options as they are written, which click does not keep."""
         if not ctx.resilient_parsing:
-            values, _, order = self.make_parser(ctx).parse_args(list(args))
+            with augment_usage_errors(ctx):
+                values, _, order = self.make_parser(ctx).parse_args(list(args))
             ctx.meta["perfuse.written_options"] = [param.name for param in order]
             ctx.meta["perfuse.written_values"] = values
         return super().parse_args(ctx, args)
@@ -133,7 +137,11 @@ class Verb(click.Command):
             from perfuse.memory import limited_memory
 
             ctx.with_resource(limited_memory(memory))
-        return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        except (UsageError, QueryError, ExportError) as error:
+            error.hint = error.hint or help_hint(ctx.command_path)
+            raise
 
 
 def verb(

@@ -16,7 +16,7 @@ from perfuse.analysis.sampled import thread_labels
 from perfuse.exporters.contents import STACKS_OF_ONE_EVENT, note_other_events
 from perfuse.exporters.palette import ORIGINS, SHADES
 from perfuse.exporters.source import no_samples_error
-from perfuse.reports.names import module_name
+from perfuse.filters.names import module_name
 from perfuse.reports.text import printable
 from perfuse.table import SUM_EVENTS
 from perfuse.value_class import as_dict

@@ -14,7 +14,7 @@ from perfuse.errors import require_in_range
 from perfuse.exporters.contents import STACKS_OF_ONE_EVENT, note_other_events
 from perfuse.exporters.palette import ORIGINS, SHADES, Colour, Origin, hexadecimal
 from perfuse.exporters.source import no_samples_error
-from perfuse.reports.names import module_name
+from perfuse.filters.names import module_name
 from perfuse.reports.units import bytes_text, counted
 from perfuse.table import SUM_EVENTS
 

@@ -47,7 +47,11 @@ def _searcher(pattern: str) -> Callable[[str], re.Match[str] | None]:
     try:
         return re.compile(text).search
     except re.error as error:
-        raise UsageError(f"{pattern} is not a valid regular expression: {error}", field="function") from error
+        raise UsageError(
+            f"{pattern} is not a valid regular expression: {error}",
+            hint="without the slashes, it is a name or a part of one",
+            field="function",
+        ) from error
 
 
 def is_regex(pattern: str) -> bool:
@@ -97,31 +101,37 @@ class FramePattern:
         return found
 
     def is_one_of(self, names: Iterable[str]) -> bool:
-        """Whether the text is one of the names, or the last part of its path; `test` matches no part of names then."""
+        """Whether the text is one of the names, or what reports show of it; `test` matches no part of names then."""
         return any(self._is_whole(name) or self._is_bare(name) for name in names)
 
     def _is_whole(self, name: str) -> bool:
-        return self.pattern == name or (self.subject != "name" and self.pattern == last_part(name))
+        return self.pattern in (name, self._shown(name))
+
+    def _shown(self, name: str) -> str:
+        """A name as reports have it: the last part of a path, and one name for the kernel."""
+        if self.subject == "name":
+            return name
+        return last_part(module_name(name) if self.subject == "module" else name)
 
     def _is_bare(self, name: str) -> bool:
         return self.subject == "name" and self.pattern in name and self.pattern == bare_name(name)
 
     def test(self, names: "set[str]") -> Callable[[str], bool]:
-        """A test of names. A text that is a name, with or without parameters, or the last part of a path, is only that;
-        any other is a part of names.
+        """A test of names. A text that is a name, with or without parameters, or what reports show of a path, is only
+        that; any other is a part of names.
 
         Args:
             names: All names there are.
         """
         if is_regex(self.pattern):
             whole = matcher(self.pattern)
-            return lambda name: whole(name) or (self.subject != "name" and whole(last_part(name)))
+            return lambda name: whole(name) or whole(self._shown(name))
         exact = set(filter(self._is_whole, names)) or set(filter(self._is_bare, names))
         if exact:
             return exact.__contains__
         if is_glob(self.pattern):
             glob = matcher(self.pattern)
-            return lambda name: glob(name) or (self.subject != "name" and glob(last_part(name)))
+            return lambda name: glob(name) or glob(self._shown(name))
         # A part of a tier is another tier.
         return (lambda _name: False) if self.subject == "tier" else matcher(self.pattern)
 
@@ -129,6 +139,11 @@ class FramePattern:
 def last_part(path: str) -> str:
     """The last part of a path."""
     return path.rsplit("/", 1)[-1]
+
+
+def module_name(module: str) -> str:
+    """A module's whole name; `[kernel]` for `[kernel.kallsyms]_text` and the kernel's other names."""
+    return "[kernel]" if module.startswith(("[kernel]", "[kernel.")) else module
 
 
 def bare_name(name: str) -> str | None:

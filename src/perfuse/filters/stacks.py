@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from perfuse import _core
 from perfuse.errors import UsageError, nearest_hint
-from perfuse.filters.names import FramePattern, handle_key, is_glob, is_regex, last_part
+from perfuse.filters.names import FramePattern, handle_key, is_glob, is_regex, last_part, module_name
 from perfuse.table import Columns, Table, TablesOfStacks
 from perfuse.value_class import replace, value_class
 
@@ -221,18 +221,17 @@ class FilteredStacks:
         names = list(dict.fromkeys(name for name in symbols.modules if name and test(name)))
         numbers = {name: number for number, name in enumerate(names)}
         groups = [numbers.get(name) if name else None for name in symbols.modules]
-        if names and self._core.collapse(groups, [last_part(name) for name in names]):
+        if names and self._core.collapse(groups, [last_part(module_name(name)) for name in names]):
             return None
         return UsageError(f"{step} matches no module", hint=nearest_hint(pattern, symbols.module_names()))
 
     def _select_tier(self, step: StackStep, symbols: "FrameSymbols") -> UsageError | None:
         assert step.pattern is not None
         pattern = step.pattern.removeprefix("tier:")
-        tiers = [tier or kind for tier, kind in zip(symbols.tiers, symbols.kinds, strict=True)]
-        test = FramePattern.parse(f"tier:{pattern}").test(set(tiers))
-        if self._core.apply("innermost", [test(tier) for tier in tiers]):
+        test = FramePattern.parse(f"tier:{pattern}").test(set(symbols.tiers))
+        if self._core.apply("innermost", [test(tier) for tier in symbols.tiers]):
             return None
-        hint = nearest_hint(pattern, sorted(set(tiers)))
+        hint = nearest_hint(pattern, symbols.tier_names())
         return UsageError(f"no sample was taken in code of tier {pattern!r}", hint=hint)
 
     def _nothing(self, step: StackStep, symbols: "FrameSymbols", is_known: bool) -> UsageError:
@@ -266,7 +265,7 @@ class FrameSymbols:
     Attributes:
         names: Their names.
         modules: Their modules, as recorded; None where unknown.
-        tiers: Their tiers; None for code that is not JIT-compiled.
+        tiers: Their tiers; the kind of code that is not JIT-compiled.
         kinds: Their kinds: `jit`, `native`, `kernel` and so on.
     """
 
@@ -274,8 +273,8 @@ class FrameSymbols:
         self._tables = tables
         self.names: list[str] = [name or "" for name in columns["name"]]
         self.modules: list[str | None] = columns["module"]
-        self.tiers: list[str | None] = columns["tier"]
         self.kinds: list[str] = columns["kind"]
+        self.tiers: list[str] = [tier or kind for tier, kind in zip(columns["tier"], self.kinds, strict=True)]
         self._short_names: list[str] = columns["short_name"]
         self._paths: list[str | None] = columns["path"]
         self._groups: list[int] = columns["group_id"]
@@ -286,7 +285,9 @@ class FrameSymbols:
         pattern = FramePattern.parse(text)
         if pattern.subject == "name":
             return self._named(pattern)
-        texts = {"module": self.modules, "path": self._paths, "tier": self.tiers}[pattern.subject]
+        named: dict[str, Sequence[str | None]]
+        named = {"module": self.modules, "path": self._paths, "tier": self.tiers}
+        texts = named[pattern.subject]
         test = pattern.test({one for one in texts if one})
         known = {one: test(one) for one in {one for one in texts if one}}
         return [known.get(one, False) if one else False for one in texts]
@@ -351,8 +352,9 @@ class FrameSymbols:
         return sorted(set(self._short_names) - {"", "[no stack]"})
 
     def module_names(self) -> list[str]:
-        """The last parts of the names of modules, the most frequent first."""
-        return [name for name, _ in Counter(last_part(name) for name in self.modules if name).most_common()]
+        """The names of modules as reports have them, the most frequent first."""
+        names = Counter(last_part(module_name(name)) for name in self.modules if name)
+        return [name for name, _ in names.most_common()]
 
     def path_names(self) -> list[str]:
         """The last parts of source files, the most frequent first."""
@@ -360,7 +362,7 @@ class FrameSymbols:
 
     def tier_names(self) -> list[str]:
         """The tiers of the frames on stacks, sorted."""
-        return sorted({tier for tier in self.tiers if tier})
+        return sorted(set(self.tiers))
 
 
 def _quoted(text: str) -> str:

@@ -12,7 +12,7 @@ from perfuse.analysis.function_graph import SAMPLE_STATISTICS, FunctionGraph, Gr
 from perfuse.analysis.function_matching import FunctionIdentity, key_without_module
 from perfuse.analysis.normalization import Method, Normalization, typical_factors
 from perfuse.analysis.run_changes import Estimate, Measured, run_changes
-from perfuse.errors import UsageError
+from perfuse.errors import UsageError, require_known
 from perfuse.fleet.identities import function_hash
 from perfuse.fleet.questions import FleetEvent, select_event
 from perfuse.fleet.selecting import Recordings, label_sql
@@ -324,7 +324,33 @@ def steps_since(
         UsageError: There is no such build, or none after it; or no recording has a label.
     """
     fleet.require_labels(label, *filter(None, [within]))
-    (column, names), selected = label_sql(label), select_event(fleet, which, event)
+    selected = select_event(fleet, which, event)
+    runs = _runs_of_builds(fleet, which, selected, label, within)
+    values = list(dict.fromkeys(run.value for run in runs))
+    later = _values_after(since, values, label, selected)
+    groups: dict[str, list[_Run]] = {}
+    for run in runs:
+        groups.setdefault(run.group, []).append(run)
+    places = {run.recording: (run.group, place) for own in groups.values() for place, run in enumerate(own)}
+    functions = _functions_by_group(fleet, which, selected, groups, places)
+    steps: list[Step] = []
+    num_boundaries, num_tested, is_typical = 0, 0, True
+    for name in sorted(groups):
+        found = _GroupSteps(groups[name], functions[name], later, len(groups))
+        num_boundaries = max(num_boundaries, found.num_boundaries)
+        num_tested, is_typical = max(num_tested, found.num_tested), is_typical and found.is_typical
+        identities = _identities(fleet, {one.function for one in found.steps})
+        steps += [found.described(one, identities, within and name) for one in found.steps]
+    steps.sort(key=lambda one: (one.after < one.before, -abs(one.after - one.before)))
+    counts = [(value, sum(run.value == value for run in runs)) for value in values]
+    method = "typical" if is_typical else "share"
+    mixed = None if within is not None else _mixed(runs)
+    return Steps(steps, counts, len(runs), len(groups), mixed, num_boundaries, num_tested, selected, method)
+
+
+def _runs_of_builds(fleet: Fleet, which: Recordings, event: FleetEvent, label: str, within: str | None) -> list[_Run]:
+    """The recordings that count, in the order of builds and of time."""
+    column, names = label_sql(label)
     program, of_program = label_sql("program")
     group, of_group = ("''", ()) if within is None else label_sql(within)
     rows = fleet.only(which).rows(
@@ -336,38 +362,22 @@ def steps_since(
         QUALIFY row_number() OVER (PARTITION BY r.own_group, r.value ORDER BY r.start_ns DESC, r.recording_id)
             <= (SELECT greatest({LEAST_RUNS}, {2 * MOST_RUNS} // greatest(count(DISTINCT value), 1)) FROM r)
         ORDER BY min(r.start_ns) OVER (PARTITION BY r.value), r.value, r.start_ns, r.recording_id""",
-        [*names, *of_group, *of_program, *which.parameters, selected.name],
+        [*names, *of_group, *of_program, *which.parameters, event.name],
     )
-    runs = [_Run(*row) for row in rows]
-    values = list(dict.fromkeys(run.value for run in runs))
-    if since is not None and since not in values:
-        from perfuse.errors import nearest_hint
+    return [_Run(*row) for row in rows]
 
-        raise UsageError(f"no recording has {label} {since!r}", hint=nearest_hint(since, values))
-    first = values.index(since) + 1 if since is not None else 1
-    if first >= len(values):
-        if not values:
-            hint = f"`perfuse fleet add --label {label}=NAME` gives them one; --by compares by another label"
-            raise UsageError(f"no recording with event {selected.name!r} has a {label}", hint=hint)
+
+def _values_after(since: str | None, values: Sequence[str], label: str, event: FleetEvent) -> Sequence[str]:
+    """The builds after one, or after the first."""
+    if not values:
+        hint = f"`perfuse fleet add --label {label}=NAME` gives them one; --by compares by another label"
+        raise UsageError(f"no recording with event {event.name!r} has a {label}", hint=hint)
+    if since is not None:
+        require_known(since, values, f"recording has {label}")
+    later = values[values.index(since) + 1 if since is not None else 1 :]
+    if not later:
         raise UsageError(f"there is no {label} after {values[-1]}", hint=f"{label}s: {', '.join(values)}")
-    groups: dict[str, list[_Run]] = {}
-    for run in runs:
-        groups.setdefault(run.group, []).append(run)
-    places = {run.recording: (run.group, place) for own in groups.values() for place, run in enumerate(own)}
-    functions = _functions_by_group(fleet, which, selected, groups, places)
-    steps: list[Step] = []
-    num_boundaries, num_tested, is_typical = 0, 0, True
-    for name in sorted(groups):
-        found = _GroupSteps(groups[name], functions[name], values[first:], len(groups))
-        num_boundaries = max(num_boundaries, found.num_boundaries)
-        num_tested, is_typical = max(num_tested, found.num_tested), is_typical and found.is_typical
-        identities = _identities(fleet, {one.function for one in found.steps})
-        steps += [found.described(one, identities, within and name) for one in found.steps]
-    steps.sort(key=lambda one: (one.after < one.before, -abs(one.after - one.before)))
-    counts = [(value, sum(run.value == value for run in runs)) for value in values]
-    method = "typical" if is_typical else "share"
-    mixed = None if within is not None else _mixed(runs)
-    return Steps(steps, counts, len(runs), len(groups), mixed, num_boundaries, num_tested, selected, method)
+    return later
 
 
 def _mixed(runs: Sequence[_Run]) -> tuple[str, int] | None:

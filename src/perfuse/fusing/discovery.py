@@ -84,11 +84,37 @@ def _open_directory(directory: Path, found: Inputs, seen: set[tuple[int, int]], 
         _open_files(others, found, seen, strict=strict)
         paths += others
     if not paths:
-        raise UsageError(
-            f"no recording in {directory}",
-            path=str(directory),
-            hint=f"files of these names are found: {', '.join(patterns_of(formats()))}; name others themselves",
-        )
+        raise _no_recording(directory)
+
+
+def recorded_files(inputs: Iterable[str]) -> list[str]:
+    """The files that inputs name, where each counts for itself: of a directory, all that are recordings.
+
+    Raises:
+        UsageError: A directory contains none.
+    """
+    from pathlib import Path
+
+    found: list[str] = []
+    for one in inputs:
+        if not _is_plain_directory(one):
+            found.append(one)
+            continue
+        paths = _recorded_files(Path(one), lambda path: _is_named_or_dump(path) or _is_recording(path))
+        in_directory = [str(path) for path in paths]
+        if not in_directory:
+            raise _no_recording(Path(one))
+        found += in_directory
+    return found
+
+
+def _no_recording(directory: Path) -> UsageError:
+    names = ", ".join(patterns_of(formats()))
+    return UsageError(
+        f"no recording in {directory}",
+        path=str(directory),
+        hint=f"files of these names are found: {names}; name others themselves",
+    )
 
 
 def _parts_hint(paths: list[Path]) -> str | None:

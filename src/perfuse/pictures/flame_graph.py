@@ -26,7 +26,7 @@ def flame_target(path: str) -> str:
     raise UsageError(
         f"a flame graph is saved as .html or .svg, not as {path!r}",
         path=path,
-        hint="a page or a picture with another name needs --to; browsers and Inkscape convert SVG to PNG and PDF",
+        hint="end its name so (`perfuse flame --to` takes any name); browsers and Inkscape convert SVG to PNG, PDF",
     )
 
 

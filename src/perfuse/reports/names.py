@@ -9,7 +9,7 @@ from functools import cache
 from typing import Protocol, TypeVar
 
 from perfuse import _core
-from perfuse.filters.names import last_part
+from perfuse.filters.names import last_part, module_name
 
 _WRAPPER = r"\(wrapper ([\w-]+)\) (.+)"
 _CLOSING = {"<": ">", "(": ")", "[": "]", "{": "}"}
@@ -72,11 +72,6 @@ def distinct_texts(paths: Iterable[str], short: Callable[[str], str] = module_te
         texts |= {path: "/".join(path.split("/")[-parts:]) for path in unclear}
         alike = Counter(texts[path] for path in cut)
     return texts
-
-
-def module_name(module: str) -> str:
-    """A module's whole name; `[kernel]` for `[kernel.kallsyms]_text` and the kernel's other names."""
-    return "[kernel]" if module.startswith(("[kernel]", "[kernel.")) else module
 
 
 class NamedFunction(Protocol):

@@ -73,6 +73,21 @@ pub fn open(source: Arc<Source>) -> Result<Arc<dyn Recording>, ParseError> {
     }
 }
 
+/// What to do about a file that [`open`] refused with an error; `format` is what its first bytes are of.
+#[must_use]
+pub fn advice(format: Option<&Format>, error: &ParseError) -> String {
+    match (format.and_then(|format| format.refused), error.kind) {
+        (Some(advice), _) => advice.to_owned(),
+        (None, ErrorKind::Short { .. }) => {
+            "the file ends inside its header: it was cut short, or is still written".to_owned()
+        }
+        _ => {
+            let titles: Vec<_> = FORMATS.iter().map(|format| format.title).collect();
+            format!("perfuse reads {}: plain, .gz, .zst or .xz", titles.join(", "))
+        }
+    }
+}
+
 /// Every rule with the name of its format; `fusing` and `instrumentation_map` for those that belong to no format.
 pub fn rules() -> impl Iterator<Item = (&'static str, &'static Rule)> {
     let own = FORMATS.iter().flat_map(|format| format.rules.iter().map(|rule| (format.name, *rule)));

@@ -226,11 +226,7 @@ def heap_lines(report: HeapReport, style: Style) -> Iterator[str]:
 
 
 def _snapshot_sections(report: HeapReport, style: Style) -> Iterator[str]:
-    if len(report.snapshots) > 1:
-        yield from snapshot_lines(report.snapshots, style)
-    heap = report.heap
-    title = "Heap snapshot" if len(report.snapshots) == 1 else f"Heap snapshot {heap.snapshot.snapshot_id}, the last"
-    yield from section(title, style)
+    yield from _heading(report.snapshots, style)
     yield from fields(_fact_fields(report), style)
     yield ""
     yield from _class_table(report, style)
@@ -238,9 +234,7 @@ def _snapshot_sections(report: HeapReport, style: Style) -> Iterator[str]:
         yield from section("Largest retained sizes, with a path from a root", style)
         yield from _retainer_table(report, style)
     if report.growth:
-        note = f"{duration_text(heap.snapshot.ts_ns - report.snapshots[0].snapshot.ts_ns)} earlier"
-        first = report.snapshots[0].snapshot.snapshot_id
-        yield from section(f"Growth since heap snapshot {first}", style, note)
+        yield from _growth_heading(report.snapshots, style)
         yield from _growth_table(report.growth, style)
         yield from more(report.num_grown - len(report.growth), style)
     yield from section("Allocation sites of live objects", style, _sited_text(report))
@@ -286,12 +280,27 @@ def _kind_text(handles: LeakedHandles) -> Cell:
     return kind if handles.keeps_objects else (kind, Role.FAINT)
 
 
-def snapshot_lines(snapshots: Sequence[SnapshotSize], style: Style) -> Iterator[str]:
+def _heading(snapshots: Sequence[SnapshotSize], style: Style) -> Iterator[str]:
+    """The table of all snapshots where there are several, and the heading of the last."""
+    if len(snapshots) == 1:
+        yield from section("Heap snapshot", style)
+        return
+    yield from _snapshot_lines(snapshots, style)
+    yield from section(f"Heap snapshot {snapshots[-1].snapshot.snapshot_id}, the last", style)
+
+
+def _growth_heading(snapshots: Sequence[SnapshotSize], style: Style) -> Iterator[str]:
+    first, last = snapshots[0].snapshot, snapshots[-1].snapshot
+    note = f"{duration_text(last.ts_ns - first.ts_ns)} earlier"
+    yield from section(f"Growth since heap snapshot {first.snapshot_id}", style, note)
+
+
+def _snapshot_lines(snapshots: Sequence[SnapshotSize], style: Style) -> Iterator[str]:
     """The table of all snapshots."""
     yield from section("Heap snapshots", style)
     columns = [
         Column("snapshot", right=True),
-        Column("after", right=True),
+        Column("since first", right=True),
         Column("objects", right=True),
         Column("size", right=True),
         Column("", role=Role.FAINT),
@@ -463,11 +472,8 @@ LEFT_OUT = "large snapshots: retained sizes and paths from roots with --section 
 
 def overview_lines(data: HeapOverview, style: Style) -> Iterator[str]:
     """Snapshots, the types of the last, what grew, and handles never freed, line by line."""
-    if len(data.snapshots) > 1:
-        yield from snapshot_lines(data.snapshots, style)
+    yield from _heading(data.snapshots, style)
     last = data.snapshots[-1]
-    title = "Heap snapshot" if len(data.snapshots) == 1 else f"Heap snapshot {last.snapshot.snapshot_id}, the last"
-    yield from section(title, style)
     facts: list[tuple[str, Cell]] = [
         ("holds", f"{counted(last.num_objects, 'object')}, {bytes_text(last.size_bytes)}"),
         ("linked by", counted(data.num_references, "reference")),
@@ -480,9 +486,7 @@ def overview_lines(data: HeapOverview, style: Style) -> Iterator[str]:
     yield from more(data.num_classes - len(data.classes), style)
     yield style.paint(f"  {LEFT_OUT}", Role.FAINT)
     if data.growth:
-        first = data.snapshots[0].snapshot
-        note = f"{duration_text(last.snapshot.ts_ns - first.ts_ns)} earlier"
-        yield from section(f"Growth since heap snapshot {first.snapshot_id}", style, note)
+        yield from _growth_heading(data.snapshots, style)
         yield from _class_growth_table(data.growth, style)
         yield from more(data.num_grown - len(data.growth), style)
     yield from handle_lines(data.leaked_handles, style)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from perfuse.filters.names import module_name
 from perfuse.viewer.answers.filters import filter_arguments
 from perfuse.viewer.answers.functions import weights_of
 from perfuse.viewer.answers.parameters import Parameters, page_of
@@ -50,7 +51,7 @@ def difference(session: "Session", parameters: Parameters) -> dict[str, Any]:
             rows.append(
                 {
                     "name": one.name,
-                    "module": one.module,
+                    "module": module_name(one.module) if one.module else None,
                     "path": one.path,
                     "line": one.line,
                     "origin": one.origin,

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from perfuse.errors import UsageError
-from perfuse.filters.names import matcher
+from perfuse.filters.names import matcher, module_name
 from perfuse.viewer.answers.parameters import Parameters, RequestError, page_of
 from perfuse.viewer.answers.report import report_of
 from perfuse.viewer.answers.selected import Selected, selected
@@ -134,7 +134,7 @@ def _row(row: "FunctionWeight", latency: "Latency | None") -> dict[str, Any]:
         **statistics,
         "function": row.function_id,
         "name": row.name,
-        "module": row.module,
+        "module": module_name(row.module) if row.module else None,
         "path": row.path,
         "line": row.line,
         "kind": row.kind,
@@ -211,7 +211,7 @@ def callers(session: "Session", parameters: Parameters) -> dict[str, Any]:
     groups = {
         group
         for group, shown, of in symbols.tuples("group_id", "name", "module")
-        if shown == name and module in (None, of)
+        if shown == name and module in (None, of, module_name(of or ""))
     }
     if not groups:
         raise RequestError(404, "no_function", f"no sample of the selection has a function {name!r} on its stack")

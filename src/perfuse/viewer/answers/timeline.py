@@ -89,18 +89,25 @@ def _track(session: "Session", track: "Track", processes: dict[int, int]) -> dic
 
 
 def _counters(session: "Session") -> list[dict[str, Any]]:
-    """The counters with numbers as values."""
+    """The counters with numbers as values, each with its process; None where several have the pid of its recording."""
     if not session.profile.has("counter_samples"):
         return []
 
     def make() -> list[dict[str, Any]]:
         rows = session.profile.sql(
             "SELECT c.counter_id, any_value(c.name), any_value(c.section), any_value(c.unit), min(s.value),"
-            " max(s.value), count(s.value) FROM counters c JOIN counter_samples s USING (counter_id)"
+            " max(s.value), count(s.value), any_value(c.source_id)"
+            " FROM counters c JOIN counter_samples s USING (counter_id)"
             " WHERE s.value IS NOT NULL GROUP BY c.counter_id ORDER BY 3, 2, 1"
         ).fetchall()
+        found = session.profile.sql("SELECT pid, min(process_id), count(*) FROM processes GROUP BY pid").fetchall()
+        process_of = {pid: process for pid, process, number in found if number == 1}
+        pids = session.profile.process_pids()
         names = ("counter", "name", "section", "unit", "min", "max", "num")
-        return [dict(zip(names, row, strict=True)) for row in rows]
+        return [
+            {**dict(zip(names, row, strict=True)), "process": process_of.get(pids.get(source_id))}
+            for *row, source_id in rows
+        ]
 
     return session.cached("counters", make)
 
@@ -115,7 +122,7 @@ def symbols(session: "Session", parameters: Parameters) -> dict[str, Any]:
 
 def symbol_columns(rows: "list[Symbol]") -> dict[str, Any]:
     """Symbols in the form of the flame graph's page."""
-    from perfuse.reports.names import module_name
+    from perfuse.filters.names import module_name
 
     def texts(values: list[str | None]) -> dict[str, Any]:
         numbers: dict[str, int] = {}

@@ -50,7 +50,7 @@ export class HeapView {
 
   showControls(shot, earlier) {
     const { app } = this;
-    const label = ({ snapshot, ts_ns: time, objects, bytes: size }, nth) => [String(snapshot), `${nth + 1} of ${this.snapshots.length}${time === null || time === undefined ? "" : ` at ${momentText(time, 1e6)}`}: ${weightText(objects, "objects")}, ${weightText(size, "bytes")}`];
+    const label = ({ snapshot, ts_ns: time, objects, bytes: size }) => [String(snapshot), `${snapshot}${time === null || time === undefined ? "" : ` at ${momentText(time, 1e6)}`}: ${weightText(objects, "objects")}, ${weightText(size, "bytes")}`];
     this.bar.replaceChildren(
       choice("Snapshot", this.snapshots.map(label), String(shot.snapshot), (snapshot) => app.change({ snapshot, object: null, since: null })),
       earlier.length ? choice("Growth since", [["", "–"], ...earlier.map(label)], this.since ?? "", (since) => app.change({ since: since || null })) : "",
@@ -97,8 +97,7 @@ export class HeapView {
     const since = this.since ?? String(this.snapshots[0].snapshot);
     const answer = await this.app.server.json("heap/growth", { snapshot: this.snapshot, since, limit: 500 }, { latest: "heap" });
     this.command = answer.command;
-    const nth = this.snapshots.findIndex(({ snapshot }) => String(snapshot) === since);
-    this.facts.textContent = `What changed since snapshot ${nth + 1}.`;
+    this.facts.textContent = `What changed since snapshot ${since}.`;
     const { Grid } = await import("../widgets/grid.js");
     const [table, fresh] = [h("div.grid-host"), h("section.fresh", { "aria-label": "Largest new objects" })];
     this.left.replaceChildren(table, fresh);

@@ -40,14 +40,15 @@ export function layoutRows({ tracks, counters }, overview, { isOpen, only }) {
     if (processes.length > 1) add({ kind: "process", key: `process ${process}`, label: names.get(process) ?? (process === null ? ofNone : `process ${process}`), height: HEADING, open });
     if (processes.length > 1 && !open) continue;
     for (const track of own.filter(({ thread }) => thread === null)) add(trackRow(track, null, isOpen, rows));
-    for (const counter of ownCounters) {
-      add({ kind: "counter", key: `counter ${counter.counter}`, counter, label: visible(counter.name), detail: visible([counter.section, counter.unit].filter(Boolean).join(", ")), height: COUNTER, open: null });
-    }
     const weight = (track) => threads.get(track.thread)?.weight ?? track.busy_ns ?? 0;
     const ofThreads = own.filter(({ thread }) => thread !== null);
     const order = [...new Set([...ofThreads].sort((a, b) => weight(b) - weight(a)).map(({ thread }) => thread))];
     for (const key of order) {
       for (const track of ofThreads.filter(({ thread }) => thread === key).sort((a, b) => isLane(a) - isLane(b))) add(trackRow(track, threads.get(key), isOpen, rows));
+    }
+    // A runtime has hundreds of counters: threads stay in sight.
+    for (const counter of ownCounters) {
+      add({ kind: "counter", key: `counter ${counter.counter}`, counter, label: visible(counter.name), detail: visible([counter.section, counter.unit].filter(Boolean).join(", ")), height: COUNTER, open: null });
     }
   }
   return { rows, height: top };

@@ -102,7 +102,7 @@ export class OverviewView {
   }
 
   snapshots({ snapshots }) {
-    const items = snapshots.slice(0, 20).map(({ snapshot, objects, bytes }, nth) => h("li", {}, h("button.link", { onclick: () => this.app.change({ tab: "heap", snapshot: String(snapshot) }) }, `Snapshot ${nth + 1}`), ` ${weightText(objects, "objects")}, ${weightText(bytes, "bytes")}`));
+    const items = snapshots.slice(0, 20).map(({ snapshot, objects, bytes }) => h("li", {}, h("button.link", { onclick: () => this.app.change({ tab: "heap", snapshot: String(snapshot) }) }, `Snapshot ${snapshot}`), ` ${weightText(objects, "objects")}, ${weightText(bytes, "bytes")}`));
     return h("section.card", { "aria-label": "Heap snapshots" }, h("h2", {}, "Heap snapshots"), h("ol.plain", {}, items));
   }
 

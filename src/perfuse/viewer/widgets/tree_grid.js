@@ -52,7 +52,7 @@ export class TreeGrid extends Grid {
     if (this.hasChildren(item)) row.ariaExpanded = String(this.openItems.has(item));
     const name = row.querySelector("td:not(.number)");
     const twisty = h("span.twisty", { "aria-hidden": "true" }, this.hasChildren(item) ? (this.openItems.has(item) ? "▾" : "▸") : "");
-    name.style.paddingLeft = `${0.3 + 0.9 * (Math.min(level, 60) - 1)}rem`;
+    name.style.paddingLeft = `calc(0.3rem + ${Math.min(level, 60) - 1} * var(--indent, 0.9rem))`;
     name.prepend(twisty);
     return row;
   }
