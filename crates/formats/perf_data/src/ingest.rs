@@ -83,7 +83,7 @@ pub fn table(file: &Arc<PerfFile>, name: &str, placement: &Placement) -> Option<
             let rows = MemoryRows::new(file.endian == Endian::Big);
             Some(Box::new(SampleRowBatches::new(file, placement, rows)))
         }
-        "sched_states" | "wake_ups" | "namespaces" => {
+        "sched_states" | "wake_ups" | "thread_counts" | "namespaces" => {
             add_identities(file, placement);
             machine_tables::table(file, name, placement)
         }
@@ -118,6 +118,9 @@ fn add_identities(file: &PerfFile, placement: &Placement) {
             }
             TaskFactKind::Start => identities.start(process, fact.tid, ns),
             TaskFactKind::End => identities.end(process, fact.tid, ns),
+            TaskFactKind::Counted => {
+                identities.thread(process, fact.tid);
+            }
         }
     }
 }
@@ -286,6 +289,8 @@ impl CallchainBatches {
             )
         });
         let count = reads.add(file, &head, index, timed.location);
+        // Of some events, such as the output of BPF programs, the kernel never states how much a sample stands for.
+        let period = head.period.filter(|_| file.survey().has_periods.get(index) == Some(&true));
         addresses.clear();
         let is_unwound = push_chain(file, &record, &head, index, addresses);
         table.push(
@@ -294,7 +299,7 @@ impl CallchainBatches {
             process_id,
             thread_id,
             head.cpu,
-            count.unwrap_or_else(|| head.period.unwrap_or_else(|| attribute.fixed_period()).max(1)),
+            count.or(period).unwrap_or_else(|| attribute.fixed_period()),
             &attribute.name,
             addresses,
             is_unwound.then_some(timed.location.number()),

@@ -48,6 +48,7 @@ mod sample_rows;
 mod sched;
 mod survey;
 mod tasks;
+mod thread_counts;
 mod timed_passes;
 mod tracepoints;
 mod tracing_data;
@@ -118,6 +119,7 @@ pub static FORMAT: Format = Format {
         "memory_accesses",
         "sched_states",
         "wake_ups",
+        "thread_counts",
         "cgroups",
         "namespaces",
         "text_pokes",

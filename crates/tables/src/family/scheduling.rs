@@ -62,6 +62,31 @@ table! {
 }
 
 table! {
+    /// One row for each event and processor, with what it had counted in a thread at its end (`perf record -s`). The sums by thread and
+    /// event are those of `perf report -T`.
+    thread_counts {
+        /// Time on the profile's clock, in nanoseconds; null where not recorded.
+        ts_ns: Opt<i64>,
+        /// Thread.
+        thread_id: u32,
+        /// Name of the event; null where the record has an id of no event.
+        event: Opt<Str>,
+        /// The count.
+        count: u64,
+        /// Time that the event was enabled in the thread, in nanoseconds; null where not recorded.
+        enabled_ns: Opt<u64>,
+        /// Time of it that the event counted: less where more events were requested than the processor has counters.
+        running_ns: Opt<u64>,
+        /// Samples of the event that were lost; null where not recorded.
+        num_lost: Opt<u64>,
+        /// Recording that contains the record of this row.
+        source_id: u32,
+        /// Offset of that record in its file.
+        record_offset: u64,
+    }
+}
+
+table! {
     /// One row for each control group whose path was recorded (`perf record --all-cgroups`).
     cgroups {
         /// Id of the group in the kernel.
