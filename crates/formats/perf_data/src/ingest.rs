@@ -27,6 +27,7 @@ use super::sample_chain::push_chain;
 use super::sample_rows::SampleRowBatches;
 use super::tasks::TaskFactKind;
 use super::timed_passes::sched_states;
+use super::tracepoint_fields::TracepointFieldRows;
 use super::wake_ups::unknown_threads;
 use perfuse_recording::{BatchStream, Placement, Position, one_batch};
 
@@ -83,6 +84,10 @@ pub fn table(file: &Arc<PerfFile>, name: &str, placement: &Placement) -> Option<
             let rows = MemoryRows::new(file.endian == Endian::Big);
             Some(Box::new(SampleRowBatches::new(file, placement, rows)))
         }
+        "tracepoint_fields" => {
+            add_identities(file, placement);
+            Some(Box::new(SampleRowBatches::new(file, placement, TracepointFieldRows::new(file))))
+        }
         "sched_states" | "wake_ups" | "thread_counts" | "namespaces" => {
             add_identities(file, placement);
             machine_tables::table(file, name, placement)
@@ -97,6 +102,7 @@ pub fn fills(file: &PerfFile, name: &str) -> bool {
     match name {
         "branches" => has(|attribute| attribute.layout.has(abi::PERF_SAMPLE_BRANCH_STACK)),
         "memory_accesses" => has(has_accesses),
+        "tracepoint_fields" => !file.tracepoints().is_empty(),
         _ => machine_tables::fills(file, name).unwrap_or(true),
     }
 }

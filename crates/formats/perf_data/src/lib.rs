@@ -50,6 +50,7 @@ mod survey;
 mod tasks;
 mod thread_counts;
 mod timed_passes;
+mod tracepoint_fields;
 mod tracepoints;
 mod tracing_data;
 mod unpacked;
@@ -117,6 +118,7 @@ pub static FORMAT: Format = Format {
         "callchains",
         "branches",
         "memory_accesses",
+        "tracepoint_fields",
         "sched_states",
         "wake_ups",
         "thread_counts",

@@ -40,6 +40,29 @@ table! {
 }
 
 table! {
+    /// One row for each field of each sample of a tracepoint, a probe or a system call (`perf record -e syscalls:sys_enter_read`), where
+    /// the recording has the formats of tracepoints.
+    tracepoint_fields {
+        /// Sample.
+        sample_id: u64,
+        /// Time of the sample on the profile's clock, in nanoseconds.
+        ts_ns: i64,
+        /// Name of the event.
+        event: Str,
+        /// Name of the field.
+        field: Str,
+        /// Its value; null where that is not a number, or one without a sign of 2^63 and more.
+        number: Opt<i64>,
+        /// Its value where `number` is null: text, the bytes of arrays and structures in hexadecimal, or the number as `0xffffffff81000000`.
+        text: Opt<Str>,
+        /// Recording that contains the record of this row.
+        source_id: u32,
+        /// Offset of that record in its file.
+        record_offset: u64,
+    }
+}
+
+table! {
     /// One row for each time that a thread was woken (`perf record -e sched:sched_waking`, `sched:sched_wakeup`).
     wake_ups {
         /// Time on the profile's clock, in nanoseconds.
