@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from command_line import Perfuse
 
+import perfuse as pf
 from perfuse import _core
-from perfuse.reports.registry import REPORTS
+from perfuse.reports.registry import REPORTS, choose_kind
 
 DUMP, SAMPLES, LOG, MONO, UNWIND = "jit-2345.dump", "perf.data", "xray-log.server.uocuES", "output.mlpd", "a.out"
 
@@ -106,3 +107,9 @@ def test_only_the_report_that_is_built_is_imported(recordings: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=recordings, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "['perfuse.reports.calls']"
+
+
+def test_an_option_of_no_report_is_refused() -> None:
+    path = Path(__file__).parent / "testdata" / SAMPLES
+    with pf.fuse(path) as profile, pytest.raises(pf.UsageError, match="no report has an option --none"):
+        choose_kind(profile, ["--none"])

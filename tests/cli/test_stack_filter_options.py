@@ -109,6 +109,18 @@ def test_targets_without_stacks_refuse_filters(perfuse: Perfuse, folded: str, tm
     assert "filters of stacks do not select what perf-map contains" in done.err
 
 
+@pytest.mark.parametrize(("option", "target"), [("--root", "firefox"), ("--function", "perf-map")])
+def test_targets_of_a_hint_take_the_filter_of_calls(perfuse: Perfuse, tmp_path: Path, option: str, target: str) -> None:
+    log = "xray-log.server.uocuES"
+    refused = perfuse("convert", log, "-o", str(tmp_path / "x"), "--to", target, option, "*")
+    assert refused.code == 2
+    hint = re.search(r"hint: (.+?) take ", refused.err)
+    assert hint
+    for one in hint[1].split(", "):
+        done = perfuse("convert", log, "-o", str(tmp_path / one), "--to", one, option, "*")
+        assert done.code == 0, (one, done.err)
+
+
 @pytest.mark.parametrize("budget", [260, 400, 700, 5000])
 @pytest.mark.parametrize("words", [("--tree",), ("--stacks",), ("--by", "function"), ()])
 def test_a_budget_is_kept_and_what_is_left_out_is_stated(

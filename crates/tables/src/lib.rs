@@ -25,8 +25,8 @@ pub use family::{
     event_objects, exceptions, frames, functions, gc_handles, heap_classes, heap_dominators, heap_objects,
     heap_references, heap_roots, heap_sites, heap_snapshots, inline_calls, instants, instructions,
     kernel_symbols, line_rows, lock_events, mappings, memory_accesses, modules, namespaces, object_moves,
-    processes, records, samples, sched_states, slices, sources, stacks, text_pokes, thread_names, threads,
-    types, unwind_functions, unwind_lookups, unwind_rows, wake_ups,
+    processes, records, samples, sched_states, slices, sources, stacks, text_pokes, thread_counts,
+    thread_names, threads, tracepoint_fields, types, unwind_functions, unwind_lookups, unwind_rows, wake_ups,
 };
 pub use identities::{Identities, Offsets, ProcessIdentity};
 pub use perfuse_addresses::unwinding::{
@@ -62,8 +62,10 @@ pub static TABLES: &[&TableSpec] = &[
     &samples::SPEC,
     &branches::SPEC,
     &memory_accesses::SPEC,
+    &tracepoint_fields::SPEC,
     &sched_states::SPEC,
     &wake_ups::SPEC,
+    &thread_counts::SPEC,
     &cgroups::SPEC,
     &namespaces::SPEC,
     &text_pokes::SPEC,

@@ -7,7 +7,9 @@ from typing import Any
 from perfuse.errors import UsageError
 from perfuse.exporters.registry import Target, target_for, target_named
 
-OF_STACKS = ("html", "svg", "pprof", "otlp", "collapsed", "perf-script", "cpuprofile")
+OF_SUMS = ("html", "svg", "pprof", "otlp", "collapsed", "cpuprofile")
+"""Targets that contain stacks only, also sums by stack, as of recorded calls."""
+OF_STACKS = (*OF_SUMS, "perf-script")
 """Targets that contain stacks only."""
 OF_SAMPLES = (*OF_STACKS, "firefox", "jslb", "speedscope", "chrome", "perfetto", "dot")
 """Targets that contain stacks where no calls were recorded: these are on timelines."""
@@ -29,10 +31,11 @@ def refuse_filters(has_traces: bool, to: str | None, path: Any) -> None:
     target = target_for(os.fspath(path)) if to is None else target_named(to)
     known = OF_STACKS if has_traces else OF_SAMPLES
     if target.name not in known:
+        names = ", ".join(OF_SUMS if has_traces else known)
         what = "the single calls that" if has_traces and target.name in OF_SAMPLES else "what"
         raise UsageError(
             f"filters of stacks do not select {what} {target.name} contains",
-            hint=f"{', '.join(known)} take them; --between, --thread and --process select calls",
+            hint=f"{names} take them; --between, --thread and --process select calls",
         )
 
 
@@ -53,8 +56,9 @@ def of_function(profile: Any, target: Target, pattern: str) -> tuple[Any, dict[s
         keys, _ = matching_functions(profile, pattern)
         return profile._selected(replace(profile.selection, function_ids=tuple(keys))), {}
     if target.name not in (OF_STACKS if profile.has_traces else OF_SAMPLES):
+        stacks = OF_SUMS if profile.has_traces else OF_STACKS
         raise UsageError(
             f"--function does not select what {target.name} contains",
-            hint=f"{', '.join(dict.fromkeys((*OF_CALLS, *OF_STACKS, 'csv')))} take it",
+            hint=f"{', '.join((*OF_CALLS, *stacks, 'csv'))} take it",
         )
     return profile.root(pattern), {}

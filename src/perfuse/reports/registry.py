@@ -137,6 +137,8 @@ def choose_kind(profile: Profile, given: Options | Sequence[str]) -> ReportKind:
     assert first is not None, "the last kind is available for every profile"
     flag = next(flag for flag in flags if not first.takes([flag]))
     kinds = [kind for kind in REPORTS if kind.description and kind.takes([flag])]
+    if not kinds:
+        raise UsageError(f"no report has an option {flag}", hint="`perfuse report --help` lists options")
     # Kinds that other options lead to have options of the kinds that recordings have, too.
     by_recording = [kind for kind in kinds if kind.name not in {"stacks", "held_objects"}]
     titles = dict.fromkeys(kind.title for kind in by_recording or kinds)

@@ -9,7 +9,7 @@ use super::consts::{RecordType, event_name};
 use super::layout::EventAttr;
 
 /// `PERF_FORMAT_LOST`: each counter value is followed by the number of lost samples.
-const FORMAT_LOST: u64 = 1 << 4;
+pub const FORMAT_LOST: u64 = 1 << 4;
 /// Widths of the flags of an event: all have a bit, and `precise_ip`, the sixteenth, has two.
 const FLAG_WIDTHS: [u32; 63] = {
     let mut widths = [1; 63];

@@ -27,6 +27,7 @@ use super::sample_chain::push_chain;
 use super::sample_rows::SampleRowBatches;
 use super::tasks::TaskFactKind;
 use super::timed_passes::sched_states;
+use super::tracepoint_fields::TracepointFieldRows;
 use super::wake_ups::unknown_threads;
 use perfuse_recording::{BatchStream, Placement, Position, one_batch};
 
@@ -83,7 +84,11 @@ pub fn table(file: &Arc<PerfFile>, name: &str, placement: &Placement) -> Option<
             let rows = MemoryRows::new(file.endian == Endian::Big);
             Some(Box::new(SampleRowBatches::new(file, placement, rows)))
         }
-        "sched_states" | "wake_ups" | "namespaces" => {
+        "tracepoint_fields" => {
+            add_identities(file, placement);
+            Some(Box::new(SampleRowBatches::new(file, placement, TracepointFieldRows::new(file))))
+        }
+        "sched_states" | "wake_ups" | "thread_counts" | "namespaces" => {
             add_identities(file, placement);
             machine_tables::table(file, name, placement)
         }
@@ -97,6 +102,7 @@ pub fn fills(file: &PerfFile, name: &str) -> bool {
     match name {
         "branches" => has(|attribute| attribute.layout.has(abi::PERF_SAMPLE_BRANCH_STACK)),
         "memory_accesses" => has(has_accesses),
+        "tracepoint_fields" => !file.tracepoints().is_empty(),
         _ => machine_tables::fills(file, name).unwrap_or(true),
     }
 }
@@ -118,6 +124,9 @@ fn add_identities(file: &PerfFile, placement: &Placement) {
             }
             TaskFactKind::Start => identities.start(process, fact.tid, ns),
             TaskFactKind::End => identities.end(process, fact.tid, ns),
+            TaskFactKind::Counted => {
+                identities.thread(process, fact.tid);
+            }
         }
     }
 }
@@ -286,6 +295,8 @@ impl CallchainBatches {
             )
         });
         let count = reads.add(file, &head, index, timed.location);
+        // Of some events, such as the output of BPF programs, the kernel never states how much a sample stands for.
+        let period = head.period.filter(|_| file.survey().has_periods.get(index) == Some(&true));
         addresses.clear();
         let is_unwound = push_chain(file, &record, &head, index, addresses);
         table.push(
@@ -294,7 +305,7 @@ impl CallchainBatches {
             process_id,
             thread_id,
             head.cpu,
-            count.unwrap_or_else(|| head.period.unwrap_or_else(|| attribute.fixed_period()).max(1)),
+            count.or(period).unwrap_or_else(|| attribute.fixed_period()),
             &attribute.name,
             addresses,
             is_unwound.then_some(timed.location.number()),

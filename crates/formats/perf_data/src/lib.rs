@@ -48,7 +48,9 @@ mod sample_rows;
 mod sched;
 mod survey;
 mod tasks;
+mod thread_counts;
 mod timed_passes;
+mod tracepoint_fields;
 mod tracepoints;
 mod tracing_data;
 mod unpacked;
@@ -116,8 +118,10 @@ pub static FORMAT: Format = Format {
         "callchains",
         "branches",
         "memory_accesses",
+        "tracepoint_fields",
         "sched_states",
         "wake_ups",
+        "thread_counts",
         "cgroups",
         "namespaces",
         "text_pokes",

@@ -1,4 +1,4 @@
-//! Rows of tables `sched_states`, `wake_ups`, `cgroups`, `namespaces`, `text_pokes` and `kernel_symbols`.
+//! Tables that are made of records other than samples, and `wake_ups`.
 
 use std::sync::{Arc, PoisonError};
 
@@ -15,6 +15,7 @@ use super::order::{RecordFilter, TimeOrder};
 use super::perf_file::PerfFile;
 use super::record::RawEvent;
 use super::sched::ThreadState;
+use super::thread_counts;
 use super::timed_passes::sched_states as states_of;
 use super::tracepoints::Tracepoint;
 use super::wake_ups;
@@ -25,8 +26,9 @@ const NAMESPACES: [&str; 7] = ["net", "uts", "ipc", "pid", "user", "mnt", "cgrou
 const UNREGISTER: u16 = 1;
 
 /// The tables of this module, each with the types of records that its rows are made of.
-const TABLES: [(&str, &[RecordType]); 5] = [
+const TABLES: [(&str, &[RecordType]); 6] = [
     ("sched_states", &[RecordType::SWITCH, RecordType::SWITCH_CPU_WIDE]),
+    ("thread_counts", &[RecordType::READ]),
     ("cgroups", &[RecordType::CGROUP]),
     ("namespaces", &[RecordType::NAMESPACES]),
     ("text_pokes", &[RecordType::TEXT_POKE]),
@@ -62,6 +64,7 @@ pub fn table(file: &Arc<PerfFile>, name: &str, placement: &Placement) -> Option<
             }));
         }
         "wake_ups" => wake_ups::rows(file, placement),
+        "thread_counts" => thread_counts::rows(file, placement),
         "cgroups" => cgroup_rows(file, placement),
         "namespaces" => namespace_rows(file, placement),
         "text_pokes" => text_poke_rows(file, placement),

@@ -179,7 +179,7 @@ impl SampleRows for MemoryRows {
             return;
         }
         let source = source.unwrap_or_default();
-        let [latency, instruction, retire] = sample.weight_parts(row.layout);
+        let [latency, instruction, retire] = sample.weight_parts(&row.attribute.layout);
         self.table.push(
             row.sample_id,
             row.ts_ns,

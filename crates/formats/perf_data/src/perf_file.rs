@@ -16,7 +16,7 @@ use super::records::MappingRecord;
 use super::sched::ThreadState;
 use super::survey::RecordSurvey;
 use super::tasks::Tasks;
-use super::tracepoints::{SWITCH, SWITCH_EVENT, Tracepoint, scheduler_tracepoints};
+use super::tracepoints::{SWITCH, SWITCH_EVENT, Tracepoint, tracepoints};
 use super::user_registers::UserRegisters;
 
 /// A file with the results of passes over its records.
@@ -70,9 +70,9 @@ impl PerfFile {
         self.tasks.get_or_init(|| Tasks::new(&self.records, self.survey()))
     }
 
-    /// The tracepoints of the scheduler, with their formats.
+    /// The tracepoints, with their formats.
     pub fn tracepoints(&self) -> &[Tracepoint] {
-        self.tracepoints.get_or_init(|| scheduler_tracepoints(&self.records))
+        self.tracepoints.get_or_init(|| tracepoints(&self.records))
     }
 
     /// The tracepoint of context switches, where switches were not recorded otherwise.
@@ -82,7 +82,7 @@ impl PerfFile {
         if switches.iter().any(|kind| counts.contains_key(kind)) {
             return None;
         }
-        self.tracepoints().iter().find(|tracepoint| tracepoint.name == SWITCH)
+        self.tracepoints().iter().find(|tracepoint| tracepoint.is_of_scheduler && tracepoint.name == SWITCH)
     }
 
     /// The event whose samples are all that states when threads left the processor: `simpleperf record --trace-offcpu` before it

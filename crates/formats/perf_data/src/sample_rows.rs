@@ -5,9 +5,10 @@ use std::sync::{Arc, PoisonError};
 use arrow_array::RecordBatch;
 use perfuse_recording::Placement;
 use perfuse_tables::BATCH_ROWS;
+use perfuse_wire::Endian;
 use rustc_hash::FxHashMap;
 
-use super::attribute::EventRecordLayout;
+use super::attribute::EventAttribute;
 use super::off_cpu;
 use super::order::TimeOrder;
 use super::perf_file::PerfFile;
@@ -23,8 +24,12 @@ pub struct SampleRow<'a> {
     pub ts_ns: i64,
     /// Its process.
     pub process_id: u32,
-    /// Fields of samples of its event.
-    pub layout: &'a EventRecordLayout,
+    /// Index of its event.
+    pub event: usize,
+    /// Its event.
+    pub attribute: &'a EventAttribute,
+    /// Byte order of the recording.
+    pub endian: Endian,
     /// Recording.
     pub source_id: u32,
     /// Offset of its record.
@@ -85,9 +90,10 @@ impl<R: SampleRows> Iterator for SampleRowBatches<R> {
             if sample_id % SAMPLES_BEFORE_RELEASE == 0 {
                 pages.release_before(file, order.oldest());
             }
-            let (Ok(sample), Some(layout)) = (file.sample(&record), file.event_layout(&record)) else {
-                continue;
-            };
+            let Ok(sample) = file.sample(&record) else { continue };
+            let found = file.attributes.find(record.record_type, record.body, file.endian);
+            let Some((event, _)) = found else { continue };
+            let Some(attribute) = file.attributes.list().get(event) else { continue };
             let pid = head.pid.unwrap_or(-1);
             let process_id = *processes.entry(pid).or_insert_with(|| {
                 let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,7 +104,9 @@ impl<R: SampleRows> Iterator for SampleRowBatches<R> {
                 sample_id,
                 ts_ns: placement.clock.ns(time),
                 process_id,
-                layout,
+                event,
+                attribute,
+                endian: file.endian,
                 source_id: placement.source_id,
                 record_offset: record.offset,
             };

@@ -63,6 +63,8 @@ pub struct RecordSurvey {
     pub span: Option<(u64, u64)>,
     /// Number of samples that can be decoded.
     pub num_samples: u64,
+    /// Whether samples of an event state a period other than 0, by index.
+    pub has_periods: Vec<bool>,
     /// Number of samples that contain a copy of the user stack.
     pub num_user_stacks: u64,
     /// Sum of the counts in LOST records.
@@ -79,7 +81,7 @@ pub struct RecordSurvey {
     pub time_conv: Option<TimeConv>,
     /// Build ids in HEADER_BUILD_ID records.
     pub build_ids: Vec<BuildIdEntry>,
-    /// MMAP, MMAP2, COMM, FORK and EXIT records, in time order.
+    /// MMAP, MMAP2, COMM, FORK, EXIT and READ records, in time order.
     pub task_records: Vec<TimedRecord>,
     /// Number of records that occur later than the rounds of the file allow.
     pub num_late: u64,
@@ -104,7 +106,8 @@ pub struct RecordSurvey {
 impl RecordSurvey {
     /// Reads all records of a file.
     pub fn new(file: &RecordFile) -> Self {
-        let mut survey = Self { samples: Some(SampleTimes::default()), ..Self::default() };
+        let has_periods = vec![false; file.attributes.list().len()];
+        let mut survey = Self { samples: Some(SampleTimes::default()), has_periods, ..Self::default() };
         let mut at = Position::default();
         let mut rounds = Rounds::default();
         let mut pages = RecordPages::default();
@@ -172,7 +175,12 @@ impl RecordSurvey {
         }
         if matches!(
             record.record_type,
-            RecordType::MMAP | RecordType::MMAP2 | RecordType::COMM | RecordType::FORK | RecordType::EXIT
+            RecordType::MMAP
+                | RecordType::MMAP2
+                | RecordType::COMM
+                | RecordType::FORK
+                | RecordType::EXIT
+                | RecordType::READ
         ) {
             self.task_records.push(TimedRecord { time, location: record.location });
         }
@@ -210,9 +218,8 @@ impl RecordSurvey {
     /// Adds the facts of a sample.
     fn add_sample(&mut self, file: &RecordFile, record: &RawEvent<'_>, time: u64) {
         let found = file.attributes.find(record.record_type, record.body, file.endian);
-        let Some(layout) =
-            found.and_then(|(index, _)| file.attributes.list().get(index)).map(|attribute| &attribute.layout)
-        else {
+        let Some((index, _)) = found else { return };
+        let Some(layout) = file.attributes.list().get(index).map(|attribute| &attribute.layout) else {
             return;
         };
         let Some(head) = file.sample_head(record) else { return };
@@ -222,6 +229,9 @@ impl RecordSurvey {
         self.num_samples = self.num_samples.saturating_add(1);
         let has_stack = layout.has(abi::PERF_SAMPLE_STACK_USER) && file.has_stack_copy(record);
         self.num_user_stacks = self.num_user_stacks.saturating_add(u64::from(has_stack));
+        if let Some(has_periods) = self.has_periods.get_mut(index) {
+            *has_periods |= head.period.is_some_and(|period| period > 0);
+        }
         if let Some(pid) = head.pid {
             let (first, last) = self.sampled.entry(pid).or_insert((time, time));
             *first = time.min(*first);

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::consts::{RecordType, misc};
 use super::features::text;
-use super::layout::{Comm, Fork};
+use super::layout::{Comm, CounterRead, Fork};
 use super::reader::RecordFile;
 use super::record::RecordLocation;
 use super::records::MappingRecord;
@@ -83,6 +83,8 @@ pub enum TaskFactKind {
     Start,
     /// It ends.
     End,
+    /// A record states what was counted in it.
+    Counted,
 }
 
 /// Mappings and facts of all processes and threads.
@@ -130,7 +132,8 @@ impl Tasks {
         }
         builder.add_guest_kernels();
         let mut tasks = builder.tasks;
-        tasks.mappings.sort_by_key(|row| row.ts);
+        // Without times, what a process inherited precedes what it mapped itself.
+        tasks.mappings.sort_by_key(|row| (row.ts, row.fork.is_none()));
         tasks
     }
 
@@ -208,8 +211,10 @@ impl TasksBuilder<'_> {
                 let Ok(mut fork) = Fork::read(&mut cursor) else { return };
                 fork.pid = self.file.process_number(&record, fork.pid);
                 fork.ppid = self.file.process_number(&record, fork.ppid);
-                // perf sets this bit for tasks that existed before the recording, whose mappings it records too.
-                let existed_before = time == 0 || record.misc & PERF_RECORD_MISC_FORK_EXEC != 0;
+                // perf sets this bit for tasks that existed before the recording, whose mappings it records too, and no time. The
+                // kernel writes a time also where others have none (`--no-timestamp`).
+                let existed_before =
+                    time.max(fork.time) == 0 || record.misc & PERF_RECORD_MISC_FORK_EXEC != 0;
                 self.add_fork(&fork, time, location, existed_before);
             }
             // The fields of EXIT are those of FORK.
@@ -220,6 +225,11 @@ impl TasksBuilder<'_> {
                 if pid == tid {
                     self.ended.insert(pid);
                 }
+            }
+            RecordType::READ => {
+                let Ok(CounterRead { pid, tid }) = CounterRead::read(&mut cursor) else { return };
+                let pid = self.file.process_number(&record, pid);
+                self.tasks.facts.push(TaskFact { pid, tid, ts: time, kind: TaskFactKind::Counted });
             }
             _ => {}
         }
@@ -260,7 +270,7 @@ impl TasksBuilder<'_> {
 
     fn add_fork(&mut self, fork: &Fork, ts: u64, location: RecordLocation, existed_before: bool) {
         let &Fork { pid, ppid, tid, ptid, .. } = fork;
-        if !existed_before {
+        if !existed_before && ts != 0 {
             self.tasks.facts.push(TaskFact { pid, tid, ts, kind: TaskFactKind::Start });
         }
         if let Some(name) = self.names.get(&(ppid, ptid)).cloned()

@@ -30,6 +30,48 @@ pub struct TraceField {
     pub offset: u64,
     /// Size in bytes.
     pub size: u64,
+    /// What it contains.
+    pub content: TraceFieldContent,
+}
+
+/// What a field of the raw data contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceFieldContent {
+    /// A number; whether it has a sign.
+    Number(bool),
+    /// Text up to a NUL.
+    Text,
+    /// Numbers of a size in bytes; a structure is one of single bytes.
+    Array(u64),
+    /// Offset and size of text or bytes in the data, as two halves of a number.
+    Elsewhere {
+        /// Whether it is text.
+        is_text: bool,
+        /// Whether the offset counts from the end of the field.
+        is_relative: bool,
+    },
+}
+
+impl TraceFieldContent {
+    /// By the declaration of a field, such as `char comm[16]` or `__data_loc char[] name`.
+    fn of(declaration: &str, size: u64, is_signed: bool) -> Self {
+        let is_text =
+            declaration.contains("char") && declaration.contains('[') && !declaration.contains("unsigned");
+        let is_relative = declaration.starts_with("__rel_loc ");
+        if is_relative || declaration.starts_with("__data_loc ") {
+            Self::Elsewhere { is_text, is_relative }
+        } else if is_text {
+            Self::Text
+        } else if let Some((_, len)) = declaration.split_once('[') {
+            let len = len.split(']').next().and_then(|len| len.parse::<u64>().ok());
+            let element =
+                len.filter(|&len| size.checked_rem(len) == Some(0)).and_then(|len| size.checked_div(len));
+            let element = element.unwrap_or(1);
+            Self::Array(if matches!(element, 2 | 4 | 8) { element } else { 1 })
+        } else {
+            Self::Number(is_signed)
+        }
+    }
 }
 
 /// The formats in data of tracepoints; `None` for data of another layout.
@@ -96,9 +138,10 @@ fn read_format(system: &str, format: &str) -> Option<TraceFormat> {
         };
         let (Some(offset), Some(size)) = (number("offset:"), number("size:")) else { continue };
         // The name is the last word; an array has its length after it.
-        let bare = declaration.split('[').next().unwrap_or(declaration);
-        let name = bare.rsplit([' ', '*']).next().unwrap_or(bare).to_owned();
-        fields.push(TraceField { name, offset, size });
+        let last = declaration.rsplit([' ', '*']).find(|word| !word.starts_with('[')).unwrap_or(declaration);
+        let name = last.split('[').next().unwrap_or(last).to_owned();
+        let content = TraceFieldContent::of(declaration, size, number("signed:") == Some(1));
+        fields.push(TraceField { name, offset, size, content });
     }
     let (id, name) = (value("ID:")?.parse().ok()?, value("name:")?.to_owned());
     Some(TraceFormat { id, system: system.to_owned(), name, fields })

@@ -32,7 +32,8 @@ impl ProcessOfThread {
 
 /// Threads that tracepoints state and that no other record does: their process is not known.
 pub fn unknown_threads(file: &PerfFile) -> Vec<i32> {
-    if file.tracepoints().is_empty() {
+    let tracepoints: Vec<_> = file.tracepoints().iter().filter(|one| one.is_of_scheduler).collect();
+    if tracepoints.is_empty() {
         return Vec::new();
     }
     let processes = ProcessOfThread::new(file);
@@ -42,7 +43,7 @@ pub fn unknown_threads(file: &PerfFile) -> Vec<i32> {
         let Some(record) = file.at(timed.location) else { continue };
         let event = file.attributes.find(record.record_type, record.body, file.endian);
         let Some((index, _)) = event else { continue };
-        let Some(tracepoint) = file.tracepoints().iter().find(|tracepoint| tracepoint.event == index) else {
+        let Some(tracepoint) = tracepoints.iter().find(|tracepoint| tracepoint.event == index) else {
             continue;
         };
         let Ok(sample) = file.sample(&record) else { continue };

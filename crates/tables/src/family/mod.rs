@@ -37,7 +37,9 @@ pub use resolved_sums::{
 };
 pub use retention::{heap_classes, heap_dominators, heap_sites};
 pub use sampling::{callchains, samples};
-pub use scheduling::{SchedState, cgroups, namespaces, sched_states, wake_ups};
+pub use scheduling::{
+    SchedState, cgroups, namespaces, sched_states, thread_counts, tracepoint_fields, wake_ups,
+};
 pub use tasks::{mappings, processes, thread_names, threads};
 pub use tracing::{
     CallEvent, EndReason, SliceKind, StartReason, border_events, call_events, call_sums, instants, slices,

@@ -40,6 +40,29 @@ table! {
 }
 
 table! {
+    /// One row for each field of each sample of a tracepoint, a probe or a system call (`perf record -e syscalls:sys_enter_read`), where
+    /// the recording has the formats of tracepoints.
+    tracepoint_fields {
+        /// Sample.
+        sample_id: u64,
+        /// Time of the sample on the profile's clock, in nanoseconds.
+        ts_ns: i64,
+        /// Name of the event.
+        event: Str,
+        /// Name of the field.
+        field: Str,
+        /// Its value; null where that is not a number, or one without a sign of 2^63 and more.
+        number: Opt<i64>,
+        /// Its value where `number` is null: text, the bytes of arrays and structures in hexadecimal, or the number as `0xffffffff81000000`.
+        text: Opt<Str>,
+        /// Recording that contains the record of this row.
+        source_id: u32,
+        /// Offset of that record in its file.
+        record_offset: u64,
+    }
+}
+
+table! {
     /// One row for each time that a thread was woken (`perf record -e sched:sched_waking`, `sched:sched_wakeup`).
     wake_ups {
         /// Time on the profile's clock, in nanoseconds.
@@ -54,6 +77,31 @@ table! {
         target_cpu: Opt<u32>,
         /// Sample of this event, whose stack is that of the waker.
         sample_id: u64,
+        /// Recording that contains the record of this row.
+        source_id: u32,
+        /// Offset of that record in its file.
+        record_offset: u64,
+    }
+}
+
+table! {
+    /// One row for each event and processor, with what it had counted in a thread at its end (`perf record -s`). The sums by thread and
+    /// event are those of `perf report -T`.
+    thread_counts {
+        /// Time on the profile's clock, in nanoseconds; null where not recorded.
+        ts_ns: Opt<i64>,
+        /// Thread.
+        thread_id: u32,
+        /// Name of the event; null where the record has an id of no event.
+        event: Opt<Str>,
+        /// The count.
+        count: u64,
+        /// Time that the event was enabled in the thread, in nanoseconds; null where not recorded.
+        enabled_ns: Opt<u64>,
+        /// Time of it that the event counted: less where more events were requested than the processor has counters.
+        running_ns: Opt<u64>,
+        /// Samples of the event that were lost; null where not recorded.
+        num_lost: Opt<u64>,
         /// Recording that contains the record of this row.
         source_id: u32,
         /// Offset of that record in its file.
