@@ -126,7 +126,7 @@ class SFrame:
             A row per address: function, offset of the unwind row, rules for CFA, frame pointer and return address.
 
         Raises:
-            UsageError: An object file or an archive has functions of several sections of code at an address.
+            UsageError: Functions of an object file or an archive overlap at an address: sections begin at 0.
         """
         data = _as_uint64_bytes(addresses)
         if any(header.address == 0 for header in self.headers):
@@ -147,8 +147,8 @@ class SFrame:
             last = bisect_right(starts, address) - 1
             if last >= 0 and address < ends[last]:
                 raise UsageError(
-                    f"{self.recording.path}: functions of several sections overlap around {address:#x}",
-                    hint="link the object file, so that each function has an address of its own",
+                    f"{self.recording.path}: functions overlap around {address:#x}",
+                    hint="each section of an object file begins at 0: link it, so that addresses are unique",
                 )
 
     def unwind(
