@@ -1,6 +1,7 @@
 """SFrame from Python: sections written, converted, merged, looked up."""
 
 import struct
+import subprocess
 from array import array
 from io import BytesIO
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import perfuse as pf
+from needs import need
 from perfuse import sframe
 from perfuse.errors import ExportError, UnreadableInput, UsageError
 from perfuse.formats.sframe.section import UnwindRow, UnwindRule
@@ -125,6 +127,28 @@ def test_an_archive_is_its_members() -> None:
     assert [piece.member for piece in opened.headers] == ["one.o", "two.o"]
     members = opened.recording.tables["unwind_functions"].to_arrow()["member"].to_pylist()
     assert members == ["one.o"] * 5 + ["two.o"] * 5
+    with pytest.raises(UsageError, match="functions overlap"):
+        opened.find([0])
+
+
+def test_addresses_of_several_sections_of_an_object_are_refused(tmp_path: Path) -> None:
+    """Each section of code begins at 0: a short function may be within a long one, which has other rules."""
+    need("clang-22")
+    text = """
+        void ext(int*);
+        int few(void) { return 1; }
+        int many(int n) { int a[99]; for (int i = 0; i < n; i++) ext(a + i); return a[n]; }
+    """
+    flags = ["clang-22", "-O2", "-c", "-Wa,--allow-experimental-sframe", "-Wa,--gsframe", "-x", "c", "-"]
+    for name, more in (("one.o", []), ("several.o", ["-ffunction-sections"])):
+        subprocess.run([*flags, *more, "-o", tmp_path / name], input=text, text=True, check=True)
+    several, one = sframe.open(tmp_path / "several.o"), sframe.open(tmp_path / "one.o")
+    starts = one.recording.tables["unwind_functions"].to_arrow()["start_address"].to_pylist()
+    assert [row["function_address"] for row in one.find(starts).to_arrow().to_struct_array().to_pylist()] == starts
+    # `few` has 6 bytes: at the others only `many` has rows, which a lookup by start would miss.
+    for address in (0, 5, 6, 12):
+        with pytest.raises(UsageError, match=f"functions overlap around {address:#x}"):
+            several.find([address])
 
 
 def test_files_without_a_section_are_refused() -> None:

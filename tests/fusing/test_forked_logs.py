@@ -66,6 +66,17 @@ def test_each_log_alone_has_all_that_it_contains(logs: tuple[Path, Path]) -> Non
     assert calls_of(pf.fuse(logs[1])) == [(0, *call) for call in child]
 
 
+def test_buffers_of_a_parent_are_reported(logs: tuple[Path, Path], tmp_path: Path) -> None:
+    """A forked process states its pid in buffers of its own; processes that take turns are of logs put together."""
+    of_child = log(tmp_path / "child", buffer(HZ, OLD), buffer(2 * HZ, SHARED), buffer(3 * HZ, OF_CHILD, pid=8, tid=8))
+    turns = log(tmp_path / "turns", buffer(HZ, OLD), buffer(2 * HZ, OLD, pid=8, tid=8), buffer(3 * HZ, OLD))
+    for path in (*logs, turns):
+        assert "XR028" not in {one.code for one in pf.check(path)}
+    (message,) = [one.message for one in pf.check(of_child) if one.code == "XR028"]
+    assert message == "buffers of process 7 precede those of process 8"
+    assert "XR028" in {one.code for one in pf.fuse(of_child).diagnostics}
+
+
 def test_a_log_that_others_contain_is_not_counted_again(logs: tuple[Path, Path], tmp_path: Path) -> None:
     copy = tmp_path / "xray-log.a.copy"
     copy.write_bytes(logs[0].read_bytes())

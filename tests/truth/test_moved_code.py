@@ -11,6 +11,7 @@ import pytest
 import perfuse
 from needs import need
 
+from .command import json_of
 from .producers import PROGRAMS, Run, record
 
 
@@ -52,3 +53,19 @@ def test_perf_gives_the_same_names(run: Run) -> None:
     names = Counter(name for _, _, name in profile.sql(SAMPLES).fetchall())
     assert theirs == {name: names[name] for name in ("first", "second")}
     assert len(theirs) == 2
+
+
+@pytest.mark.truth(recording="perf_data", path="annotate", source="perf script, and the program's own times")
+def test_code_that_returned_to_an_address_has_the_samples_of_each_time(run: Run) -> None:
+    script = ["perf", "script", "-G", "-i", run.perf_data, "--ns", "-F", "time,ip"]
+    printed = subprocess.run(script, check=True, capture_output=True, text=True).stdout
+    samples = [(int(second + rest), int(ip, 16)) for second, rest, ip in re.findall(r"(\d+)\.(\d+):\s+(\w+)", printed)]
+    expected = [
+        (phase.address, sum(phase.start_ns <= at < phase.end_ns and 0 <= ip - phase.address < 16 for at, ip in samples))
+        for phase in run.phases
+        if phase.function == "first" and phase.address
+    ]
+    (code,) = json_of("annotate", run.perf_data, run.dump, "first")["compilations"]
+    assert [(int(one["address"], 16), one["self_samples"]) for one in code["places"]] == expected
+    assert len(expected) == 3
+    assert code["self_samples"] == sum(count for _, count in expected)

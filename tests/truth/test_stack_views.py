@@ -133,8 +133,8 @@ def test_groups_functions_and_callers(profile: Profile) -> None:
     for stack, weight in stacks.items():
         for module in {frame.module for frame in stack}:
             modules[module or "[no module]"] += weight
-        for tier in {frame.tier for frame in stack}:
-            tiers[tier or "[not JIT-compiled]"] += weight
+        for tier in {frame.tier or frame.kind for frame in stack}:
+            tiers[tier] += weight
     for by, sums in (("module", modules), ("tier", tiers)):
         listed = {one.name: one.weight.total_weight for one in groups.groups(by)}  # type: ignore[arg-type]
         assert {name: weight for name, weight in listed.items() if name in sums} == +sums

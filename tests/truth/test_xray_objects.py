@@ -168,11 +168,9 @@ def test_eighteen_libraries_of_the_corpus_have_their_names() -> None:
     assert sum(" | " in name for name in called) <= 3 * 3 * 2
 
 
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    """A program that opens library `b`, then `a` with `dlopen`: `b` has more functions than `a`."""
+def run_with_opened(directory: Path, body: str) -> Recorded:
+    """A program with libraries `a` and `b`, of which `b` has more functions, that its text opens with `dlopen`."""
     need("clang-22", "clang++-22")
-    directory = tmp_path_factory.mktemp("dlopen")
     sources = {
         "a": f"{TRACED} a_one(void) {{ s++; }}\n{TRACED} a_two(void) {{ a_one(); a_one(); a_one(); s++; }}\n",
         "b": "".join(f"{TRACED} b_{n}(void) {{ s++; }}\n" for n in range(4))
@@ -188,15 +186,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
         volatile long s;
         {TRACED} in_main(void) {{ s++; }}
         static void call(void* library, const char* name) {{ ((void (*)(void))dlsym(library, name))(); }}
-        int main(void) {{
-            in_main();
-            void *b = dlopen("./libxb.so", RTLD_NOW), *a = dlopen("./libxa.so", RTLD_NOW);
-            if (!a || !b) return 1;
-            __xray_patch();
-            call(a, "a_two");
-            call(b, "b_two");
-            return 0;
-        }}"""
+        int main(void) {{ {body} return 0; }}"""
     )
     run_tool(["clang-22", *FLAGS, "-c", "main.c"], directory)
     run_tool(["clang++-22", "-O1", "-c", PROGRAMS / "xray_recorder.cpp", "-o", "recorder.o"], directory)
@@ -209,6 +199,20 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     subprocess.run([program], cwd=directory, env=environment, check=True, capture_output=True)
     (log,) = directory.glob("xray-log.*")
     return Recorded(program, log)
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    """A program that opens library `b`, then `a`."""
+    body = """
+        in_main();
+        void *b = dlopen("./libxb.so", RTLD_NOW), *a = dlopen("./libxa.so", RTLD_NOW);
+        if (!a || !b) return 1;
+        __xray_patch();
+        call(a, "a_two");
+        call(b, "b_two");
+    """
+    return run_with_opened(tmp_path_factory.mktemp("dlopen"), body)
 
 
 @pytest.mark.truth(
@@ -230,3 +234,23 @@ def test_opened_libraries_are_numbered_by_the_functions_in_the_log(opened: Recor
     text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     proposed = text.partition("this order fits: ")[2].partition("\n")[0].split()
     assert opened.counts(*proposed) == (known, [])
+
+
+@pytest.mark.truth(
+    recording="xray_shared_objects",
+    path=["report", "report:calls"],
+    source="each function of the program is called a number of times of its own",
+)
+def test_a_library_that_is_opened_again_has_another_number(tmp_path: Path) -> None:
+    opened = "".join(
+        f'{{ void *it = dlopen("./libx{name}.so", RTLD_NOW); __xray_patch(); call(it, "{name}_two"); dlclose(it); }}'
+        for name in "aba"
+    )
+    recorded = run_with_opened(tmp_path, f"in_main(); {opened}")
+    files = [f"{n}={recorded.library(name)}" for n, name in enumerate("aba", 1)]
+    known = {"in_main": 1, "a_one": 6, "a_two": 2, "b_0": 2, "b_1": 1, "b_2": 1, "b_3": 1, "b_two": 1}
+    maps = [word for file in files for word in ("--map", file)]
+    counts, codes = recorded.counts("--map", str(recorded.program), *maps)
+    assert (counts, codes) == (known, [])
+    _, codes = recorded.counts("--map", str(recorded.program), *maps[:4])
+    assert "XM013" in codes

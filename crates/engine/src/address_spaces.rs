@@ -46,10 +46,10 @@ pub struct AddressSpaces<'a> {
 }
 
 impl AddressSpaces<'_> {
-    /// The region of a kernel address at a time, and the half-open time range in which it is valid.
+    /// The region of an address in a kernel at a time, and the half-open time range in which it is valid.
     #[must_use]
-    pub fn find_kernel(&self, address: u64, at_ns: i64) -> (Region, i64, i64) {
-        match self.mappings.find_kernel(address, at_ns) {
+    pub fn find_kernel(&self, kernel: u32, address: u64, at_ns: i64) -> (Region, i64, i64) {
+        match self.mappings.find_kernel(kernel, address, at_ns) {
             Some(i) => (Region::Mapped { mapping: i.id }, i.from_ns, i.until_ns),
             None => (Region::Kernel, at_ns, at_ns.saturating_add(1)),
         }

@@ -1,5 +1,7 @@
 //! Mappings of each process by address and time.
 
+use std::collections::BTreeMap;
+
 use arrow_array::RecordBatch;
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use perfuse_tables::access::{ColumnError, nullable, numbers, text};
@@ -64,14 +66,25 @@ pub struct Mappings {
     /// Distinct files.
     pub files: Vec<MappedFile>,
     by_process: FxHashMap<u32, TimedSpace>,
-    kernel: TimedSpace,
+    /// The kernel of each recording that states where it is: recordings of several machines have several.
+    kernels: Vec<TimedSpace>,
+    /// Index of the kernel of a recording, by `source_id`.
+    kernel_of_source: FxHashMap<u32, u32>,
 }
 
 /// Most bytes of a kernel after its code; real ones have 30 MB.
 const KERNEL_BYTES: u64 = 64 << 20;
 
+/// Whose mappings these are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum AddressSpaceKey {
+    Process(u32),
+    /// The kernel that ran in a recording.
+    KernelOf(u32),
+}
+
 /// Mappings of a process that no later one has replaced, by start address.
-type Live = std::collections::BTreeMap<u64, Interval>;
+type Live = BTreeMap<u64, Interval>;
 
 impl Mappings {
     /// From table `mappings`, in time order.
@@ -81,7 +94,7 @@ impl Mappings {
     pub fn new(batches: &[RecordBatch]) -> Result<Self, ColumnError> {
         let mut all = Self::default();
         let mut file_ids: FxHashMap<MappedFile, u32> = FxHashMap::default();
-        let mut spaces: FxHashMap<Option<u32>, (Live, Vec<Interval>)> = FxHashMap::default();
+        let mut spaces: BTreeMap<AddressSpaceKey, (Live, Vec<Interval>)> = BTreeMap::new();
         for batch in batches {
             let ids = numbers::<UInt32Type>(batch, "mapping_id")?;
             let processes = numbers::<UInt32Type>(batch, "process_id")?;
@@ -113,18 +126,23 @@ impl Mappings {
                     file,
                     source_id: sources.value(row),
                 });
-                let (live, done) = spaces.entry(nullable(processes, row)).or_default();
+                let key = nullable(processes, row)
+                    .map_or(AddressSpaceKey::KernelOf(sources.value(row)), AddressSpaceKey::Process);
+                let (live, done) = spaces.entry(key).or_default();
                 let end = ends.value(row);
                 replace_range(live, done, Interval { start, end, from_ns: start_ns, until_ns: i64::MAX, id });
             }
         }
-        for (process, (live, mut done)) in spaces {
+        for (key, (live, mut done)) in spaces {
             done.extend(live.into_values());
-            match process {
-                Some(process) => drop(all.by_process.insert(process, TimedSpace::new(done))),
-                None => {
+            match key {
+                AddressSpaceKey::Process(process) => {
+                    drop(all.by_process.insert(process, TimedSpace::new(done)));
+                }
+                AddressSpaceKey::KernelOf(source) => {
                     done.extend(all.rest_of_kernel(&done));
-                    all.kernel = TimedSpace::new(done);
+                    all.kernel_of_source.insert(source, all.kernels.len() as u32);
+                    all.kernels.push(TimedSpace::new(done));
                 }
             }
         }
@@ -152,10 +170,16 @@ impl Mappings {
         self.by_process.get(&process_id)?.find(address, at_ns)
     }
 
-    /// The kernel's mapping of an address.
+    /// Number of the kernel of a recording; of one that does not state where its kernel is, that of the first that does.
     #[must_use]
-    pub fn find_kernel(&self, address: u64, at_ns: i64) -> Option<&Interval> {
-        self.kernel.find(address, at_ns)
+    pub fn kernel_of(&self, source_id: u32) -> u32 {
+        self.kernel_of_source.get(&source_id).copied().unwrap_or(0)
+    }
+
+    /// Mapping of an address in a kernel, by its number.
+    #[must_use]
+    pub fn find_kernel(&self, kernel: u32, address: u64, at_ns: i64) -> Option<&Interval> {
+        self.kernels.get(kernel as usize)?.find(address, at_ns)
     }
 
     /// Time of the first mapping of an address after a time.

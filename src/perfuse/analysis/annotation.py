@@ -431,7 +431,29 @@ class Annotation:
             by_base: dict[int, int] = defaultdict(int)
             for row in rows:
                 by_base[row[0]] += row[2]
-            one.places = [replace(place, self_samples=by_base.get(place.address, 0)) for place in one.places]
+            if len({place.address for place in one.places}) < len(one.places):
+                one.places = self._by_time(one)
+            else:
+                one.places = [replace(place, self_samples=by_base.get(place.address, 0)) for place in one.places]
+
+    def _by_time(self, one: Compilation) -> list[Place]:
+        """Places of code that returned to an address where it was, with the samples of each."""
+        assert self.event is not None
+        columns = ("frame_id", "code_object_id", "address", "relative_address")
+        frames = Columns(self._profile.tables["frames"]).tuples(*columns)
+        base = {frame: address - at for frame, code, address, at in frames if code == one.code_object_id}
+        stacks = Columns(self._profile.tables["stacks"]).tuples("stack_id", "frame_id")
+        base_of_stack = {stack: base[frame] for stack, frame in stacks if frame in base}
+        times: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for number, place in enumerate(one.places):
+            times[place.address].append((place.from_ns, number))
+        counts = [0] * len(one.places)
+        for at, stack, event in Columns(self._profile.tables["samples"]).tuples("ts_ns", "stack_id", "event"):
+            since = times.get(base_of_stack.get(stack, -1))
+            if since and event == self.event.name:
+                # A sample may precede the record of a move, by the uncertainty of clocks.
+                counts[since[max(bisect_right(since, (at, len(counts))) - 1, 0)][1]] += 1
+        return [replace(place, self_samples=count) for place, count in zip(one.places, counts, strict=True)]
 
     def _place_samples(self, compilation: Compilation, instructions: Sequence[Instruction]) -> int:
         """Adds samples to instructions; returns the number of those that are at none."""

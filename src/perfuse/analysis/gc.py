@@ -1,5 +1,7 @@
 """Garbage collector activity: pauses, collections, heap size, finalizers."""
 
+import sys
+from bisect import bisect_right
 from typing import Any
 
 from perfuse.analysis.distribution import Distribution, distribution_of, sum_by_bin
@@ -135,8 +137,22 @@ def gc_activity(profile: RuntimeProfile, objects: Objects) -> GcActivity:
 
 def _num_moves(profile: RuntimeProfile) -> int | None:
     if profile.has("object_moves"):
-        return profile.count_rows("object_moves", thread="source_id")
+        if not profile.selection.selects_threads:
+            return profile.count_rows("object_moves", thread="source_id")
+        # The collector moves objects while threads are stopped.
+        slices = collector_slices(profile, "source_id", "name")
+        pauses = [(source, start, start + lasted) for start, lasted, source, name in slices if name.endswith(" pause")]
+        pauses.sort()
+        moves = read_selected(profile, "object_moves", "source_id", "ts_ns", thread="source_id")
+        return sum(_is_within(move, pauses) for move in moves)
     return 0 if not_recorded(profile, "moves", ["object_moves"]) is None else None
+
+
+def _is_within(move: tuple[int, int], pauses: list[tuple[int, int, int]]) -> bool:
+    """Whether a time of a recording is in one of its pauses, which are sorted."""
+    source, ts_ns = move
+    last = pauses[max(bisect_right(pauses, (source, ts_ns, sys.maxsize)) - 1, 0)] if pauses else (-1, 0, 0)
+    return last[0] == source and last[1] <= ts_ns <= last[2]
 
 
 def _resizes(profile: RuntimeProfile) -> tuple[int, int | None]:

@@ -456,10 +456,7 @@ def _group(row: Mapping[str, Any], by: str) -> Group:
     name = row["name"]
     if function is not None:
         return Group(function.name, function.kind, function.handle, function, _weight(row))
-    kind = row["kind"] or ""
-    if by == "module":
-        return Group(name or "[no module]", kind, None, None, _weight(row))
-    return Group(name or "[not JIT-compiled]", kind, None, None, _weight(row))
+    return Group(name or "[no module]", row["kind"] or "", None, None, _weight(row))
 
 
 def _lines(rows: Sequence[Mapping[str, Any]]) -> list[Group]:

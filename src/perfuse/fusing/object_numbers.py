@@ -149,6 +149,8 @@ class Fit:
             (one, other)
             for place, one in enumerate(seen)
             for other in seen[place + 1 :]
+            # A library that was closed and opened again has several numbers.
+            if self._files[one] != self._files[other]
             if largest[one] <= sizes[one] and largest[other] <= sizes[other]
             if largest[one] <= sizes[other] and largest[other] <= sizes[one]
         ]

@@ -239,7 +239,10 @@ UNWOUND_BY = {
 ADVISED_SHARE = 0.05
 """Share of the unnamed frames from which on there is advice for a reason that no innermost frame has."""
 OTHER_TIME = "but not at that time"
-WRITTEN_LATER = "code ran before its record was written, as JVMs write it some milliseconds after they compile"
+WRITTEN_LATER = (
+    "code ran before its record was written, as JVMs write it some milliseconds after they compile, "
+    "or after other code had replaced part of it"
+)
 LOST_RECORDS = "records were lost (data_loss below), which may be those of this code; or its jit-PID.dump is missing"
 ANONYMOUS = "anonymous memory"
 ADVICE = (

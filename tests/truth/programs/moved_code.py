@@ -1,4 +1,5 @@
-"""Moves two functions, the first to where the second was, and states both moves afterwards in its own JITDUMP.
+"""Moves two functions, the first to where the second was, and states both moves afterwards in its own JITDUMP; then the
+first returns to where it was.
 
 Each function is busy alone; the program prints when, and at which address.
 """
@@ -63,3 +64,6 @@ with Path(f"jit-{PID}.dump").open("w+b", buffering=0) as dump:
     move(1, places[1], places[2])
     busy("first", places[1])
     busy("second", places[2])
+    ctypes.memmove(places[0], SPIN, len(SPIN))
+    move(0, places[1], places[0])
+    busy("first", places[0])

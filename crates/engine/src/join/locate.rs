@@ -53,7 +53,7 @@ pub struct LocatedSamples {
     pub points: Vec<Vec<u32>>,
 }
 
-/// A column of addresses that are not in a chain: batches with `process_id` and `ts_ns`.
+/// A column of addresses that are not in a chain: batches with `process_id`, `ts_ns` and `source_id`.
 pub struct AddressColumn<'a> {
     /// The batches.
     pub batches: Box<dyn Iterator<Item = RecordBatch> + 'a>,
@@ -128,11 +128,19 @@ struct ChainLocator<'a> {
 /// An address of a chain, with everything else that determines its location at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct ChainAddress {
-    /// [`NONE`] in the kernel.
+    /// In the kernel its [`kernel_key`].
     process_id: u32,
     address: u64,
     found_by: UnwoundAddress,
 }
+
+/// What stands for a process in addresses of a kernel with a number: numbers of processes are far below.
+fn kernel_key(kernel: u32) -> u32 {
+    NONE.saturating_sub(kernel.min(MAX_KERNELS))
+}
+
+/// Recordings beyond so many share a kernel.
+const MAX_KERNELS: u32 = 1 << 16;
 
 /// An address of a located chain.
 #[derive(Clone, Copy, Debug)]
@@ -157,6 +165,7 @@ impl ChainLocator<'_> {
         let times = numbers::<Int64Type>(batch, "ts_ns")?.values();
         let processes = numbers::<UInt32Type>(batch, "process_id")?.values();
         let threads = numbers::<UInt32Type>(batch, "thread_id")?.values();
+        let sources = numbers::<UInt32Type>(batch, "source_id")?.values();
         let chains = lists(batch, "addresses")?;
         let addresses = chains.values().as_any().downcast_ref::<PrimitiveArray<UInt64Type>>();
         let addresses = addresses.ok_or(ColumnError { column: "addresses" })?.values();
@@ -164,12 +173,14 @@ impl ChainLocator<'_> {
         let mut nodes = Vec::with_capacity(batch.num_rows());
         let offsets = chains.value_offsets();
         let ranges = offsets.iter().zip(offsets.iter().skip(1));
-        let rows = times.iter().zip(processes.iter()).zip(threads.iter()).zip(ranges);
-        for (((&at_ns, &process_id), &thread_id), (&start, &end)) in rows {
+        let rows = times.iter().zip(processes.iter()).zip(threads.iter()).zip(sources.iter()).zip(ranges);
+        for ((((&at_ns, &process_id), &thread_id), &source_id), (&start, &end)) in rows {
             perfuse_stopping::checkpoint();
+            let kernel = kernel_key(self.spaces.mappings.kernel_of(source_id));
             let range = start as usize..end as usize;
             let found_by = unwound.get(range.clone()).unwrap_or_default();
-            split_chain(addresses.get(range).unwrap_or_default(), found_by, process_id, &mut chain);
+            let addresses = addresses.get(range).unwrap_or_default();
+            split_chain(addresses, found_by, process_id, kernel, &mut chain);
             if self.last_chains.len() >= MAX_THREADS {
                 self.last_chains.clear();
             }
@@ -213,12 +224,15 @@ impl ChainLocator<'_> {
     ) -> Result<(), ColumnError> {
         let times = numbers::<Int64Type>(batch, "ts_ns")?.values();
         let processes = numbers::<UInt32Type>(batch, "process_id")?.values();
+        let sources = numbers::<UInt32Type>(batch, "source_id")?.values();
         let addresses = numbers::<UInt64Type>(batch, column)?;
         let found_by = UnwoundAddress { origin: FrameOrigin::Sampled, is_return: false };
-        for (address, (&at_ns, &process_id)) in addresses.iter().zip(times.iter().zip(processes.iter())) {
+        let rows = times.iter().zip(processes.iter()).zip(sources.iter());
+        for (address, ((&at_ns, &process_id), &source_id)) in addresses.iter().zip(rows) {
             perfuse_stopping::checkpoint();
             let location = address.filter(|&address| address < CONTEXT_MAX).map(|address| {
-                let process_id = if address >> 63 == 1 { NONE } else { process_id };
+                let kernel = || kernel_key(self.spaces.mappings.kernel_of(source_id));
+                let process_id = if address >> 63 == 1 { kernel() } else { process_id };
                 self.location(ChainAddress { process_id, address, found_by }, at_ns).2
             });
             if let Some(points) = self.out.points.get_mut(at) {
@@ -237,15 +251,16 @@ impl ChainLocator<'_> {
         }
         let ChainAddress { process_id, address, found_by: UnwoundAddress { origin, is_return } } = key;
         let call_address = address.wrapping_sub(u64::from(is_return));
-        let (process_id, (mut region, from, until)) = match process_id {
+        let kernel = Some(NONE.wrapping_sub(process_id)).filter(|&kernel| kernel <= MAX_KERNELS);
+        let (process_id, (mut region, from, until)) = match kernel {
             _ if address == CONTEXT_USER_DEFERRED => (process_id, (Region::Deferred, i64::MIN, i64::MAX)),
-            NONE => (0, self.spaces.find_kernel(call_address, at_ns)),
-            _ => (process_id, self.spaces.find_user(process_id, call_address, at_ns)),
+            Some(kernel) => (0, self.spaces.find_kernel(kernel, call_address, at_ns)),
+            None => (process_id, self.spaces.find_user(process_id, call_address, at_ns)),
         };
         if let Region::Jit { code_offset, .. } = &mut region {
             *code_offset = code_offset.wrapping_add(u64::from(is_return));
         }
-        let in_kernel = key.process_id == NONE;
+        let in_kernel = kernel.is_some();
         let location = Location { process_id, address, is_return, in_kernel, origin, region };
         let next = self.out.locations.len() as u32;
         let id = *self.location_ids.entry(location).or_insert_with(|| {
@@ -280,6 +295,7 @@ fn split_chain(
     addresses: &[u64],
     unwound: &[Option<UnwoundAddress>],
     process_id: u32,
+    kernel_key: u32,
     chain: &mut Vec<ChainAddress>,
 ) {
     chain.clear();
@@ -307,7 +323,11 @@ fn split_chain(
         let in_kernel = kernel.unwrap_or(address >> 63 == 1);
         let origin = if is_return { FrameOrigin::Callchain } else { FrameOrigin::Sampled };
         let found_by = unwound.get(at).copied().flatten().unwrap_or(UnwoundAddress { origin, is_return });
-        chain.push(ChainAddress { process_id: if in_kernel { NONE } else { process_id }, address, found_by });
+        chain.push(ChainAddress {
+            process_id: if in_kernel { kernel_key } else { process_id },
+            address,
+            found_by,
+        });
         is_return = true;
     }
 }

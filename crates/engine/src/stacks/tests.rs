@@ -257,7 +257,13 @@ fn a_recursive_function_counts_once_per_stack() {
     );
     assert_eq!(
         weights(&tree, WeightGrouping::Tier),
-        [(None, 20, 29), row("turbofan", 9, 26), row("ignition", 0, 26)]
+        [
+            row("kernel", 17, 17),
+            row("turbofan", 9, 26),
+            row("native", 2, 28),
+            row("unknown", 1, 1),
+            row("ignition", 0, 26)
+        ]
     );
     assert_eq!(weights(&tree, WeightGrouping::Origin)[0], row("kernel", 17, 17));
     assert_eq!(

@@ -19,7 +19,7 @@ pub enum WeightGrouping {
     Tiered,
     /// Modules.
     Module,
-    /// Tiers.
+    /// Tiers; kinds of code without one.
     Tier,
     /// Origins: interpreter, baseline, native, kernel and so on.
     Origin,
@@ -84,12 +84,13 @@ impl CallTree {
     pub(super) fn weight_rows(&self, by: WeightGrouping) -> Vec<WeightRow> {
         let nodes = self.nodes();
         let key_of = |symbol: usize| {
-            let CallSymbol { group, module, tier, origin, unnamed_because, .. } =
+            let CallSymbol { group, module, kind, tier, origin, unnamed_because, .. } =
                 self.symbols.symbols[symbol];
             match by {
                 WeightGrouping::Function => group,
                 WeightGrouping::Tiered => symbol as u32,
                 WeightGrouping::Module => module,
+                WeightGrouping::Tier if tier == NONE => kind,
                 WeightGrouping::Tier => tier,
                 WeightGrouping::Origin => origin as u32,
                 WeightGrouping::Reason => unnamed_because,
@@ -128,7 +129,7 @@ impl CallTree {
         for (row, heaviest) in rows.iter_mut().zip(heaviest) {
             row.example = heaviest.map_or(NONE, |(_, node)| node);
         }
-        // Null is a row only where it means something: code of no module or tier, but not a named function's reason.
+        // Null is a row only where it means something: code of no module, but not a named function's reason.
         if by == WeightGrouping::Reason {
             rows.retain(|row| {
                 self.symbol_of(row.example).is_some_and(|symbol| symbol.unnamed_because != NONE)
@@ -186,7 +187,7 @@ pub(super) fn weight_columns(
     let name = |symbol: &CallSymbol| match by {
         WeightGrouping::Function | WeightGrouping::Tiered => tree.symbols.texts.get(symbol.name),
         WeightGrouping::Module => tree.symbols.texts.get(symbol.module),
-        WeightGrouping::Tier => tree.symbols.texts.get(symbol.tier),
+        WeightGrouping::Tier => tree.symbols.texts.get(symbol.tier).or(tree.symbols.texts.get(symbol.kind)),
         WeightGrouping::Origin => Some(symbol.origin.name()),
         WeightGrouping::Reason => tree.symbols.texts.get(symbol.unnamed_because),
         WeightGrouping::Thread => None,

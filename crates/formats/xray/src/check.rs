@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use perfuse_wire::{Diagnostics, Rule};
 use perfuse_workers::{in_call, install};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::block::FdrBlock;
 use super::consts::{HEADER_BYTES, METADATA_BYTES};
@@ -190,6 +190,7 @@ const ROOM_LEFT: u64 = 64;
 /// Checks the order of buffers, and whether function ids are ambiguous.
 fn check_order(log: &XRay, survey: &FdrSurvey, sink: &mut Diagnostics) {
     check_buffer_times(survey, sink);
+    check_processes(survey, sink);
     check_unfilled_buffers(log, survey, sink);
     let objects = survey.function_ids.iter().map(|id| id >> OBJECT_SHIFT).filter(|&object| object > 0);
     if let Some(last) = objects.max() {
@@ -230,6 +231,22 @@ fn check_buffer_times(survey: &FdrSurvey, sink: &mut Diagnostics) {
         let num = threads.values().fold(0u64, |sum, thread| sum.saturating_add(thread.num));
         let message = format!("time decreases {num} times in {back} threads");
         sink.push(&UNORDERED, first.offset, None, "", || message.into());
+    }
+}
+
+/// A process writes one log. Buffers of another process are of one that forked it, and precede its own.
+fn check_processes(survey: &FdrSurvey, sink: &mut Diagnostics) {
+    let ordered = survey.order.iter().filter_map(|&index| survey.blocks.get(index));
+    let mut processes =
+        ordered.filter_map(|block| block.pid.map(|pid| (pid, block.offset))).collect::<Vec<_>>();
+    processes.dedup_by_key(|(pid, _)| *pid);
+    let distinct: FxHashSet<i32> = processes.iter().map(|(pid, _)| *pid).collect();
+    // Those that ran at the same time are of logs that were put together.
+    if let [earlier @ .., (parent, _), (pid, offset)] = processes.as_slice()
+        && distinct.len() == earlier.len().saturating_add(2)
+    {
+        let message = format!("buffers of process {parent} precede those of process {pid}");
+        sink.push(&FORKED, *offset, None, "pid", || message.into());
     }
 }
 

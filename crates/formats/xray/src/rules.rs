@@ -29,6 +29,7 @@ rules! {
     END_OF_BUFFER = "XR025", Warning, "version 2";
     LATER_KIND = "XR026", Error, "version 3";
     NEGATIVE_TID = "XR027", Warning, "NewBuffer Records";
+    FORKED = "XR028", Warning, "version 3";
     ORDER = "XR030", Error, "Format Grammar and Invariants";
     NO_NEW_BUFFER = "XR031", Error, "NewBuffer Records";
     NO_WALL_TIME = "XR032", Error, "WallClockTime Records";

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain
 from os import PathLike, fspath
 from pathlib import Path
+from struct import iter_unpack
 from typing import IO, NamedTuple
 
 from perfuse import _core
@@ -25,7 +27,7 @@ from perfuse.programs.unwind_tables import (
 )
 from perfuse.recording import Input, Recording
 from perfuse.recording import open as open_recording
-from perfuse.table import Table
+from perfuse.table import Columns, Table
 from perfuse.value_class import value_class
 
 STYLES = ("readelf-2.40", "readelf-2.44", "readelf-2.47")
@@ -122,9 +124,32 @@ class SFrame:
 
         Returns:
             A row per address: function, offset of the unwind row, rules for CFA, frame pointer and return address.
+
+        Raises:
+            UsageError: Functions of an object file or an archive overlap at an address: sections begin at 0.
         """
         data = _as_uint64_bytes(addresses)
+        if any(header.address == 0 for header in self.headers):
+            self._check_not_shared(data)
         return LookupTable("unwind_lookups", lambda: _core.sframe_find(self.recording._core, data))
+
+    def _check_not_shared(self, data: bytes | memoryview) -> None:
+        """In an object file, each section of code begins at 0: an address may be in functions of several."""
+        starts, ends = [], []
+        end = 0
+        table = Columns(self.recording.tables["unwind_functions"])
+        for start, size in sorted(table.tuples("start_address", "size_bytes")):
+            if size and start < end:
+                starts.append(start)
+                ends.append(max(start + size, end))
+            end = max(start + size, end)
+        for (address,) in iter_unpack("=Q", data):
+            last = bisect_right(starts, address) - 1
+            if last >= 0 and address < ends[last]:
+                raise UsageError(
+                    f"{self.recording.path}: functions overlap around {address:#x}",
+                    hint="each section of an object file begins at 0: link it, so that addresses are unique",
+                )
 
     def unwind(
         self, registers: Mapping[str, int], stack: bytes | bytearray | memoryview, *, bias: int = 0

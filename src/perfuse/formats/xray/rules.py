@@ -147,6 +147,16 @@ RULES: dict[str, Explanation] = {
         meaning="No operating system gives such ids: the bytes are damaged, or are not a thread id.",
         action="Nothing can be done for this file.",
     ),
+    "XR028": Explanation(
+        title="the log of a forked process begins with buffers of its parent",
+        meaning=(
+            "`fork` copies the buffers in which XRay collects events. Calls of the parent from before are in this log "
+            "as in its own, and what the forked process did has the pid and the thread of its parent up to the end "
+            "of the copied buffers: a call that continues in the next buffer is counted twice, without an end and "
+            "without a start."
+        ),
+        action="Give the log of the parent as well: events that both have are counted once.",
+    ),
     "XR030": Explanation(
         title="a record out of place",
         meaning="The grammar does not allow the record there.",
