@@ -102,7 +102,7 @@ class Database:
             available_bytes(memory_bytes(memory))
             limit_memory(memory)
         words = set(re.findall(r"\w+", query.lower()))
-        names = _names(query)
+        names = names_in(query)
         # Tables with bytes are built for this query alone.
         with_bytes = any(table in words and not names.isdisjoint(columns) for table, columns in ON_REQUEST.items())
         query = _without_end(query)
@@ -322,7 +322,7 @@ class FileDatabase(Database):
         return None
 
 
-def _names(query: str) -> set[str]:
+def names_in(query: str) -> set[str]:
     """The names and keywords of a query in lower case, without the words of its texts and comments."""
     try:
         text = query.encode()

@@ -88,3 +88,11 @@ def test_pack_lists_no_options_that_it_refuses(perfuse: Perfuse, recordings: Pat
     assert done.code == 2
     assert "only a whole profile can be saved" in done.err
     assert not (recordings / "x.perfuse").exists()
+
+
+def test_a_query_of_other_tables_has_no_selection(perfuse: Perfuse) -> None:
+    for option in (["--thread", "1"], ["--process", "1"], ["--between", "0..1"]):
+        done = perfuse("query", "perf.data", "FROM mappings -- samples", *option)
+        assert (done.code, done.out) == (2, "")
+        assert "selects rows of samples" in done.err
+        assert "hint:" in done.err

@@ -9,6 +9,7 @@ from perfuse.cli.opening import ProfileOptions, note_data_loss, open_profile
 from perfuse.cli.options import files_and_text, limit, output, profile_options, stack_filters
 from perfuse.cli.result import FORMATS, form_of_file, write_result
 from perfuse.cli.verbs import verb
+from perfuse.errors import UsageError
 
 
 @verb(
@@ -47,12 +48,23 @@ def command(
     output: str | None,
     how: ProfileOptions,
 ) -> int:
-    """The SQL dialect is DuckDB's. `perfuse tables FILE` lists the tables; only those that a query names are built."""
+    """The SQL dialect is DuckDB's. `perfuse tables FILE` lists the tables; only those that a query names are built.
+
+    --between, --thread and --process select rows of `samples`. Other tables are whole: the SQL selects their rows.
+    """
+    from perfuse.query import names_in
+
     files, sql = files_and_text(files_and_sql, "SQL")
     if as_json:
         form = "json"
     if form is None:
         form = form_of_file(output) if output and output != "-" else "table"
+    selects_samples = (how.between, how.process, how.thread) != (None, None, None)
+    if selects_samples and "samples" not in names_in(sql):
+        raise UsageError(
+            f"{how.selection_text} selects rows of samples, which the SQL does not read",
+            hint="select rows of other tables in the SQL, such as WHERE thread_id = 3 AND ts_ns < 1e9",
+        )
     profile = open_profile(console, files, how)
     if how.stack_filter:
         # A filter that matches nothing is an error, also where the SQL names other tables.
