@@ -259,6 +259,7 @@ def test_refusals(perfuse: Perfuse) -> None:
         ((LOG, LOG, "--per", "function none"), "no calls of 'none'"),
         (("perf.data", "perf.data", "--per", "seconds", "--normalize", "share"), "give one of them"),
         (("perf.data", "perf.data", "--normalize", "typical"), "a typical change needs 30"),
+        (("perf.data", "perf.data", "-o", "diff.csv", "--format", "csv"), "is saved as .html, not as 'diff.csv'"),
         (("perf.data", "perf.data", "--by", "type"), "has no types"),
         ((LOG, LOG, "--by", "type"), "has no types"),
         (("perf.data", "perf.data", "--assert", "self(crcc) < 5%"), "no function 'crcc'"),

@@ -17,6 +17,7 @@ from perfuse.cli.diff_sides import Run, SidesVerb, sides
 from perfuse.cli.opening import NO_FILTER, ProfileOptions, note_data_loss, open_profile
 from perfuse.cli.options import BUDGET, ObjectFile, limit, output, profile_options, stack_filters
 from perfuse.cli.verbs import verb
+from perfuse.declared_formats import COMPRESSED
 from perfuse.errors import UsageError
 from perfuse.table import RETAINED, WEIGHTS
 
@@ -162,6 +163,8 @@ def command(
     form = "json" if as_json else form
     if output is not None and by == "stack":
         raise click.UsageError("-o draws stacks with the functions that were compared: leave out --by stack")
+    if output not in (None, "-"):
+        _check_page_name(output)
     if output == "-" and form != "text":
         raise click.UsageError(f"-o - and --format {form} would both be standard output")
     if form == "dot" and (by != "function" or output):
@@ -305,6 +308,17 @@ def _finish(
             console.note(f"undecided: {one.assertion.text}: the interval contains the limit{needed}")
     violated = any(one.outcome == "violated" for one in report.assertions)
     return max(exit_codes.FINDINGS if violated else exit_codes.CLEAN, note_data_loss(console, diagnostics))
+
+
+def _check_page_name(path: str) -> None:
+    name = path.lower()
+    for compressed in COMPRESSED:
+        name = name.removesuffix(compressed)
+    if not name.endswith((".html", ".htm")):
+        raise UsageError(
+            f"the page of a difference is saved as .html, not as {path!r}",
+            hint="text, JSON, CSV and DOT go to standard output: perfuse diff --format csv OLD NEW > diff.csv",
+        )
 
 
 def _write_page(console: Console, report: DiffReport, path: str) -> None:
