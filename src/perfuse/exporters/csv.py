@@ -60,7 +60,10 @@ def write(
         ExportError: There are no calls.
     """
     if not profile.has_traces:
-        raise ExportError("there are no calls", hint="statistics of calls are made of call traces")
+        raise ExportError(
+            "there are no calls: this target writes the statistics of a call trace",
+            hint='tables are written by a query: perfuse query FILE "FROM samples" -o samples.csv',
+        )
     if formulas not in {"keep", "text"}:
         raise UsageError(f"formulas is keep or text, not {formulas!r}", field="formulas")
     require_in_range(limit, 0, 2**63 - 1, "limit")

@@ -145,5 +145,6 @@ def target_for(path: str) -> Target:
         f"the suffix of {path!r} is not of a known format",
         path=path,
         field="to",
-        hint=f"name a target (--to, or to= in Python), or use a suffix of one: {known}",
+        hint=f"name a target (--to, or to= in Python), or use a suffix of one: {known}; tables are written by"
+        ' `perfuse query FILE "FROM samples" -o samples.parquet`',
     )
