@@ -60,6 +60,13 @@ impl MappedFile {
         Ok(Self { watch, map, file: None })
     }
 
+    /// Whether an error of [`Self::new`] is that the file's system has files that can be read and not mapped: `/proc`, and some
+    /// that are mounted from elsewhere.
+    #[must_use]
+    pub fn cannot_map(error: &io::Error) -> bool {
+        error.raw_os_error() == Some(libc::ENODEV)
+    }
+
     /// Whether the file became shorter than it was when it was mapped. What was read since may be zeros.
     #[must_use]
     pub fn is_cut(&self) -> bool {

@@ -44,14 +44,20 @@ impl Source {
         Self::open_within(path, UnpackLimit::default())
     }
 
-    /// Maps a regular file; gzip, zstd and xz streams are recognized by their magic number and unpacked.
+    /// Maps a regular file, or copies what cannot be mapped; gzip, zstd and xz streams are recognized by their magic number and
+    /// unpacked.
     ///
     /// # Errors
     /// Those of the operating system; `InvalidInput` for a pipe or device, which [`Source::from_reader`] reads; [`TooLarge`]
     /// for a stream that unpacks to more than the limit. A damaged compressed stream is not an error: the part that can be
     /// unpacked is returned.
     pub fn open_within(path: &str, limit: UnpackLimit) -> io::Result<Self> {
-        let map = MappedFile::new(open_regular(Path::new(path))?)?;
+        let map = match MappedFile::new(open_regular(Path::new(path))?) {
+            Err(error) if MappedFile::cannot_map(&error) => {
+                return Self::from_reader(path, open_regular(Path::new(path))?, limit);
+            }
+            mapped => mapped?,
+        };
         if let Some(compression) = Compression::of(&map) {
             let unpacked = unpack_bytes(path, compression, &map, limit)?;
             return if map.is_cut() { Err(io::Error::other(CUT)) } else { Ok(unpacked) };

@@ -1,8 +1,8 @@
-//! Conversion of time stamps, compared with exact integers of 128 bits.
+//! Conversion of time stamps, compared with exact integers of 128 bits; files that cannot be mapped.
 
 use proptest::prelude::*;
 
-use crate::ClockMap;
+use crate::{ClockMap, Source};
 
 const EARLIEST: i128 = -(1 << 61);
 const LATEST: i128 = 1 << 62;
@@ -28,7 +28,24 @@ fn damaged_time_stamps_become_the_first_or_last_time() {
     assert!(last.checked_sub(first).is_some(), "the difference of two times fits into 64 bits");
 }
 
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_that_cannot_be_mapped_is_copied() {
+    assert!(Source::open("/proc/self/status").unwrap().starts_with(b"Name:"));
+    assert!(Source::open("/proc/self/absent").is_err());
+}
+
 proptest! {
+    #[test]
+    fn nanoseconds_are_moved_exactly(ticks: u64, small in 0..1u64 << 40, offset_ns: i64, near in -(1i64 << 40)..1 << 40) {
+        for offset_ns in [offset_ns, near, -(1 << 61) + near, (1 << 61) + near] {
+            let map = ClockMap { numerator: 1, denominator: 1, offset_ns };
+            for ticks in [ticks, small, (1 << 61) - small, (1 << 61) + small] {
+                prop_assert_eq!(i128::from(map.ns(ticks)), exact(&map, ticks));
+            }
+        }
+    }
+
     #[test]
     fn time_stamps_are_converted_exactly(
         ticks: u64,
