@@ -21,6 +21,14 @@ UNPACKED = (*COMPRESSED, ".xz")
 """Suffixes of compressed files that are read."""
 
 
+def name_of_content(path: str) -> str:
+    """A path to write, in lower case and without the suffix of its compression: its suffix names the format."""
+    name = path.lower()
+    for suffix in COMPRESSED:
+        name = name.removesuffix(suffix)
+    return name
+
+
 @value_class
 class ClockPolicy:
     """Which clocks a format's times are of, and how they are put on the clock of a profile.

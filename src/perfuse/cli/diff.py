@@ -17,7 +17,7 @@ from perfuse.cli.diff_sides import Run, SidesVerb, sides
 from perfuse.cli.opening import NO_FILTER, ProfileOptions, note_data_loss, open_profile
 from perfuse.cli.options import BUDGET, ObjectFile, limit, output, profile_options, stack_filters
 from perfuse.cli.verbs import verb
-from perfuse.declared_formats import COMPRESSED
+from perfuse.declared_formats import name_of_content
 from perfuse.errors import UsageError
 from perfuse.table import RETAINED, WEIGHTS
 
@@ -311,10 +311,7 @@ def _finish(
 
 
 def _check_page_name(path: str) -> None:
-    name = path.lower()
-    for compressed in COMPRESSED:
-        name = name.removesuffix(compressed)
-    if not name.endswith((".html", ".htm")):
+    if not name_of_content(path).endswith((".html", ".htm")):
         raise UsageError(
             f"the page of a difference is saved as .html, not as {path!r}",
             hint="text, JSON, CSV and DOT go to standard output: perfuse diff --format csv OLD NEW > diff.csv",

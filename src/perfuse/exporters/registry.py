@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal
 
-from perfuse.declared_formats import COMPRESSED
+from perfuse.declared_formats import name_of_content
 from perfuse.errors import UsageError, nearest_hint
 
 if TYPE_CHECKING:
@@ -133,9 +133,7 @@ def target_for(path: str) -> Target:
     """
     if path.startswith(COLLECTORS):
         return target_named("otlp")
-    name = path.lower()
-    for compressed in COMPRESSED:
-        name = name.removesuffix(compressed)
+    name = name_of_content(path)
     endings = [(suffix, target) for target in TARGETS for suffix in target.suffixes]
     matches = [(len(suffix), target) for suffix, target in endings if name.endswith(suffix)]
     if matches:

@@ -5,7 +5,7 @@ import os
 from typing import Any
 
 from perfuse.analysis.flame import FlameTree
-from perfuse.declared_formats import COMPRESSED
+from perfuse.declared_formats import name_of_content
 from perfuse.errors import UsageError
 
 
@@ -17,9 +17,7 @@ def flame_target(path: str) -> str:
     """
     from perfuse.exporters import TARGETS
 
-    name = path.lower()
-    for compressed in COMPRESSED:
-        name = name.removesuffix(compressed)
+    name = name_of_content(path)
     for target in TARGETS:
         if target.name in ("html", "svg") and name.endswith(target.suffixes):
             return target.name
