@@ -165,7 +165,7 @@ def test_a_flame_graph_shows_the_event_that_is_named(perfuse: Perfuse, recording
         ("mcp perf.data", "perf.data is not a directory", "name the directory that contains the recordings"),
         (
             "annotate xray-log.server.uocuES --map server run",
-            "there is no code in these files",
+            "these files contain no code",
             "samples (perf.data) and dumps",
         ),
         ("records perf.data --range 99999999..", "no record is in that range", "the whole file is --range 0.."),

@@ -76,7 +76,7 @@ def test_names_are_quoted(xray_corpus: Path) -> None:
 
 
 def test_refusals(small: FakeProfile, xray_corpus: Path) -> None:
-    with pytest.raises(ExportError, match="there are no calls"):
+    with pytest.raises(ExportError, match="no call was recorded"):
         exported(small)
     logs = [xray_corpus / "fdr" / f"{name}.xray" for name in ("wrong-frequency-v5", "small-v5")]
     with pytest.raises(ExportError, match="different rates"):

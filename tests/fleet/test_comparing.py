@@ -35,7 +35,7 @@ def test_builds_after_the_step_have_none(fleet: Fleet) -> None:
 def test_an_unknown_build_is_an_error(fleet: Fleet) -> None:
     with pytest.raises(UsageError, match="no recording has build '39'"):
         steps_since(fleet, ALL, "39")
-    with pytest.raises(UsageError, match="no build after 45"):
+    with pytest.raises(UsageError, match="no build follows 45"):
         steps_since(fleet, ALL, "45")
 
 

@@ -16,7 +16,7 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _SHOWN = 8
 """Number of functions that the message about several lists."""
 
-NO_CODE = "there is no code in these files"
+NO_CODE = "these files contain no code"
 
 
 @dataclass(slots=True)

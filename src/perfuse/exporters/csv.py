@@ -61,7 +61,7 @@ def write(
     """
     if not profile.has_traces:
         raise ExportError(
-            "there are no calls: this target writes the statistics of a call trace",
+            "no call was recorded: this target writes the statistics of a call trace",
             hint='tables are written by a query: perfuse query FILE "FROM samples" -o samples.csv',
         )
     if formulas not in {"keep", "text"}:

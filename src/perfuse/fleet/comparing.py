@@ -376,7 +376,7 @@ def _values_after(since: str | None, values: Sequence[str], label: str, event: F
         require_known(since, values, f"recording has {label}")
     later = values[values.index(since) + 1 if since is not None else 1 :]
     if not later:
-        raise UsageError(f"there is no {label} after {values[-1]}", hint=f"{label}s: {', '.join(values)}")
+        raise UsageError(f"no {label} follows {values[-1]}", hint=f"{label}s: {', '.join(values)}")
     return later
 
 
