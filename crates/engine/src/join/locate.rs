@@ -194,11 +194,12 @@ impl ChainLocator<'_> {
     /// The node of a chain, which is innermost first. `located` is the previous chain of the thread, outermost first, and is
     /// replaced by this one.
     fn locate_chain(&mut self, chain: &[ChainAddress], at_ns: i64, located: &mut Vec<LocatedAddress>) -> u32 {
-        let is_same = |(located, address): &(&LocatedAddress, &ChainAddress)| {
-            located.address == **address && (located.from_ns..located.until_ns).contains(&at_ns)
-        };
+        let is_same = |(located, address): &(&LocatedAddress, &ChainAddress)| located.address == **address;
         let num_same = located.iter().zip(chain.iter().rev()).take_while(is_same).count();
         located.truncate(num_same);
+        let is_over = |located: &mut LocatedAddress| !(located.from_ns..located.until_ns).contains(&at_ns);
+        while located.pop_if(is_over).is_some() {}
+        let num_same = located.len();
         let mut locations = std::mem::take(&mut self.locations);
         locations.clear();
         // Locations are numbered innermost first.
@@ -301,7 +302,9 @@ fn split_chain(
     chain.clear();
     let mut kernel = None;
     let mut is_return = false;
-    for (at, &address) in addresses.iter().enumerate() {
+    let mut unwound = unwound.iter().copied();
+    for &address in addresses {
+        let unwound = unwound.next().flatten();
         if address >= CONTEXT_MAX {
             match address {
                 CONTEXT_KERNEL | CONTEXT_HYPERVISOR => kernel = Some(true),
@@ -322,7 +325,7 @@ fn split_chain(
         }
         let in_kernel = kernel.unwrap_or(address >> 63 == 1);
         let origin = if is_return { FrameOrigin::Callchain } else { FrameOrigin::Sampled };
-        let found_by = unwound.get(at).copied().flatten().unwrap_or(UnwoundAddress { origin, is_return });
+        let found_by = unwound.unwrap_or(UnwoundAddress { origin, is_return });
         chain.push(ChainAddress {
             process_id: if in_kernel { kernel_key } else { process_id },
             address,

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::module::{UnwindModule, UnwindSources, code_step};
 use super::registers::Machine;
-use super::step::{UnwindStep, frame_pointer_step};
+use super::step::{PreparedStep, UnwindStep, frame_pointer_step};
 use super::walk::{StepId, StepSource};
 use crate::address_spaces::{AddressSpaces, Region};
 use crate::mappings::Mapping;
@@ -65,8 +65,8 @@ pub struct StepLookup<'a> {
     /// Address ranges of files and their steps, by file and whether all registers are needed.
     rows: FxHashMap<(u32, bool), BTreeMap<u64, (u64, StepId)>>,
     /// Distinct steps: a program has many addresses and few distinct steps.
-    steps: Vec<Arc<UnwindStep>>,
-    step_ids: FxHashMap<Arc<UnwindStep>, StepId>,
+    steps: Vec<PreparedStep>,
+    step_ids: FxHashMap<UnwindStep, StepId>,
     num_cached: usize,
     process_id: u32,
     at_ns: i64,
@@ -171,8 +171,8 @@ impl<'a> StepLookup<'a> {
         if let Some(id) = self.step_ids.get(&step) {
             return *id;
         }
-        let (id, step) = (StepId(self.steps.len() as u32), Arc::new(step));
-        self.steps.push(Arc::clone(&step));
+        let id = StepId(self.steps.len() as u32);
+        self.steps.push(PreparedStep::new(step.clone(), self.machine));
         self.step_ids.insert(step, id);
         id
     }
@@ -196,8 +196,8 @@ impl StepSource for StepLookup<'_> {
     }
 
     #[inline]
-    fn step(&self, id: StepId) -> Option<&UnwindStep> {
-        self.steps.get(id.0 as usize).map(Arc::as_ref)
+    fn step(&self, id: StepId) -> Option<&PreparedStep> {
+        self.steps.get(id.0 as usize)
     }
 
     fn is_code(&self, address: u64) -> bool {

@@ -19,16 +19,26 @@ impl StackCopy<'_> {
     #[must_use]
     #[inline]
     pub fn word(&self, address: u64) -> Option<u64> {
+        Some(self.number_of(self.range(address, 8)?.first_chunk()?))
+    }
+
+    /// The bytes from an address on; `None` where the copy lacks some of them.
+    #[inline]
+    pub(super) fn range(&self, address: u64, size: usize) -> Option<&[u8]> {
         let at = usize::try_from(address.checked_sub(self.start)?).ok()?;
-        let word = self.bytes.get(at..)?.first_chunk::<8>()?;
-        Some(if self.big_endian { u64::from_be_bytes(*word) } else { u64::from_le_bytes(*word) })
+        self.bytes.get(at..)?.get(..size)
+    }
+
+    /// The number that a word of the stack holds.
+    #[inline]
+    pub(super) fn number_of(&self, word: &[u8; 8]) -> u64 {
+        if self.big_endian { u64::from_be_bytes(*word) } else { u64::from_le_bytes(*word) }
     }
 
     /// The number of up to eight bytes at an address.
     #[must_use]
     pub fn number(&self, address: u64, size: u8) -> Option<u64> {
-        let at = usize::try_from(address.checked_sub(self.start)?).ok()?;
-        number(self.bytes.get(at..)?.get(..usize::from(size))?, self.big_endian)
+        number(self.range(address, size.into())?, self.big_endian)
     }
 
     /// Whether an address is beyond the copied part but near enough to be on the same stack.

@@ -22,5 +22,5 @@ pub use lookup::{StepLookup, UnwindModules};
 pub use memory::StackCopy;
 pub use module::{UnwindRows, UnwindSources};
 pub use registers::{Machine, Registers};
-pub use step::{FrameOrigin, UnwindBase, UnwindRule, UnwindStep};
+pub use step::{FrameOrigin, PreparedStep, UnwindBase, UnwindRule, UnwindStep};
 pub use walk::{MAX_FRAMES, StepId, StepSource, Stop, UnwoundFrame, unwind_stack};

@@ -46,6 +46,7 @@ impl Machine {
 
     /// The stack pointer.
     #[must_use]
+    #[inline]
     pub fn sp(self) -> u8 {
         match self {
             Self::Amd64 => 7,
@@ -56,6 +57,7 @@ impl Machine {
 
     /// The frame pointer.
     #[must_use]
+    #[inline]
     pub fn fp(self) -> u8 {
         match self {
             Self::Amd64 => 6,
@@ -66,6 +68,7 @@ impl Machine {
 
     /// Where rules put the return address: a column of its own, or the link register.
     #[must_use]
+    #[inline]
     pub fn ra(self) -> u8 {
         match self {
             Self::Amd64 => 16,
@@ -75,6 +78,7 @@ impl Machine {
     }
 
     /// Distance from the caller's stack pointer up to the CFA: the register save area, on machines that have one.
+    #[inline]
     pub(super) fn cfa_above_sp(self) -> u64 {
         match self {
             Self::Amd64 | Self::Aarch64 => 0,
@@ -83,11 +87,13 @@ impl Machine {
     }
 
     /// Whether the call instruction leaves the return address in a register.
+    #[inline]
     pub(super) fn has_link_register(self) -> bool {
         self != Self::Amd64
     }
 
     /// A return address without its signature bits (pointer authentication), which no user space address uses.
+    #[inline]
     pub(super) fn without_signature(self, address: u64) -> u64 {
         match self {
             Self::Aarch64 => address & ((1 << 48) - 1),
@@ -136,6 +142,7 @@ impl Registers {
 
     /// The machine.
     #[must_use]
+    #[inline]
     pub fn machine(&self) -> Machine {
         self.machine
     }
@@ -173,6 +180,7 @@ impl Registers {
 
     /// The stack pointer.
     #[must_use]
+    #[inline]
     pub fn sp(&self) -> Option<u64> {
         self.get(self.machine.sp())
     }

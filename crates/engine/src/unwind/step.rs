@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use perfuse_tables::{self as tables, FrameRecovery, Recovery};
 
-use super::registers::Machine;
+use super::memory::StackCopy;
+use super::registers::{Machine, NUM_REGISTERS, Registers};
 
 /// Source of the information that led to a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -149,7 +150,7 @@ impl UnwindStep {
     }
 
     /// Whether any rule reads registers of the frame other than its CFA.
-    pub(super) fn needs_registers(&self) -> bool {
+    fn reads_registers(&self) -> bool {
         let is_plain = |rule: &UnwindRule| {
             matches!(
                 rule,
@@ -159,6 +160,119 @@ impl UnwindStep {
             )
         };
         !self.rules.iter().all(|(_, rule)| is_plain(rule))
+    }
+}
+
+/// A step with what a walk asks of its rules at each frame.
+#[derive(Debug)]
+pub struct PreparedStep {
+    pub(super) step: UnwindStep,
+    pub(super) is_outermost: bool,
+    pub(super) reads_registers: bool,
+    pub(super) saved: Option<SavedRegisters>,
+}
+
+impl PreparedStep {
+    /// Prepares a step of a machine.
+    #[must_use]
+    pub fn new(step: UnwindStep, machine: Machine) -> Self {
+        Self {
+            is_outermost: step.is_outermost(machine.ra()),
+            reads_registers: step.reads_registers(),
+            saved: SavedRegisters::of(&step, machine),
+            step,
+        }
+    }
+}
+
+/// Registers that a function saved in its frame. The rules of nearly all steps are no more than these.
+#[derive(Debug)]
+pub(super) struct SavedRegisters {
+    /// Register and offset whose sum is the CFA.
+    cfa: (u8, i64),
+    /// Bit set of the registers that keep their values.
+    unchanged: u64,
+    /// The return address, stack pointer and frame pointer: rules of nearly all outer frames need no others.
+    frame: SavedWords,
+    all: SavedWords,
+}
+
+impl SavedRegisters {
+    /// The registers of a step; `None` where a rule reads anything but a word at a distance from the CFA.
+    fn of(step: &UnwindStep, machine: Machine) -> Option<Self> {
+        let UnwindRule::Value(UnwindBase::Register(register), offset) = step.cfa else { return None };
+        let (mut saved, mut unchanged) = (Vec::new(), step.unchanged);
+        for (register, rule) in &step.rules {
+            if usize::from(*register) >= NUM_REGISTERS {
+                continue;
+            }
+            unchanged &= !(1 << register);
+            match rule {
+                UnwindRule::Memory(UnwindBase::Cfa, offset) => saved.push((*register, *offset)),
+                UnwindRule::Undefined => {}
+                UnwindRule::Memory(..) | UnwindRule::Value(..) => return None,
+            }
+        }
+        let all = SavedWords::new(&saved)?;
+        saved.retain(|(register, _)| [machine.ra(), machine.sp(), machine.fp()].contains(register));
+        Some(Self { cfa: (register, offset), unchanged, frame: SavedWords::new(&saved)?, all })
+    }
+
+    /// The canonical frame address; `None` where the value of its register is not known.
+    #[inline]
+    pub(super) fn cfa(&self, registers: &Registers) -> Option<u64> {
+        Some(registers.get(self.cfa.0)?.wrapping_add_signed(self.cfa.1))
+    }
+
+    /// Sets the caller's registers, whose stack pointer is `sp`; those outside its frame only with `all_registers`. Returns
+    /// `false`, with none changed, where the copy of the stack lacks one of the words.
+    #[inline]
+    pub(super) fn restore(
+        &self,
+        cfa: u64,
+        sp: u64,
+        stack: &StackCopy<'_>,
+        registers: &mut Registers,
+        all_registers: bool,
+    ) -> bool {
+        let saved = if all_registers { &self.all } else { &self.frame };
+        let Some(words) = stack.range(cfa.wrapping_add_signed(saved.lowest), saved.size) else {
+            return false;
+        };
+        registers.keep(self.unchanged);
+        registers.set(registers.machine().sp(), sp);
+        for (register, at) in &saved.places {
+            if let Some(word) = words.get(*at as usize..).and_then(<[u8]>::first_chunk) {
+                registers.set(*register, stack.number_of(word));
+            }
+        }
+        true
+    }
+}
+
+/// Words of a frame that registers are restored from.
+#[derive(Debug)]
+struct SavedWords {
+    /// Distance of the lowest word from the CFA.
+    lowest: i64,
+    /// Bytes from the lowest word to the end of the highest.
+    size: usize,
+    /// Registers, and the distances of their words above the lowest one.
+    places: Box<[(u8, u32)]>,
+}
+
+impl SavedWords {
+    /// Words farther apart than this are not in one frame.
+    const MAX_SIZE: usize = 1 << 20;
+
+    /// Words from registers and distances from the CFA; `None` where there are none, or not in one frame.
+    fn new(saved: &[(u8, i64)]) -> Option<Self> {
+        let lowest = saved.iter().map(|(_, offset)| *offset).min()?;
+        let above_lowest = |offset: i64| usize::try_from(offset.checked_sub(lowest)?).ok();
+        let highest = above_lowest(saved.iter().map(|(_, offset)| *offset).max()?)?;
+        let size = highest.checked_add(8).filter(|size| *size <= Self::MAX_SIZE)?;
+        let place = |(register, offset): &(u8, i64)| Some((*register, above_lowest(*offset)? as u32));
+        Some(Self { lowest, size, places: saved.iter().map(place).collect::<Option<_>>()? })
     }
 }
 

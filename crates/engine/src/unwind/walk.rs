@@ -4,7 +4,7 @@ use super::expression::{EvaluationContext, evaluate};
 use super::memory::StackCopy;
 use super::registers::Machine;
 use super::registers::Registers;
-use super::step::{FrameOrigin, UnwindBase, UnwindRule, UnwindStep};
+use super::step::{FrameOrigin, PreparedStep, SavedRegisters, UnwindBase, UnwindRule, UnwindStep};
 
 /// Why unwinding ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,7 +83,7 @@ pub trait StepSource {
     fn find(&mut self, pc: u64, all_registers: bool) -> Option<StepId>;
 
     /// A step found since unwinding of the stack began.
-    fn step(&self, id: StepId) -> Option<&UnwindStep>;
+    fn step(&self, id: StepId) -> Option<&PreparedStep>;
 
     /// Whether there is code at an address.
     fn is_code(&self, address: u64) -> bool;
@@ -106,7 +106,7 @@ pub fn unwind_stack(
 ) -> Stop {
     let first = frames.len();
     match unwind_with(registers, stack, code, frames, false) {
-        // SFrame does not describe registers that rules of outer frames may need.
+        // Rules of few outer frames need registers that SFrame does not describe, and that are not restored at first.
         Stop::LostRegister => {
             frames.truncate(first);
             unwind_with(registers, stack, code, frames, true)
@@ -119,13 +119,15 @@ pub fn unwind_stack(
 pub fn caller_in_registers(registers: &Registers, code: &mut impl StepSource) -> Option<UnwoundFrame> {
     let stack = StackCopy { start: 0, bytes: &[], big_endian: false };
     let id = code.find(registers.pc, false)?;
-    let step = code.step(id).filter(|step| step.origin != FrameOrigin::FramePointer)?;
-    let mut frame = FrameState { registers: *registers, stack: &stack, cfa: None, low: 0 };
-    frame.leave(step, false, code).ok()?;
+    let prepared = code.step(id).filter(|prepared| prepared.step.origin != FrameOrigin::FramePointer)?;
+    let mut frame =
+        FrameState { registers: *registers, stack: &stack, cfa: None, low: 0, all_registers: false };
+    frame.leave(prepared, false, code).ok()?;
+    let step = &prepared.step;
     Some(UnwoundFrame { pc: frame.registers.pc, sp: 0, origin: step.origin, is_return: !step.is_signal })
 }
 
-fn unwind_with(
+pub(super) fn unwind_with(
     registers: &Registers,
     stack: &StackCopy<'_>,
     code: &mut impl StepSource,
@@ -133,7 +135,7 @@ fn unwind_with(
     all_registers: bool,
 ) -> Stop {
     let low = registers.sp().unwrap_or(0);
-    let mut frame = FrameState { registers: *registers, stack, cfa: None, low };
+    let mut frame = FrameState { registers: *registers, stack, cfa: None, low, all_registers };
     let (mut origin, mut is_return) = (FrameOrigin::Sampled, false);
     for _ in 0..MAX_FRAMES {
         perfuse_stopping::checkpoint();
@@ -143,14 +145,15 @@ fn unwind_with(
         let Some(id) = code.find(pc.wrapping_sub(u64::from(is_return)), all_registers) else {
             return Stop::NoRule;
         };
-        let Some(step) = code.step(id) else { return Stop::NoRule };
+        let Some(prepared) = code.step(id) else { return Stop::NoRule };
+        let step = &prepared.step;
         // The kernel enters the code that a signal handler returns to at its first instruction: no call precedes it.
         if step.is_signal
             && let Some(trampoline) = frames.last_mut()
         {
             trampoline.is_return = false;
         }
-        if let Err(stop) = frame.leave(step, is_return, code) {
+        if let Err(stop) = frame.leave(prepared, is_return, code) {
             let is_guess =
                 step.origin == FrameOrigin::FramePointer && !matches!(stop, Stop::Outermost | Stop::Cut);
             return if is_guess { Stop::NoRule } else { stop };
@@ -167,20 +170,34 @@ struct FrameState<'a> {
     cfa: Option<u64>,
     /// Lower bound of the next stack pointer.
     low: u64,
+    /// Whether registers are restored that rules of outer frames hardly ever need.
+    all_registers: bool,
 }
 
 impl FrameState<'_> {
     /// Replaces the registers by those of the caller.
-    fn leave(&mut self, step: &UnwindStep, is_return: bool, code: &impl StepSource) -> Result<(), Stop> {
+    #[inline]
+    fn leave(
+        &mut self,
+        prepared: &PreparedStep,
+        is_return: bool,
+        code: &impl StepSource,
+    ) -> Result<(), Stop> {
+        let step = &prepared.step;
         let machine = self.registers.machine();
         let by_frame_pointer = step.origin == FrameOrigin::FramePointer;
         // Programs and threads begin with a frame pointer of 0.
         let is_last = by_frame_pointer && self.registers.get(machine.fp()) == Some(0);
-        if is_last || step.is_outermost(machine.ra()) {
+        if is_last || prepared.is_outermost {
             return Err(Stop::Outermost);
         }
-        self.cfa = None;
-        let cfa = self.value(&step.cfa, code)?;
+        let cfa = match &prepared.saved {
+            Some(saved) => saved.cfa(&self.registers).ok_or(Stop::LostRegister)?,
+            None => {
+                self.cfa = None;
+                self.value(&step.cfa, code)?
+            }
+        };
         self.cfa = Some(cfa);
         let sp = cfa.wrapping_sub(machine.cfa_above_sp());
         // A caller's frame is above its callee's. A leaf with a link register may have no frame, a signal handler a stack of its own.
@@ -188,11 +205,7 @@ impl FrameState<'_> {
         if !(step.is_signal || sp > self.low || (leaf && sp == self.low)) {
             return Err(Stop::NotMonotonic);
         }
-        let ra = if step.needs_registers() {
-            self.by_registers(step, sp, code)
-        } else {
-            self.in_place(step, sp, code)
-        }?;
+        let ra = self.restore_caller(prepared, cfa, sp, code)?;
         let pc = machine.without_signature(ra);
         // The upper half holds the kernel's addresses and the markers of call chains; nothing is mapped at the lowest addresses.
         match pc {
@@ -207,9 +220,28 @@ impl FrameState<'_> {
         Ok(())
     }
 
-    /// Sets the caller's registers where all rules depend on the CFA alone; returns the return address.
+    /// Sets the caller's registers; returns the return address.
     #[inline]
-    fn in_place(&mut self, step: &UnwindStep, sp: u64, code: &impl StepSource) -> Result<u64, Stop> {
+    fn restore_caller(
+        &mut self,
+        PreparedStep { step, saved, reads_registers, .. }: &PreparedStep,
+        cfa: u64,
+        sp: u64,
+        code: &impl StepSource,
+    ) -> Result<u64, Stop> {
+        let machine = self.registers.machine();
+        let FrameState { registers, stack, all_registers, .. } = self;
+        let restore = |saved: &SavedRegisters| saved.restore(cfa, sp, stack, registers, *all_registers);
+        match saved.as_ref().is_some_and(restore) {
+            true => {}
+            false if *reads_registers => self.by_registers(step, sp, code)?,
+            false => self.in_place(step, sp, code)?,
+        }
+        self.registers.get(machine.ra()).ok_or(Stop::LostRegister)
+    }
+
+    /// Sets the caller's registers where all rules depend on the CFA alone.
+    fn in_place(&mut self, step: &UnwindStep, sp: u64, code: &impl StepSource) -> Result<(), Stop> {
         let machine = self.registers.machine();
         self.registers.keep(step.unchanged);
         self.registers.set(machine.sp(), sp);
@@ -221,11 +253,11 @@ impl FrameState<'_> {
                 Err(_) => self.registers.forget(*register),
             }
         }
-        self.registers.get(machine.ra()).ok_or(Stop::LostRegister)
+        Ok(())
     }
 
     /// The same where rules read registers: they see the values from before any changed.
-    fn by_registers(&mut self, step: &UnwindStep, sp: u64, code: &impl StepSource) -> Result<u64, Stop> {
+    fn by_registers(&mut self, step: &UnwindStep, sp: u64, code: &impl StepSource) -> Result<(), Stop> {
         let machine = self.registers.machine();
         let mut caller = self.registers;
         caller.keep(step.unchanged);
@@ -238,7 +270,7 @@ impl FrameState<'_> {
             }
         }
         self.registers = caller;
-        self.registers.get(machine.ra()).ok_or(Stop::LostRegister)
+        Ok(())
     }
 
     #[inline]
@@ -261,7 +293,9 @@ impl FrameState<'_> {
             UnwindBase::Register(number) => self.registers.get(*number).ok_or(Stop::LostRegister),
             UnwindBase::Expression(expression) => {
                 let context = ExpressionContext { frame: self, code };
-                evaluate(expression, self.stack.big_endian, &context).ok_or(Stop::BadRead)
+                // An expression may have needed a register that was not restored.
+                let stop = if self.all_registers { Stop::BadRead } else { Stop::LostRegister };
+                evaluate(expression, self.stack.big_endian, &context).ok_or(stop)
             }
         }
     }

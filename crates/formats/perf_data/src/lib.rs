@@ -84,7 +84,7 @@ use layout::FileHeader;
 
 pub use layout::{ClockData, TimeConv};
 pub use perf_data::PerfData;
-pub use sample::{EventWords, SampleHead, SampleRecord, SampleRegisters};
+pub use sample::{EventWords, SampleHead, SampleRecord, SampleRegisters, UserState};
 pub use survey::{JitMarker, PidNamespace};
 pub use tasks::Exec;
 pub use writer::{InjectError, InjectedBuildId, InjectedMmap, Injection, inject};

@@ -176,10 +176,10 @@ impl PerfData {
         let (mut at, start) = (Position::default(), self.file.source.as_ptr() as usize);
         while let Ok(record) = self.file.next(&mut at) {
             perfuse_stopping::checkpoint();
-            let sample = (record.record_type == RecordType::SAMPLE).then(|| self.file.sample(&record));
-            let Some(stack) = sample.and_then(Result::ok).and_then(|sample| sample.user_stack) else {
+            if record.record_type != RecordType::SAMPLE {
                 continue;
-            };
+            }
+            let Some(stack) = self.file.user_state(&record).and_then(|user| user.stack) else { continue };
             let offset = (stack.as_ptr() as usize).checked_sub(start);
             let range = offset.map(|offset| offset..offset.saturating_add(stack.len()));
             if let Some(range) = range.filter(|range| range.end <= self.file.source.len()) {
@@ -202,11 +202,11 @@ impl PerfData {
     pub fn user_stack(&self, number: u64, registers: &mut Vec<u64>) -> Option<&[u8]> {
         let record = self.file.at(RecordLocation::from_number(number))?;
         let (index, _) = self.file.attributes.find(record.record_type, record.body, self.file.endian)?;
-        let sample = self.file.sample(&record).ok()?;
+        let user = self.file.user_state(&record)?;
         let known = self.file.user_registers().get(index)?;
-        known.pairs(sample.user_regs, registers);
-        let stack = if known.have_stack { sample.user_stack } else { Some(&[][..]) };
-        let is_user = known.have_stack && sample.user_regs.is_some_and(|set| set.abi != ABI_NONE);
+        known.pairs(user.registers, registers);
+        let stack = if known.have_stack { user.stack } else { Some(&[][..]) };
+        let is_user = known.have_stack && user.registers.is_some_and(|set| set.abi != ABI_NONE);
         stack.filter(|_| is_user || !registers.is_empty())
     }
 

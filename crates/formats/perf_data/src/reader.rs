@@ -10,7 +10,7 @@ use super::guests::{GuestProcess, Guests, is_guest};
 use super::header::Preamble;
 use super::off_cpu;
 use super::record::{RawEvent, RecordLocation, RecordsEnd, read_record};
-use super::sample::{SampleHead, SampleRecord};
+use super::sample::{SampleHead, SampleRecord, UserState};
 use super::unpacked::Unpacked;
 use perfuse_recording::{PassPages, Position, Source};
 
@@ -148,13 +148,20 @@ impl RecordFile {
     pub fn sample_head<'a>(&self, record: &RawEvent<'a>) -> Option<SampleHead<'a>> {
         let (index, _) = self.attributes.find(record.record_type, record.body, self.endian)?;
         let attribute = self.attributes.list().get(index)?;
-        let mut head = SampleHead::read(&mut record.cursor(self.endian), &attribute.layout).ok()?;
+        let head = SampleHead::read(&mut record.cursor(self.endian), &attribute.layout).ok()?;
+        Some(self.own_head(record, attribute, head))
+    }
+
+    /// The head of a sample of an event with the number of its process, and the fields of a sample of time off the processor.
+    #[inline]
+    pub fn own_head<'a>(
+        &self,
+        record: &RawEvent<'a>,
+        attribute: &EventAttribute,
+        mut head: SampleHead<'a>,
+    ) -> SampleHead<'a> {
         head.pid = head.pid.map(|pid| self.process_number(record, pid));
-        if off_cpu::may_be_off_cpu(attribute) {
-            Some(self.off_cpu_head(record, attribute, head))
-        } else {
-            Some(head)
-        }
+        if off_cpu::may_be_off_cpu(attribute) { self.off_cpu_head(record, attribute, head) } else { head }
     }
 
     /// The head of a sample of an event that may be of time off the processor, whose fields are then in its raw data.
@@ -195,12 +202,17 @@ impl RecordFile {
         SampleRecord::read(&mut record.cursor(self.endian), layout)
     }
 
+    /// Decodes the registers and the stack of a sample; `None` where its body ends before.
+    #[must_use]
+    pub fn user_state<'a>(&self, record: &RawEvent<'a>) -> Option<UserState<'a>> {
+        UserState::read(&mut record.cursor(self.endian), self.event_layout(record)?).ok()
+    }
+
     /// Whether a sample has registers and a copy of its user stack. Those of kernel threads are empty, and those of stacks that
     /// simpleperf has unwound.
     #[must_use]
     pub fn has_stack_copy(&self, record: &RawEvent<'_>) -> bool {
-        let sample = self.sample(record).unwrap_or_default();
-        sample.user_regs.is_some() || sample.user_stack.is_some_and(|stack| !stack.is_empty())
+        self.user_state(record).is_some_and(|user| user.has_stack())
     }
 
     /// The pid of a record of the kernel; for a record of a guest the number of that process.

@@ -92,6 +92,15 @@ pub struct SampleRegisters<'a> {
     pub values: EventWords<'a>,
 }
 
+/// What a sample has of its thread in user mode.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct UserState<'a> {
+    /// Registers; `None` for a kernel thread.
+    pub registers: Option<SampleRegisters<'a>>,
+    /// A copy of the stack from the stack pointer upwards; only bytes that were copied.
+    pub stack: Option<&'a [u8]>,
+}
+
 /// All fields of a sample.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SampleRecord<'a> {
@@ -105,10 +114,8 @@ pub struct SampleRecord<'a> {
     pub branch_counters: Option<EventWords<'a>>,
     /// Number of the processor's entry for the most recent branch.
     pub branch_hw_index: Option<u64>,
-    /// User registers; `None` for a kernel thread.
-    pub user_regs: Option<SampleRegisters<'a>>,
-    /// A copy of the user stack from the stack pointer upwards; only bytes that were copied.
-    pub user_stack: Option<&'a [u8]>,
+    /// Registers and stack of user mode.
+    pub user: UserState<'a>,
     /// Weight, or three parts of a weight.
     pub weight: Option<u64>,
     /// Source of the data in the memory hierarchy.
@@ -199,27 +206,9 @@ impl<'a> SampleRecord<'a> {
         let word = |cursor: &mut Cursor<'a>, bit: u64, field: &'static str| {
             layout.has(bit).then(|| cursor.u64(field)).transpose()
         };
-        if layout.has(abi::PERF_SAMPLE_RAW) {
-            let size = cursor.u32("raw.size")?;
-            sample.raw = Some(cursor.bytes(u64::from(size), "raw.data")?);
-        }
-        if layout.has(abi::PERF_SAMPLE_BRANCH_STACK) {
-            let nr = cursor.u64("bnr")?;
-            let BranchLayout { has_hw_index, has_counters, .. } = layout.branches;
-            if has_hw_index {
-                sample.branch_hw_index = Some(cursor.u64("hw_idx")?);
-            }
-            sample.branch_stack = Some(EventWords::read(cursor, nr.saturating_mul(3), "lbr")?);
-            if has_counters {
-                sample.branch_counters = Some(EventWords::read(cursor, nr, "counters")?);
-            }
-        }
-        if layout.has(abi::PERF_SAMPLE_REGS_USER) {
-            sample.user_regs = registers(cursor, layout.num_regs.0, "user_regs")?;
-        }
-        if layout.has(abi::PERF_SAMPLE_STACK_USER) {
-            sample.user_stack = Some(user_stack(cursor)?);
-        }
+        sample.raw = raw_data(cursor, layout)?;
+        sample.read_branches(cursor, layout)?;
+        sample.user = UserState::read_fields(cursor, layout)?;
         sample.weight = word(cursor, abi::PERF_SAMPLE_WEIGHT | abi::PERF_SAMPLE_WEIGHT_STRUCT, "weight")?;
         sample.data_src = word(cursor, abi::PERF_SAMPLE_DATA_SRC, "data_src")?;
         sample.transaction = word(cursor, abi::PERF_SAMPLE_TRANSACTION, "transaction")?;
@@ -236,6 +225,85 @@ impl<'a> SampleRecord<'a> {
         }
         Ok(sample)
     }
+
+    fn read_branches(
+        &mut self,
+        cursor: &mut Cursor<'a>,
+        layout: &EventRecordLayout,
+    ) -> Result<(), ParseError> {
+        if layout.has(abi::PERF_SAMPLE_BRANCH_STACK) {
+            let nr = cursor.u64("bnr")?;
+            let BranchLayout { has_hw_index, has_counters, .. } = layout.branches;
+            if has_hw_index {
+                self.branch_hw_index = Some(cursor.u64("hw_idx")?);
+            }
+            self.branch_stack = Some(EventWords::read(cursor, nr.saturating_mul(3), "lbr")?);
+            if has_counters {
+                self.branch_counters = Some(EventWords::read(cursor, nr, "counters")?);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Fields of one word each, before the first field whose size varies.
+const FIRST_WORDS: u64 = abi::PERF_SAMPLE_IDENTIFIER
+    | abi::PERF_SAMPLE_IP
+    | abi::PERF_SAMPLE_TID
+    | abi::PERF_SAMPLE_TIME
+    | abi::PERF_SAMPLE_ADDR
+    | abi::PERF_SAMPLE_ID
+    | abi::PERF_SAMPLE_STREAM_ID
+    | abi::PERF_SAMPLE_CPU
+    | abi::PERF_SAMPLE_PERIOD;
+
+impl<'a> UserState<'a> {
+    /// Whether there are registers or bytes of a stack.
+    #[must_use]
+    pub fn has_stack(&self) -> bool {
+        self.registers.is_some() || self.stack.is_some_and(|stack| !stack.is_empty())
+    }
+
+    /// Reads these fields of a body, and no others.
+    ///
+    /// # Errors
+    /// When the body ends inside one of them or a field before them.
+    pub fn read(cursor: &mut Cursor<'a>, layout: &EventRecordLayout) -> Result<Self, ParseError> {
+        let num_words = (layout.sample_type & FIRST_WORDS).count_ones();
+        EventWords::read(cursor, num_words.into(), "ip")?;
+        if layout.has(abi::PERF_SAMPLE_READ) {
+            read_counters(cursor, layout)?;
+        }
+        if layout.has(abi::PERF_SAMPLE_CALLCHAIN) {
+            let nr = cursor.u64("nr")?;
+            EventWords::read(cursor, nr, "ips")?;
+        }
+        raw_data(cursor, layout)?;
+        if layout.has(abi::PERF_SAMPLE_BRANCH_STACK) {
+            SampleRecord::default().read_branches(cursor, layout)?;
+        }
+        Self::read_fields(cursor, layout)
+    }
+
+    fn read_fields(cursor: &mut Cursor<'a>, layout: &EventRecordLayout) -> Result<Self, ParseError> {
+        let mut user = Self::default();
+        if layout.has(abi::PERF_SAMPLE_REGS_USER) {
+            user.registers = registers(cursor, layout.num_regs.0, "user_regs")?;
+        }
+        if layout.has(abi::PERF_SAMPLE_STACK_USER) {
+            user.stack = Some(user_stack(cursor)?);
+        }
+        Ok(user)
+    }
+}
+
+/// Reads the data of a tracepoint or a BPF program.
+fn raw_data<'a>(cursor: &mut Cursor<'a>, layout: &EventRecordLayout) -> Result<Option<&'a [u8]>, ParseError> {
+    if !layout.has(abi::PERF_SAMPLE_RAW) {
+        return Ok(None);
+    }
+    let size = cursor.u32("raw.size")?;
+    cursor.bytes(u64::from(size), "raw.data").map(Some)
 }
 
 /// Reads counter values: a value with its times, or a count, the times, and that number of values.

@@ -2,7 +2,7 @@
 
 use linux_perf_data::Feature;
 use linux_perf_event_reader::constants as abi;
-use perfuse_wire::{Diagnostics, ErrorKind};
+use perfuse_wire::{Diagnostics, ErrorKind, ParseError};
 use rustc_hash::FxHashMap;
 
 use super::consts::{AUX_LOSSES, RecordType, misc};
@@ -133,9 +133,11 @@ impl RecordSurvey {
     /// Counts a record, checks it and adds its facts.
     fn add_record(&mut self, file: &RecordFile, record: &RawEvent<'_>, rounds: &mut Rounds) {
         self.num_records = self.num_records.saturating_add(1);
-        check_record(file, record, &mut self.record_findings);
         let count = self.counts.entry(record.record_type).or_default();
         *count = count.saturating_add(1);
+        if record.record_type != RecordType::SAMPLE {
+            check_record(file, record, &mut self.record_findings);
+        }
         if record.record_type.is_user() {
             return self.add_user_record(file, record, rounds);
         }
@@ -215,19 +217,31 @@ impl RecordSurvey {
         }
     }
 
-    /// Adds the facts of a sample.
+    /// Checks a sample and adds its facts.
     fn add_sample(&mut self, file: &RecordFile, record: &RawEvent<'_>, time: u64) {
         let found = file.attributes.find(record.record_type, record.body, file.endian);
+        if let Some((_, false)) = found {
+            self.record_findings.push(&UNKNOWN_EVENT, record.offset, Some(record.index), "id", || {
+                "no attribute has this event id".into()
+            });
+        }
+        let sample = file.sample(record);
+        if let Err(error) = &sample {
+            push_body_error(record, error, &mut self.record_findings);
+        }
         let Some((index, _)) = found else { return };
-        let Some(layout) = file.attributes.list().get(index).map(|attribute| &attribute.layout) else {
-            return;
+        let Some(attribute) = file.attributes.list().get(index) else { return };
+        let head = match &sample {
+            Ok(sample) => Some(file.own_head(record, attribute, sample.head)),
+            Err(_) => file.sample_head(record),
         };
-        let Some(head) = file.sample_head(record) else { return };
+        let Some(head) = head else { return };
         if cookie(&head).is_some() {
             self.deferred.num_samples = self.deferred.num_samples.saturating_add(1);
         }
         self.num_samples = self.num_samples.saturating_add(1);
-        let has_stack = layout.has(abi::PERF_SAMPLE_STACK_USER) && file.has_stack_copy(record);
+        let has_stack = attribute.layout.has(abi::PERF_SAMPLE_STACK_USER)
+            && sample.map_or_else(|_| file.has_stack_copy(record), |sample| sample.user.has_stack());
         self.num_user_stacks = self.num_user_stacks.saturating_add(u64::from(has_stack));
         if let Some(has_periods) = self.has_periods.get_mut(index) {
             *has_periods |= head.period.is_some_and(|period| period > 0);
@@ -281,7 +295,7 @@ const LARGE_BYTES: u64 = 2048;
 /// Distance of the prefetched record, in records.
 const PREFETCH_RECORDS: u64 = 4;
 
-/// Reports departures in a record.
+/// Reports departures in a record that is not a sample.
 fn check_record(file: &RecordFile, record: &RawEvent<'_>, sink: &mut Diagnostics) {
     let kind = record.record_type;
     let (offset, index) = (record.offset, Some(record.index));
@@ -312,11 +326,6 @@ fn check_record(file: &RecordFile, record: &RawEvent<'_>, sink: &mut Diagnostics
         RecordType::THROTTLE => {
             sink.push(&THROTTLED, offset, index, "", || "sampling was stopped for a while".into());
         }
-        RecordType::SAMPLE => {
-            if let Some((_, false)) = file.attributes.find(kind, record.body, file.endian) {
-                sink.push(&UNKNOWN_EVENT, offset, index, "id", || "no attribute has this event id".into());
-            }
-        }
         RecordType::ID_INDEX => {
             if let Some(id) = unknown_id(file, record) {
                 sink.push(&UNKNOWN_EVENT, offset, index, "entries", || {
@@ -333,7 +342,14 @@ fn check_record(file: &RecordFile, record: &RawEvent<'_>, sink: &mut Diagnostics
         _ => {}
     }
     if let Some(error) = file.body_error(record) {
-        let rule = if error.kind == ErrorKind::NoTerminator { &UNTERMINATED } else { &BAD_BODY };
-        sink.push(rule, error.offset, index, error.field, || format!("{}: {error}", kind.name()).into());
+        push_body_error(record, &error, sink);
     }
+}
+
+/// Reports the body of a record that cannot be decoded.
+fn push_body_error(record: &RawEvent<'_>, error: &ParseError, sink: &mut Diagnostics) {
+    let rule = if error.kind == ErrorKind::NoTerminator { &UNTERMINATED } else { &BAD_BODY };
+    sink.push(rule, error.offset, Some(record.index), error.field, || {
+        format!("{}: {error}", record.record_type.name()).into()
+    });
 }

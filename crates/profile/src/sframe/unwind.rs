@@ -1,8 +1,8 @@
 //! One stack, unwound by the SFrame sections of one file.
 
 use perfuse_engine::unwind::{
-    FrameOrigin, Machine, Registers, StackCopy, StepId, StepSource, Stop, UnwindStep, UnwoundFrame,
-    unwind_stack,
+    FrameOrigin, Machine, PreparedStep, Registers, StackCopy, StepId, StepSource, Stop, UnwindStep,
+    UnwoundFrame, unwind_stack,
 };
 use perfuse_formats::Recording;
 use perfuse_formats::sframe::SFrame;
@@ -13,18 +13,19 @@ struct LoadedFile<'a> {
     file: &'a SFrame,
     machine: Machine,
     bias: u64,
-    found: Vec<UnwindStep>,
+    found: Vec<PreparedStep>,
 }
 
 impl StepSource for LoadedFile<'_> {
     fn find(&mut self, pc: u64, _all_registers: bool) -> Option<StepId> {
         let recovery = self.file.recovery(pc.wrapping_sub(self.bias))?;
         let id = StepId(self.found.len() as u32);
-        self.found.push(UnwindStep::from_recovery(recovery, self.machine, FrameOrigin::SFrame)?);
+        let step = UnwindStep::from_recovery(recovery, self.machine, FrameOrigin::SFrame)?;
+        self.found.push(PreparedStep::new(step, self.machine));
         Some(id)
     }
 
-    fn step(&self, id: StepId) -> Option<&UnwindStep> {
+    fn step(&self, id: StepId) -> Option<&PreparedStep> {
         self.found.get(id.0 as usize)
     }
 

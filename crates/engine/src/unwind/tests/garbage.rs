@@ -1,18 +1,21 @@
 use proptest::prelude::*;
 
-use super::{Registers, StackCopy, StepId, StepSource, Stop, UnwindStep, UnwoundFrame, unwind_stack};
+use super::{
+    PreparedStep, Registers, StackCopy, StepId, StepSource, Stop, UnwindStep, UnwoundFrame, unwind_stack,
+};
 use crate::unwind::step::DwarfExpression;
+use crate::unwind::walk::unwind_with;
 use crate::unwind::{FrameOrigin, MAX_FRAMES, Machine, UnwindBase, UnwindRule, step::frame_pointer_step};
 
 /// The same step at every address.
-struct Always(Option<UnwindStep>);
+struct Always(Option<PreparedStep>);
 
 impl StepSource for Always {
     fn find(&mut self, _pc: u64, _all_registers: bool) -> Option<StepId> {
         self.0.as_ref().map(|_| StepId(0))
     }
 
-    fn step(&self, _id: StepId) -> Option<&UnwindStep> {
+    fn step(&self, _id: StepId) -> Option<&PreparedStep> {
         self.0.as_ref()
     }
 
@@ -68,6 +71,7 @@ fn unwind(
 ) -> (Vec<UnwoundFrame>, Stop) {
     let stack = StackCopy { start, bytes, big_endian: registers.machine() == Machine::S390x };
     let mut frames = Vec::new();
+    let step = step.map(|step| PreparedStep::new(step, registers.machine()));
     let stop = unwind_stack(registers, &stack, &mut Always(step), &mut frames);
     (frames, stop)
 }
@@ -88,6 +92,49 @@ proptest! {
         let (frames, _) = unwind(&registers, start, &stack, Some(step));
         prop_assert!((1..=MAX_FRAMES).contains(&frames.len()));
         prop_assert!(frames[1..].iter().all(|frame| frame.pc >> 63 == 0));
+    }
+
+    /// Frames as those in programs: a CFA above the stack pointer, words below it.
+    #[test]
+    fn words_of_a_frame_are_restored_as_by_their_rules(
+        machine in machines(),
+        values in prop::collection::vec(any::<u64>(), 40),
+        stack in prop::collection::vec(0x1000u64..0x9000, 0..64),
+        above in 0i64..80,
+        base in 0u8..33,
+        saved in prop::collection::vec((0u8..40, -10i64..2), 0..8),
+        unchanged in any::<u64>(),
+    ) {
+        let bytes: Vec<u8> = stack.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let stack = StackCopy { start: 0x7000, bytes: &bytes, big_endian: false };
+        let mut registers = Registers::new(machine, 0x1000);
+        values.iter().zip(0..).for_each(|(value, number)| registers.set(number, *value % 0x400 + 0x7000));
+        registers.set(machine.sp(), 0x7000);
+        let ra = (machine.ra(), -1);
+        let rules = saved.iter().chain([&ra]).map(|&(register, words)| {
+            (register, UnwindRule::Memory(UnwindBase::Cfa, words * 8))
+        });
+        let step = UnwindStep {
+            origin: FrameOrigin::EhFrame,
+            cfa: UnwindRule::Value(UnwindBase::Register(base), above),
+            rules: rules.collect(),
+            unchanged,
+            is_signal: false,
+        };
+        let walk = |by_rules, all_registers| {
+            let mut prepared = PreparedStep::new(step.clone(), machine);
+            if by_rules {
+                prepared.saved = None;
+            }
+            let mut frames = Vec::new();
+            let stop = unwind_with(&registers, &stack, &mut Always(Some(prepared)), &mut frames, all_registers);
+            (frames, stop)
+        };
+        prop_assert_eq!(walk(false, true), walk(true, true));
+        let (frames, stop) = walk(false, false);
+        if stop != Stop::LostRegister {
+            prop_assert_eq!((frames, stop), walk(true, true));
+        }
     }
 
     #[test]

@@ -5,7 +5,8 @@ mod walks;
 use std::collections::HashMap;
 
 use super::{
-    Machine, Registers, StackCopy, StepId, StepSource, Stop, UnwindStep, UnwoundFrame, unwind_stack,
+    Machine, PreparedStep, Registers, StackCopy, StepId, StepSource, Stop, UnwindStep, UnwoundFrame,
+    unwind_stack,
 };
 
 /// Steps given by address; the frame pointer for all other addresses.
@@ -15,7 +16,8 @@ struct GivenSteps {
     /// Steps used where all registers are needed.
     full: HashMap<u64, UnwindStep>,
     frame_pointer: Option<UnwindStep>,
-    found: Vec<UnwindStep>,
+    machine: Option<Machine>,
+    found: Vec<PreparedStep>,
 }
 
 impl GivenSteps {
@@ -29,11 +31,12 @@ impl StepSource for GivenSteps {
     fn find(&mut self, pc: u64, all_registers: bool) -> Option<StepId> {
         let full = self.full.get(&pc).filter(|_| all_registers);
         let step = full.or(self.steps.get(&pc)).or(self.frame_pointer.as_ref()).cloned()?;
-        self.found.push(step);
+        let machine = self.machine.unwrap_or(Machine::Amd64);
+        self.found.push(PreparedStep::new(step, machine));
         Some(StepId(self.found.len() as u32 - 1))
     }
 
-    fn step(&self, id: StepId) -> Option<&UnwindStep> {
+    fn step(&self, id: StepId) -> Option<&PreparedStep> {
         self.found.get(id.0 as usize)
     }
 
@@ -52,6 +55,7 @@ fn words(words: &[u64]) -> Vec<u8> {
 
 fn unwound(registers: &Registers, stack: &[u8], code: &mut GivenSteps) -> (Vec<UnwoundFrame>, Stop) {
     let stack = StackCopy { start: registers.sp().unwrap_or(0), bytes: stack, big_endian: false };
+    code.machine = Some(registers.machine());
     let mut frames = Vec::new();
     let stop = unwind_stack(registers, &stack, code, &mut frames);
     (frames, stop)

@@ -131,6 +131,25 @@ fn registers_missing_from_sframe_are_found_by_other_rules() {
     assert_eq!((frames.len(), frames[1].origin, stop), (3, FrameOrigin::EhFrame, Stop::Outermost));
 }
 
+/// A function whose CFA is by rbx, as glibc's `_dl_runtime_resolve`, called one that saved rbx.
+#[test]
+fn registers_that_are_not_restored_at_first_are_found() {
+    let mut saves_rbx = sp_step(FrameOrigin::EhFrame, 16);
+    saves_rbx.rules =
+        [(16, -8), (3, -16)].map(|(register, at)| (register, UnwindRule::Memory(UnwindBase::Cfa, at))).into();
+    let by_rbx =
+        UnwindStep { cfa: UnwindRule::Value(UnwindBase::Register(3), 8), ..sp_step(FrameOrigin::EhFrame, 8) };
+    let mut code = GivenSteps::default()
+        .at(0x1010, saves_rbx)
+        .at(0x200f, by_rbx)
+        .at(0x300f, UnwindStep::outermost(FrameOrigin::EhFrame, 16));
+    let mut registers = amd64(0x1010, 0x7000, 0);
+    registers.set(3, 1);
+    let (frames, stop) = unwound(&registers, &words(&[0x7018, 0x2010, 0, 0x3010]), &mut code);
+    let found: Vec<_> = frames.iter().map(|frame| (frame.pc, frame.sp)).collect();
+    assert_eq!((found, stop), (vec![(0x1010, 0x7000), (0x2010, 0x7010), (0x3010, 0x7020)], Stop::Outermost));
+}
+
 #[test]
 fn aarch64_removes_signatures_and_allows_leaf_frames() {
     let mut registers = Registers::new(Machine::Aarch64, 0x1010);

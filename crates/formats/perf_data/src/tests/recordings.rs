@@ -158,8 +158,8 @@ fn user_stacks_remain_readable() {
     perf.for_each_sample(|index, sample| {
         assert_eq!(index, num);
         num += 1;
-        bytes += sample.user_stack.map_or(0, <[u8]>::len);
-        assert!(sample.user_regs.is_none_or(|regs| regs.abi == 2 && regs.values.len() == 20));
+        bytes += sample.user.stack.map_or(0, <[u8]>::len);
+        assert!(sample.user.registers.is_none_or(|regs| regs.abi == 2 && regs.values.len() == 20));
     });
     assert_eq!(num, 31);
     assert!(bytes > 10_000, "{bytes}");
@@ -235,7 +235,7 @@ fn another_reader_agrees() {
         open(&path).for_each_sample(|_, sample| {
             let head = sample.head;
             let chain = head.callchain.unwrap().iter().collect();
-            let stack = sample.user_stack.map(<[u8]>::to_vec);
+            let stack = sample.user.stack.map(<[u8]>::to_vec);
             ours.push((head.time, head.ip, head.pid, head.tid, head.period, chain, stack));
         });
         assert_eq!(ours, theirs, "{}", path.display());
