@@ -212,7 +212,8 @@ impl RecordFile {
     /// simpleperf has unwound.
     #[must_use]
     pub fn has_stack_copy(&self, record: &RawEvent<'_>) -> bool {
-        self.user_state(record).is_some_and(|user| user.has_stack())
+        let mut cursor = record.cursor(self.endian);
+        self.event_layout(record).is_some_and(|layout| UserState::is_in(&mut cursor, layout).unwrap_or(false))
     }
 
     /// The pid of a record of the kernel; for a record of a guest the number of that process.

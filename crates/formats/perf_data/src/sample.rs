@@ -269,20 +269,19 @@ impl<'a> UserState<'a> {
     /// # Errors
     /// When the body ends inside one of them or a field before them.
     pub fn read(cursor: &mut Cursor<'a>, layout: &EventRecordLayout) -> Result<Self, ParseError> {
-        let num_words = (layout.sample_type & FIRST_WORDS).count_ones();
-        EventWords::read(cursor, num_words.into(), "ip")?;
-        if layout.has(abi::PERF_SAMPLE_READ) {
-            read_counters(cursor, layout)?;
-        }
-        if layout.has(abi::PERF_SAMPLE_CALLCHAIN) {
-            let nr = cursor.u64("nr")?;
-            EventWords::read(cursor, nr, "ips")?;
-        }
-        raw_data(cursor, layout)?;
-        if layout.has(abi::PERF_SAMPLE_BRANCH_STACK) {
-            SampleRecord::default().read_branches(cursor, layout)?;
-        }
+        skip_to_user_state(cursor, layout)?;
         Self::read_fields(cursor, layout)
+    }
+
+    /// Whether a body [has a stack](Self::has_stack). Of a body with registers no page of the stack is read.
+    ///
+    /// # Errors
+    /// When the body ends before.
+    pub fn is_in(cursor: &mut Cursor<'a>, layout: &EventRecordLayout) -> Result<bool, ParseError> {
+        skip_to_user_state(cursor, layout)?;
+        let has_registers = layout.has(abi::PERF_SAMPLE_REGS_USER)
+            && registers(cursor, layout.num_regs.0, "user_regs")?.is_some();
+        Ok(has_registers || (layout.has(abi::PERF_SAMPLE_STACK_USER) && !user_stack(cursor)?.is_empty()))
     }
 
     fn read_fields(cursor: &mut Cursor<'a>, layout: &EventRecordLayout) -> Result<Self, ParseError> {
@@ -295,6 +294,24 @@ impl<'a> UserState<'a> {
         }
         Ok(user)
     }
+}
+
+/// Reads the fields before [`UserState`].
+fn skip_to_user_state(cursor: &mut Cursor<'_>, layout: &EventRecordLayout) -> Result<(), ParseError> {
+    let num_words = (layout.sample_type & FIRST_WORDS).count_ones();
+    EventWords::read(cursor, num_words.into(), "ip")?;
+    if layout.has(abi::PERF_SAMPLE_READ) {
+        read_counters(cursor, layout)?;
+    }
+    if layout.has(abi::PERF_SAMPLE_CALLCHAIN) {
+        let nr = cursor.u64("nr")?;
+        EventWords::read(cursor, nr, "ips")?;
+    }
+    raw_data(cursor, layout)?;
+    if layout.has(abi::PERF_SAMPLE_BRANCH_STACK) {
+        SampleRecord::default().read_branches(cursor, layout)?;
+    }
+    Ok(())
 }
 
 /// Reads the data of a tracepoint or a BPF program.
