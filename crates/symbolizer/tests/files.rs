@@ -156,3 +156,46 @@ fn what_is_no_file_is_refused() {
     unfinished.push(&header(7)[..20]).unwrap();
     assert!(matches!(unfinished.finish(), Err(Error::Format(_))));
 }
+
+/// A process that is started again in its container has the same id, and truncates the dump of the one before.
+#[test]
+fn a_file_is_written_anew() {
+    let path = path("anew");
+    let of_run = |first: u64, number: u64| {
+        let load = |number| load(first + number, 7, 0x1000 * (first + number), 0x100, number, "f");
+        [header(7), (0..number).flat_map(load).collect()].concat()
+    };
+    std::fs::write(&path, of_run(1, 3)).unwrap();
+    let mut dump = GrowingDump::open(&path).unwrap();
+    assert_eq!(name(&dump, LATEST, 0x1000), Some("f".to_owned()));
+    for more in [3, 200] {
+        std::fs::write(&path, of_run(50, more)).unwrap();
+        assert!(dump.is_cut());
+        assert!(matches!(dump.poll(), Err(Error::Cut)));
+        assert!(matches!(dump.finish(), Err(Error::Cut)));
+    }
+    let mut again = GrowingDump::open(&path).unwrap();
+    assert_eq!(
+        (name(&again, LATEST, 0x1000), name(&again, LATEST, 50 * 0x1000)),
+        (None, Some("f".to_owned()))
+    );
+    assert_eq!(again.poll().unwrap().num_records, 0);
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn bytes_are_not_pushed_to_a_file() {
+    let path = path("pushed");
+    std::fs::write(&path, header(7)).unwrap();
+    let mut dump = GrowingDump::open(&path).unwrap();
+    assert!(matches!(dump.push(&load(1, 7, 0x1000, 0x100, 1, "f")), Err(Error::IsFile)));
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn dumps_tables_and_errors_are_for_any_thread() {
+    fn assert_shared<T: Send + Sync + 'static>() {}
+    assert_shared::<GrowingDump>();
+    assert_shared::<SFrameTable>();
+    assert_shared::<Error>();
+}

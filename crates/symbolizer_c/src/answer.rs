@@ -145,7 +145,7 @@ impl perfuse_answer {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn perfuse_answer_new(answer: *mut *mut perfuse_answer) -> perfuse_status {
     // SAFETY: as the documentation asks.
-    run(|| unsafe { handle::give(answer, perfuse_answer::default()) })
+    run(|| unsafe { handle::give(answer, || Ok(perfuse_answer::default())) })
 }
 
 /// The code of the answer; NULL where nothing was found. It is valid until the next look-up with this answer.

@@ -40,7 +40,7 @@ pub struct perfuse_dump_facts {
     pub is_closed: u32,
 }
 
-/// Opens a file and reads the records so far.
+/// Opens a file and reads the records so far. `dump` receives NULL where that fails.
 ///
 /// # Safety
 /// `path` ends with a NUL; `dump` is a place for a pointer.
@@ -49,12 +49,10 @@ pub unsafe extern "C" fn perfuse_dump_open(
     path: *const c_char,
     dump: *mut *mut perfuse_dump,
 ) -> perfuse_status {
-    run(|| {
-        // SAFETY: as the documentation asks.
-        let path = unsafe { handle::path(path) }?;
-        // SAFETY: as the documentation asks.
-        unsafe { handle::give(dump, perfuse_dump(RwLock::new(GrowingDump::open(path)?))) }
-    })
+    // SAFETY: as the documentation asks.
+    let open = || Ok(perfuse_dump(RwLock::new(GrowingDump::open(unsafe { handle::path(path) }?)?)));
+    // SAFETY: as the documentation asks.
+    run(|| unsafe { handle::give(dump, open) })
 }
 
 /// Makes a dump without bytes, for perfuse_dump_push(). All bytes that are pushed stay in memory.
@@ -64,11 +62,11 @@ pub unsafe extern "C" fn perfuse_dump_open(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn perfuse_dump_new(dump: *mut *mut perfuse_dump) -> perfuse_status {
     // SAFETY: as the documentation asks.
-    run(|| unsafe { handle::give(dump, perfuse_dump(RwLock::new(GrowingDump::new()))) })
+    run(|| unsafe { handle::give(dump, || Ok(perfuse_dump(RwLock::new(GrowingDump::new())))) })
 }
 
 /// Appends bytes to a dump of perfuse_dump_new(), and reads the records that they complete. `num_records` receives their number;
-/// it may be NULL.
+/// it may be NULL. PERFUSE_ERROR_ARGUMENT for a dump of perfuse_dump_open().
 ///
 /// # Safety
 /// `dump` is from perfuse_dump_new() or perfuse_dump_open(), and not freed; `bytes` has `num_bytes` bytes.
@@ -85,10 +83,11 @@ pub unsafe extern "C" fn perfuse_dump_push(
     run(|| unsafe { advance(dump, num_records, step) })
 }
 
-/// Reads what was appended to the file since the last call. `num_records` receives the number of new records; it may be NULL.
+/// Reads what was appended to the file since the last call; a dump of perfuse_dump_new() has no file, so there is nothing to read.
+/// `num_records` receives the number of new records; it may be NULL.
 ///
 /// # Safety
-/// `dump` is from perfuse_dump_open(), and not freed.
+/// `dump` is from perfuse_dump_new() or perfuse_dump_open(), and not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn perfuse_dump_poll(
     dump: *const perfuse_dump,
@@ -99,6 +98,7 @@ pub unsafe extern "C" fn perfuse_dump_poll(
 }
 
 /// Reads the rest when the writer has ended: after it, an incomplete or damaged record is not waited for any longer.
+/// `num_records` receives the number of new records; it may be NULL.
 ///
 /// # Safety
 /// `dump` is from perfuse_dump_new() or perfuse_dump_open(), and not freed.
@@ -203,7 +203,8 @@ pub unsafe extern "C" fn perfuse_dump_find_code(
     })
 }
 
-/// PERFUSE_ERROR_CUT where the file became shorter since it was opened, so that what was read of it may be wrong.
+/// PERFUSE_ERROR_CUT where the file became shorter or was written anew since it was opened, so that what was read of it may be
+/// wrong.
 ///
 /// # Safety
 /// `dump` is from perfuse_dump_new() or perfuse_dump_open(), and not freed.
