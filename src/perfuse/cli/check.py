@@ -108,8 +108,8 @@ def command(
             continue
         if index:
             console.line()
-        counts = {str(one): count for one, count in found.counts.items()}
-        console.lines(check_lines(path, accepted_findings.limited(found.others, limit), console.style, counts))
+        others = accepted_findings.limited(found.others, limit)
+        console.lines(check_lines(path, others, limit, console.style, found.counts))
     if as_json:
         entries = [{"accept": str(one), "count": used[one]} for one in acceptances]
         console.json({"recordings": shown, "accepted": entries})
