@@ -53,3 +53,10 @@ def test_the_shared_library(built: Path, tmp_path: Path) -> None:
     source = [tmp_path / "profiler.cpp", "-lperfuse_symbolizer_c"]
     subprocess.run(["c++", *flags, "-o", tmp_path / "profiler", *source], check=True)
     assert subprocess.check_output([tmp_path / "profiler"], text=True) == "0.1.0\n"
+
+
+def test_a_program_with_its_own_handler_of_faults(compile_c: Callable[..., Path], tmp_path: Path) -> None:
+    (tmp_path / "dump").write_bytes(FIRST)
+    program = compile_c(PROGRAM.with_name("signals.c"))
+    done = subprocess.run([program, tmp_path / "dump"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "3 + 3 + 3 faults\n", "")
