@@ -94,6 +94,9 @@ int main(int argc, char **argv) {
     CHECK(!strcmp(code->name, "Second") && !strcmp(code->linkage_name, "Builtin:Second") && code->is_stub == 1);
     perfuse_answer_frames(answer, &num_frames);
     CHECK(num_frames == 0);
+    CHECK(perfuse_dump_find_of(dump, code->pid, PERFUSE_LATEST, 0x4018, answer) == PERFUSE_OK);
+    CHECK(!strcmp(perfuse_answer_code(answer)->name, "first") && perfuse_answer_frames(answer, &num_frames)->line == 8);
+    CHECK(perfuse_dump_find_of(dump, 1, PERFUSE_LATEST, 0x4018, answer) == PERFUSE_NOT_FOUND);
     CHECK(perfuse_dump_find(dump, 0, 0x5000, answer) == PERFUSE_NOT_FOUND);
     CHECK(perfuse_answer_code(answer) == NULL);
 

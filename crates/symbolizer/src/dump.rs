@@ -331,7 +331,7 @@ impl GrowingDump {
         Some((self.code(index, found.code_object_id)?, found.code_offset))
     }
 
-    /// The same in a process of a dump with code of several.
+    /// The same in a process of a dump with code of several, as of a program that forked.
     #[must_use]
     pub fn find_code_of(&self, pid: u32, at: u64, address: u64) -> Option<(Code<'_>, u64)> {
         let found = self.hit(pid, at, address)?;
@@ -346,6 +346,13 @@ impl GrowingDump {
     #[must_use]
     pub fn find(&self, at: u64, address: u64) -> Option<CodeLocation<'_>> {
         let (code, code_offset) = self.find_code(at, address)?;
+        Some(CodeLocation { code, code_offset, frames: self.frames(code.id, code_offset) })
+    }
+
+    /// The same in a process of a dump with code of several.
+    #[must_use]
+    pub fn find_of(&self, pid: u32, at: u64, address: u64) -> Option<CodeLocation<'_>> {
+        let (code, code_offset) = self.find_code_of(pid, at, address)?;
         Some(CodeLocation { code, code_offset, frames: self.frames(code.id, code_offset) })
     }
 

@@ -104,7 +104,12 @@ fn processes_have_code_of_their_own() {
         [header(7), load(10, 7, 0x1000, 0x40, 1, "of 7"), load(20, 8, 0x1000, 0x40, 1, "of 8")].concat();
     dump.push(&two).unwrap();
     assert_eq!(name(&dump, LATEST, 0x1000), Some("of 7".to_owned()));
-    let of = |pid| dump.find_code_of(pid, LATEST, 0x1000).map(|(code, _)| code.name.to_owned());
+    let of = |pid| {
+        let found = dump.find_of(pid, LATEST, 0x1000);
+        let code = dump.find_code_of(pid, LATEST, 0x1000);
+        assert_eq!(found.as_ref().map(|found| (found.code, found.code_offset)), code);
+        found.map(|found| found.frames[0].function.to_owned())
+    };
     assert_eq!([7, 8, 9].map(of), [Some("of 7".to_owned()), Some("of 8".to_owned()), None]);
     // A header without a process has the one of its first code.
     let mut other = GrowingDump::new();

@@ -232,7 +232,8 @@ enum perfuse_status perfuse_dump_finish(const struct perfuse_dump *dump,
 enum perfuse_status perfuse_dump_get_facts(const struct perfuse_dump *dump, struct perfuse_dump_facts *facts);
 
 // Finds what is at an address at a time: the code, its functions, lines and inlined calls. `at` is a time stamp of the dump's clock,
-// or PERFUSE_LATEST. Subtract 1 from a return address: it may belong to the next function.
+// or PERFUSE_LATEST. Subtract 1 from a return address: it may belong to the next function. The process is that of the header, or
+// of the first code where the header's has none.
 //
 // # Safety
 // `dump` is from perfuse_dump_new() or perfuse_dump_open(), `answer` from perfuse_answer_new(), and neither is freed.
@@ -240,6 +241,16 @@ enum perfuse_status perfuse_dump_find(const struct perfuse_dump *dump,
                                       uint64_t at,
                                       uint64_t address,
                                       struct perfuse_answer *answer);
+
+// As perfuse_dump_find(), in a process of a dump with code of several, as of a program that forked: perfuse_code has the pid.
+//
+// # Safety
+// As of perfuse_dump_find().
+enum perfuse_status perfuse_dump_find_of(const struct perfuse_dump *dump,
+                                         uint32_t pid,
+                                         uint64_t at,
+                                         uint64_t address,
+                                         struct perfuse_answer *answer);
 
 // As perfuse_dump_find(), without frames: several times as fast.
 //

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::sync::{PoisonError, RwLock};
 
-use perfuse_symbolizer::{DumpProgress, Error, GrowingDump};
+use perfuse_symbolizer::{Code, CodeLocation, DumpProgress, Error, GrowingDump};
 
 use crate::answer::perfuse_answer;
 use crate::handle;
@@ -159,7 +159,8 @@ pub unsafe extern "C" fn perfuse_dump_get_facts(
 }
 
 /// Finds what is at an address at a time: the code, its functions, lines and inlined calls. `at` is a time stamp of the dump's clock,
-/// or PERFUSE_LATEST. Subtract 1 from a return address: it may belong to the next function.
+/// or PERFUSE_LATEST. Subtract 1 from a return address: it may belong to the next function. The process is that of the header, or
+/// of the first code where the header's has none.
 ///
 /// # Safety
 /// `dump` is from perfuse_dump_new() or perfuse_dump_open(), `answer` from perfuse_answer_new(), and neither is freed.
@@ -170,15 +171,24 @@ pub unsafe extern "C" fn perfuse_dump_find(
     address: u64,
     answer: *mut perfuse_answer,
 ) -> perfuse_status {
-    run(|| {
-        // SAFETY: as the documentation asks.
-        let (dump, answer) = unsafe { (handle::get(dump)?, handle::get_mut(answer)?) };
-        let dump = dump.0.read().unwrap_or_else(PoisonError::into_inner);
-        answer.clear();
-        let found = dump.find(at, address).ok_or(Failure::NotFound)?;
-        answer.fill(&found.code, found.code_offset, &found.frames);
-        Ok(())
-    })
+    // SAFETY: as the documentation asks.
+    run(|| unsafe { find(dump, answer, |dump| dump.find(at, address).map(Found::Location)) })
+}
+
+/// As perfuse_dump_find(), in a process of a dump with code of several, as of a program that forked: perfuse_code has the pid.
+///
+/// # Safety
+/// As of perfuse_dump_find().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn perfuse_dump_find_of(
+    dump: *const perfuse_dump,
+    pid: u32,
+    at: u64,
+    address: u64,
+    answer: *mut perfuse_answer,
+) -> perfuse_status {
+    // SAFETY: as the documentation asks.
+    run(|| unsafe { find(dump, answer, |dump| dump.find_of(pid, at, address).map(Found::Location)) })
 }
 
 /// As perfuse_dump_find(), without frames: several times as fast.
@@ -192,15 +202,34 @@ pub unsafe extern "C" fn perfuse_dump_find_code(
     address: u64,
     answer: *mut perfuse_answer,
 ) -> perfuse_status {
-    run(|| {
-        // SAFETY: as the documentation asks.
-        let (dump, answer) = unsafe { (handle::get(dump)?, handle::get_mut(answer)?) };
-        let dump = dump.0.read().unwrap_or_else(PoisonError::into_inner);
-        answer.clear();
-        let (code, code_offset) = dump.find_code(at, address).ok_or(Failure::NotFound)?;
-        answer.fill(&code, code_offset, &[]);
-        Ok(())
-    })
+    // SAFETY: as the documentation asks.
+    run(|| unsafe { find(dump, answer, |dump| dump.find_code(at, address).map(Found::Code)) })
+}
+
+/// What a look-up found: with frames or without.
+enum Found<'a> {
+    Location(CodeLocation<'a>),
+    Code((Code<'a>, u64)),
+}
+
+/// Runs a look-up, and fills the answer.
+///
+/// # Safety
+/// `dump` and `answer` are NULL, or handles that are not freed, of which no other thread uses the answer.
+unsafe fn find(
+    dump: *const perfuse_dump,
+    answer: *mut perfuse_answer,
+    look_up: impl FnOnce(&GrowingDump) -> Option<Found<'_>>,
+) -> Result<(), Failure> {
+    // SAFETY: the caller's promise.
+    let (dump, answer) = unsafe { (handle::get(dump)?, handle::get_mut(answer)?) };
+    let dump = dump.0.read().unwrap_or_else(PoisonError::into_inner);
+    answer.clear();
+    match look_up(&dump).ok_or(Failure::NotFound)? {
+        Found::Location(found) => answer.fill(&found.code, found.code_offset, &found.frames),
+        Found::Code((code, code_offset)) => answer.fill(&code, code_offset, &[]),
+    }
+    Ok(())
 }
 
 /// PERFUSE_ERROR_CUT where the file became shorter or was written anew since it was opened, so that what was read of it may be
