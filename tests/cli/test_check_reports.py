@@ -148,6 +148,26 @@ def test_the_hint_at_more_places_leads_to_them(perfuse: Perfuse, tmp_path: Path)
     assert hint not in perfuse("check", "--limit", "0", "zeros.dump").out
 
 
+def test_a_name_that_is_not_utf8_is_reported_with_the_other_files(perfuse: Perfuse, tmp_path: Path) -> None:
+    """Of a directory, such as that of a build: the name is nobody's choice here."""
+    directory = tmp_path / "dumps"
+    directory.mkdir()
+    shutil.copy(tmp_path / DUMP, os.fsencode(directory) + b"/jit-1\xff.dump")
+    shutil.copy(tmp_path / DUMP, directory / "jit-2.dump")
+    done = perfuse("check", "--json", "--sarif", "check.sarif", "--junit", "check.xml", "dumps")
+    assert done.code == UNREADABLE
+    assert done.err.count("not UTF-8") == 1
+    bad, good = json.loads(done.out)["recordings"]
+    assert bad["path"] == r"dumps/jit-1\xff.dump"
+    assert "not UTF-8" in bad["unreadable"]
+    assert good["diagnostics"]
+    [run] = json.loads((tmp_path / "check.sarif").read_bytes())["runs"]
+    uris = [artifact["location"]["uri"] for artifact in run["artifacts"]]
+    assert uris == ["dumps/jit-1%FF.dump", "dumps/jit-2.dump"]
+    _, document = read_junit(tmp_path / "check.xml")
+    assert (document.errors, document.failures > 0) == (1, True)
+
+
 def read_junit(path: Path) -> Any:
     """A document as junitparser reads it."""
     junitparser = pytest.importorskip("junitparser")
