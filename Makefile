@@ -94,6 +94,7 @@ check-rust: fuzz/Cargo.lock
 	$(RUST) | xargs -0 rustfmt --check --edition 2024 # by name: `cargo fmt` does not see modules that macros declare
 	cargo clippy --workspace --all-targets --quiet -- --deny warnings
 	cargo clippy --manifest-path fuzz/Cargo.toml --quiet -- --deny warnings
+	RUSTDOCFLAGS="--deny warnings" cargo doc --no-deps --quiet $(addprefix -p perfuse-,$(PUBLISHED))
 
 .PHONY: check-python
 check-python: $(VENV)/tools.stamp $(VENV)/built.stamp

@@ -84,7 +84,7 @@ def page() -> str:
         "xray",
     }
     assert documented == set(perfuse.__all__), documented ^ set(perfuse.__all__)
-    out = ["# Python API\n", "```python\nimport perfuse as pf\n```\n"]
+    out = ["# Python API\n", "```python\nimport perfuse as pf\n```\n", _in_a_larger_program()]
     for chapter, names in CHAPTERS.items():
         out.append(f"## {chapter}\n")
         for name in names:
@@ -100,6 +100,12 @@ def page() -> str:
         for name in names:
             out += _entry(f"{_public(module.__name__)}.{name}", getattr(module, name), 3)
     return "\n".join(out)
+
+
+def _in_a_larger_program() -> str:
+    """The list in the package's docstring."""
+    paragraphs = (inspect.getdoc(perfuse) or "").split("\n\n")
+    return paragraphs[paragraphs.index("In a larger program:") + 1] + "\n"
 
 
 def _public(module: str) -> str:

@@ -7,6 +7,16 @@
     profile.sql("SELECT name, count(*) FROM functions GROUP BY 1").fetchall()
     profile.export("profile.json", to="firefox")
 
+In a larger program:
+
+- Recordings, profiles and tables may be used by several threads at once. The core runs without the interpreter's lock;
+  from asyncio, call it with `asyncio.to_thread`.
+- Processes, spawned or forked, open the files themselves: recordings, profiles and tables cannot be pickled. What they
+  answer can be: diagnostics, summaries, joins, records, errors. A forked process may use the profile that it inherited.
+- `with pf.fuse(...) as profile:` closes its files at the end. Tables and answers that were computed before stay valid.
+- Every error of perfuse is a `PerfuseError`, with `hint` for the next step and `path` and `offset` for the place.
+- The limit of memory is one of the whole process, by default 60 % of what there is: `pf.fuse(..., memory="4GB")`.
+
 Importing this package loads the compiled core and nothing else; DuckDB and Arrow are loaded when first needed.
 Every other public name is imported on first use, so this module depends on no module that uses it: `Recording.profile`
 calls `perfuse.fuse`. `__init__.pyi` declares the names to type checkers.

@@ -785,12 +785,13 @@ class Profile:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<perfuse profile {self.title}: {', '.join(r.path for r in self.recordings)}>"
+        files = "closed" if self._is_closed else ", ".join(r.path for r in self.recordings)
+        return f"<perfuse profile {self.title}: {files}>"
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         from perfuse.reports.notebook import profile_html
 
-        return profile_html(self)
+        return None if self._is_closed else profile_html(self)
 
 
 Progress = Callable[[str, float], None]

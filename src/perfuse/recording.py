@@ -221,7 +221,8 @@ class Recording:
         """Every departure of the file from its specification.
 
         Args:
-            limit: Greatest number of rows per code; the last row counts the omitted ones. 0 for no limit.
+            limit: Greatest number of rows per code; the last row counts the omitted ones. 0 for no limit. Notes
+                (severity `info`) have one row per code in any case, with the place of the first.
 
         Raises:
             UsageError: `limit` is negative or has more than 63 bits.
@@ -395,7 +396,17 @@ def _record_range(
 
 
 def check(source: Input, *, limit: int = 1000, max_unpacked: int | str | None = None) -> list["Diagnostic"]:
-    """Every departure of a file from its specification; `max_unpacked` as in `open`."""
+    """Every departure of a file from its specification.
+
+    Args:
+        source: As in `open`.
+        limit: As in `Recording.check`.
+        max_unpacked: As in `open`.
+
+    Raises:
+        UnreadableInput: As in `open`: a file that cannot be read at all has no list.
+        UsageError: As in `open`, or `limit` is negative or has more than 63 bits.
+    """
     return open(source, max_unpacked=max_unpacked).check(limit)
 
 

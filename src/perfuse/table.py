@@ -142,7 +142,10 @@ class Table:
             try:
                 self._arrow = ArrowTable.from_arrow(collected(built))
             except Exception as error:
-                raise core_error(error) or error from error
+                reason = core_error(error)
+                if reason is None:
+                    raise
+                raise reason from error
         return self._arrow
 
     def stream(self, columns: Sequence[str] | None = None) -> "RecordBatchReader":
@@ -235,6 +238,10 @@ class Table:
             if fewer is not None:
                 fewer.close()
 
+    @property
+    def _is_closed(self) -> bool:
+        return self._build is _closed
+
     def to_pandas(self) -> Any:
         """The table as a `pandas.DataFrame` (extra `perfuse[pandas]`)."""
         import pyarrow as pa
@@ -264,10 +271,14 @@ class Table:
         return self.num_rows
 
     def __repr__(self) -> str:
-        built = "not built yet" if self._arrow is None else f"{self.num_rows:,} rows"
+        unbuilt = "closed" if self._is_closed else "not built yet"
+        built = unbuilt if self._arrow is None else f"{self.num_rows:,} rows"
         return f"<perfuse table {self.name}: {built}; {', '.join(self.columns)}>"
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
+        """What notebooks show; None where that is the text."""
+        if self._arrow is None and self._is_closed:
+            return None
         from perfuse.reports.notebook import table_html
 
         return table_html(self)

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import struct
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -106,6 +107,65 @@ def test_sarif_has_every_diagnostic_of_json(perfuse: Perfuse, tmp_path: Path) ->
     [(_, truncated)] = [pair for pair in expected if pair[1]["code"] == "JD010"]
     assert message.startswith(f"offset {truncated['offset']:#x}, record {truncated['record_index']}, ")
     assert f"(section {truncated['section']} of the specification)" in message
+
+
+def test_results_are_recognized_where_offsets_are_others(perfuse: Perfuse, tmp_path: Path) -> None:
+    """A fingerprint belongs to one result of a file, and the result of the next recording has it, too."""
+    dump = (tmp_path / DAMAGED).read_bytes()
+    header, records = dump[:40], dump[40:]
+    close = struct.pack("<IIQ", 3, 24, 0) + bytes(8)
+    (tmp_path / "later.dump").write_bytes(header + close + records)
+    perfuse("check", "--sarif", "check.sarif", DAMAGED, "later.dump")
+    [run] = json.loads((tmp_path / "check.sarif").read_bytes())["runs"]
+    found: dict[str, dict[str, tuple[str, int]]] = {DAMAGED: {}, "later.dump": {}}
+    for result in run["results"]:
+        [location] = result["locations"]
+        place = location["physicalLocation"]
+        [fingerprint] = result["partialFingerprints"].values()
+        of_file = found[place["artifactLocation"]["uri"]]
+        assert fingerprint not in of_file
+        of_file[fingerprint] = (result["ruleId"], place.get("region", {}).get("byteOffset"))
+    first, later = found[DAMAGED], found["later.dump"]
+    assert first.keys() <= later.keys()
+    moved = [one for one in first if first[one] != later[one]]
+    assert moved
+    assert all(first[one][0] == later[one][0] and later[one][1] - first[one][1] == len(close) for one in moved)
+
+
+def test_the_hint_at_more_places_leads_to_them(perfuse: Perfuse, tmp_path: Path) -> None:
+    """All places of a note are one row, of which no limit shows more."""
+    (tmp_path / "zeros.dump").write_bytes(2 * ((tmp_path / DAMAGED).read_bytes() + bytes(48)))
+    hint = "--limit 0 shows all"
+    severity = ""
+    with_hint: dict[str, set[bool]] = {}
+    for line in perfuse("check", "--limit", "1", "zeros.dump").out.splitlines():
+        if line.startswith("  ") and line[2:3].strip():
+            severity = line.split()[1]
+        elif line.strip().startswith("…"):
+            with_hint.setdefault(severity, set()).add(hint in line)
+    assert with_hint.pop("info") == {False}
+    assert list(with_hint.values()) == [{True}] * len(with_hint) != []
+    assert hint not in perfuse("check", "--limit", "0", "zeros.dump").out
+
+
+def test_a_name_that_is_not_utf8_is_reported_with_the_other_files(perfuse: Perfuse, tmp_path: Path) -> None:
+    """Of a directory, such as that of a build: the name is nobody's choice here."""
+    directory = tmp_path / "dumps"
+    directory.mkdir()
+    shutil.copy(tmp_path / DUMP, os.fsencode(directory) + b"/jit-1\xff.dump")
+    shutil.copy(tmp_path / DUMP, directory / "jit-2.dump")
+    done = perfuse("check", "--json", "--sarif", "check.sarif", "--junit", "check.xml", "dumps")
+    assert done.code == UNREADABLE
+    assert done.err.count("not UTF-8") == 1
+    bad, good = json.loads(done.out)["recordings"]
+    assert bad["path"] == r"dumps/jit-1\xff.dump"
+    assert "not UTF-8" in bad["unreadable"]
+    assert good["diagnostics"]
+    [run] = json.loads((tmp_path / "check.sarif").read_bytes())["runs"]
+    uris = [artifact["location"]["uri"] for artifact in run["artifacts"]]
+    assert uris == ["dumps/jit-1%FF.dump", "dumps/jit-2.dump"]
+    _, document = read_junit(tmp_path / "check.xml")
+    assert (document.errors, document.failures > 0) == (1, True)
 
 
 def read_junit(path: Path) -> Any:

@@ -116,6 +116,8 @@ def test_an_empty_file_is_reported_as_empty(perfuse: Perfuse, recordings: Path, 
     assert "it may still be written" in done.err
     (recordings / "zeros.data").write_bytes(bytes(8))
     assert "unknown magic" in perfuse(verb, "zeros.data").err
+    (recordings / "begun.data").write_bytes(b"PE")
+    assert "short data in magic: need 4, have 2" in perfuse(verb, "begun.data").err
 
 
 def test_an_empty_stream_is_reported_as_empty() -> None:

@@ -32,13 +32,13 @@ def built() -> Path:
 
 
 @pytest.fixture(scope="session")
-def compile_c(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
-    """Compiles and links a C program."""
+def compile_c(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Compiles and links a C program, with further options."""
     directory = tmp_path_factory.mktemp("embed")
 
-    def compile_c(source: Path) -> Path:
+    def compile_c(source: Path, *more: str) -> Path:
         program = directory / source.stem
-        flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-std=c11", f"-I{ROOT / 'crates/symbolizer_c/include'}"]
+        flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-std=c11", f"-I{ROOT / 'crates/symbolizer_c/include'}", *more]
         library = built / "libperfuse_symbolizer_c.a"
         subprocess.run(["cc", *flags, "-o", program, source, library, "-lpthread", "-ldl", "-lm"], check=True)
         return program

@@ -53,7 +53,9 @@ int main(int argc, char **argv) {
     CHECK(perfuse_dump_open(NULL, &dump) == PERFUSE_ERROR_ARGUMENT);
     CHECK(strstr(perfuse_error_message(), "NULL"));
     CHECK(perfuse_dump_open("/no such file", &dump) == PERFUSE_ERROR_IO);
-    CHECK(perfuse_dump_open("/dev/null", &dump) == PERFUSE_ERROR_IO);
+    dump = (perfuse_dump *)first;
+    CHECK(perfuse_dump_open("/dev/null", &dump) == PERFUSE_ERROR_IO && dump == NULL);
+    CHECK(perfuse_dump_open(argv[1], NULL) == PERFUSE_ERROR_ARGUMENT);
     CHECK(perfuse_dump_new(NULL) == PERFUSE_ERROR_ARGUMENT);
     CHECK(perfuse_answer_new(NULL) == PERFUSE_ERROR_ARGUMENT);
     CHECK(perfuse_dump_poll(NULL, &num_records) == PERFUSE_ERROR_ARGUMENT);
@@ -92,6 +94,9 @@ int main(int argc, char **argv) {
     CHECK(!strcmp(code->name, "Second") && !strcmp(code->linkage_name, "Builtin:Second") && code->is_stub == 1);
     perfuse_answer_frames(answer, &num_frames);
     CHECK(num_frames == 0);
+    CHECK(perfuse_dump_find_of(dump, code->pid, PERFUSE_LATEST, 0x4018, answer) == PERFUSE_OK);
+    CHECK(!strcmp(perfuse_answer_code(answer)->name, "first") && perfuse_answer_frames(answer, &num_frames)->line == 8);
+    CHECK(perfuse_dump_find_of(dump, 1, PERFUSE_LATEST, 0x4018, answer) == PERFUSE_NOT_FOUND);
     CHECK(perfuse_dump_find(dump, 0, 0x5000, answer) == PERFUSE_NOT_FOUND);
     CHECK(perfuse_answer_code(answer) == NULL);
 
@@ -112,6 +117,8 @@ int main(int argc, char **argv) {
     // A file that becomes shorter is an error, not a signal.
     CHECK(perfuse_dump_open(argv[1], &dump) == PERFUSE_OK);
     CHECK(perfuse_dump_is_whole(dump) == PERFUSE_OK);
+    CHECK(perfuse_dump_push(dump, later, num_later, &num_records) == PERFUSE_ERROR_ARGUMENT);
+    CHECK(strstr(perfuse_error_message(), "of a file"));
     CHECK(truncate(argv[1], 50) == 0);
     CHECK(perfuse_dump_is_whole(dump) == PERFUSE_ERROR_CUT);
     CHECK(perfuse_dump_poll(dump, &num_records) == PERFUSE_ERROR_CUT);
@@ -123,8 +130,8 @@ int main(int argc, char **argv) {
     CHECK(perfuse_dump_push(dump, (const uint8_t *)"no dump", 7, NULL) == PERFUSE_ERROR_FORMAT);
     CHECK(strstr(perfuse_error_message(), "magic"));
     perfuse_dump_free(dump);
-    perfuse_unwind_table *table;
-    CHECK(perfuse_unwind_section(first, num_first, 0x1000, &table) == PERFUSE_ERROR_FORMAT);
+    perfuse_unwind_table *table = (perfuse_unwind_table *)first;
+    CHECK(perfuse_unwind_section(first, num_first, 0x1000, &table) == PERFUSE_ERROR_FORMAT && table == NULL);
     perfuse_answer_free(answer);
     CHECK(!strcmp(perfuse_status_name(PERFUSE_ERROR_CUT), "PERFUSE_ERROR_CUT"));
     return 0;

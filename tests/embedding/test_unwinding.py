@@ -1,7 +1,9 @@
 """Rows of SFrame sections, found by an embedded library, are those of `.eh_frame`, as readelf interprets it."""
 
+import platform
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -34,3 +36,20 @@ def test_rows_are_those_of_eh_frame(name: str, least: int, unwind: Program) -> N
 
 def test_an_address_outside_of_functions_has_no_row(unwind: Program) -> None:
     assert unwind(ROOT / "examples/unwind_tables/orders", "1", "ffffffffffffffff") == "1\t?\nffffffffffffffff\t?\n"
+
+
+@pytest.mark.parametrize(
+    ("optimized", "callers"), [("-O0", r"13"), ("-O2", r"\d+"), ("-O2 -fno-omit-frame-pointer", r"\d+")]
+)
+def test_a_program_unwinds_its_own_stack(compile_c: Callable[..., Path], optimized: str, callers: str) -> None:
+    """Frames are compared with those of the C library. Without inlining it has 13."""
+    has_sframe = subprocess.run(
+        ["as", "--gsframe", "-o", "/dev/null"], input="", text=True, capture_output=True, check=False
+    )
+    if platform.machine() != "x86_64" or has_sframe.returncode:
+        pytest.skip("this assembler writes no SFrame section")
+    program = compile_c(ROOT / "examples/embed_c/unwind_self.c", "-Wa,--gsframe", *optimized.split())
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(rf"{callers} callers, 0 of them wrong\n", done.stdout)
+    assert not done.stdout.startswith("0 ")

@@ -104,8 +104,12 @@ static PREVIOUS: [Previous; 4] = [const { Previous(UnsafeCell::new(MaybeUninit::
 /// How many of [`PREVIOUS`] are filled.
 static INSTALLED: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether a signal went to the previous handler already. That handler may raise it again.
+/// Whether a signal went to the previous handler already. That handler may raise it again, to end the process.
 static PASSED_ON: AtomicBool = AtomicBool::new(false);
+
+/// What `si_errno`, which has no use for this signal, is set to when a signal goes to the first of [`PREVIOUS`]; one more for the
+/// second. A handler that was put in front of ours may call ours for the same signal.
+const PASSED_TO_FIRST: i32 = 0x7065_7266;
 
 /// Installs the handler where it is not in force. A failure leaves the signal as it was.
 fn install() {
@@ -166,15 +170,26 @@ unsafe fn replace(address: usize) -> bool {
     mapped != libc::MAP_FAILED
 }
 
-/// Calls the handler that was there before ours; the second time, and where there is none, the signal ends the process.
+/// Calls the handler that was there before ours, for each fault; where there is none, or a signal was raised after one was passed
+/// on, the process ends.
 ///
 /// # Safety
 /// Only in the handler, with its own arguments.
 unsafe fn pass_on(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    let previous = INSTALLED.load(Ordering::Acquire).checked_sub(1).and_then(|last| PREVIOUS.get(last));
-    if let Some(previous) = previous
-        && !PASSED_ON.swap(true, Ordering::AcqRel)
+    // SAFETY: the kernel passes a valid structure.
+    let (code, marked) = unsafe { ((*info).si_code, (*info).si_errno.wrapping_sub(PASSED_TO_FIRST)) };
+    // The one that is called next: before the one that it was passed to already, or the newest.
+    let installed = INSTALLED.load(Ordering::Acquire);
+    let newer = usize::try_from(marked).ok().filter(|newer| *newer < installed).unwrap_or(installed);
+    let next = newer.checked_sub(1);
+    // Codes above 0 are the kernel's: a fault, which previous handlers may recover from any number of times.
+    let was_passed_on = PASSED_ON.swap(true, Ordering::AcqRel);
+    if let Some(next) = next
+        && let Some(previous) = PREVIOUS.get(next)
+        && (code > 0 || newer < installed || !was_passed_on)
     {
+        // SAFETY: as above.
+        unsafe { (*info).si_errno = PASSED_TO_FIRST.wrapping_add(i32::try_from(next).unwrap_or(0)) };
         // SAFETY: filled before `INSTALLED` counted it.
         let previous = unsafe { (*previous.0.get()).assume_init() };
         let handler = previous.sa_sigaction;

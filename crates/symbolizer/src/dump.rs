@@ -20,6 +20,9 @@ pub const LATEST: u64 = u64::MAX;
 /// Bytes that are read before the pages that were read are returned to the operating system.
 const WINDOW_BYTES: usize = 32 << 20;
 
+/// Bytes at the start of a dump that differ from one run to the next: the header, and the prefix of the first record.
+const START_BYTES: usize = 56;
+
 /// A JITDUMP file, or its bytes so far.
 #[derive(Debug)]
 pub struct GrowingDump {
@@ -28,10 +31,13 @@ pub struct GrowingDump {
     codes: CodeMap,
     lines: KeptLines,
     num_records: u64,
+    /// The first bytes that were read.
+    start: Vec<u8>,
 }
 
 /// What became known in one step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DumpProgress {
     /// Number of records that were added.
     pub num_records: u64,
@@ -41,6 +47,7 @@ pub struct DumpProgress {
 
 /// Facts about a dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DumpFacts {
     /// Process id in the header: as the process itself knew it.
     pub pid: u32,
@@ -64,6 +71,7 @@ pub struct DumpFacts {
 
 /// What code is, according to its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CodeKind {
     /// A compiled function.
     Jit,
@@ -73,6 +81,7 @@ pub enum CodeKind {
 
 /// A piece of code, from one JIT_CODE_LOAD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Code<'a> {
     /// Its number in the dump, from 0.
     pub id: u32,
@@ -110,6 +119,7 @@ pub struct Code<'a> {
 
 /// A function at an address: the compiled one, or one that is inlined in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CodeFrame<'a> {
     /// Name of the function.
     pub function: &'a str,
@@ -127,6 +137,7 @@ pub struct CodeFrame<'a> {
 
 /// What is at an address at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CodeLocation<'a> {
     /// The code.
     pub code: Code<'a>,
@@ -168,17 +179,18 @@ impl GrowingDump {
             codes: CodeMap::default(),
             lines: KeptLines::default(),
             num_records: 0,
+            start: Vec::new(),
         }
     }
 
-    /// Appends bytes, and reads the records that they complete. Has no effect on a dump that was opened by its path.
+    /// Appends bytes, and reads the records that they complete.
     ///
     /// # Errors
-    /// [`Error::Format`] where the bytes do not begin as a JITDUMP file.
+    /// [`Error::Format`] where the bytes do not begin as a JITDUMP file; [`Error::IsFile`] for a dump that was opened by its path.
     pub fn push(&mut self, bytes: &[u8]) -> Result<DumpProgress, Error> {
         match &mut self.bytes {
             GrowingBytes::Pushed(all) => all.extend_from_slice(bytes),
-            GrowingBytes::File(..) => return Ok(DumpProgress::default()),
+            GrowingBytes::File(..) => return Err(Error::IsFile),
         }
         self.advance(false)
     }
@@ -188,7 +200,7 @@ impl GrowingDump {
     /// # Errors
     /// As [`open`](Self::open), and [`Error::Cut`].
     pub fn poll(&mut self) -> Result<DumpProgress, Error> {
-        self.bytes.refresh()?;
+        self.refresh()?;
         self.advance(false)
     }
 
@@ -197,13 +209,26 @@ impl GrowingDump {
     /// # Errors
     /// As [`poll`](Self::poll); [`Error::Format`] too where there is no complete header.
     pub fn finish(&mut self) -> Result<DumpProgress, Error> {
-        self.bytes.refresh()?;
+        self.refresh()?;
         let before = self.advance(false)?;
         let rest = self.advance(true)?;
         Ok(DumpProgress {
             num_records: before.num_records.saturating_add(rest.num_records),
             num_code: before.num_code.saturating_add(rest.num_code),
         })
+    }
+
+    fn refresh(&mut self) -> Result<(), Error> {
+        if self.is_written_anew() {
+            return Err(Error::Cut);
+        }
+        self.bytes.refresh()
+    }
+
+    /// Whether other bytes are where the first ones were: a writer with the same process id, as in a container that is started
+    /// again, has replaced the content.
+    fn is_written_anew(&self) -> bool {
+        !self.bytes.starts_with(&self.start)
     }
 
     fn advance(&mut self, is_whole: bool) -> Result<DumpProgress, Error> {
@@ -232,6 +257,10 @@ impl GrowingDump {
             }
             self.bytes.release(released..end);
             if is_last {
+                let read = usize::try_from(self.index.offset()).unwrap_or(all).min(START_BYTES);
+                if read > self.start.len() {
+                    self.start = self.bytes.get(..read).unwrap_or_default().to_vec();
+                }
                 self.num_records = self.num_records.saturating_add(progress.num_records);
                 return Ok(progress);
             }
@@ -302,7 +331,7 @@ impl GrowingDump {
         Some((self.code(index, found.code_object_id)?, found.code_offset))
     }
 
-    /// The same in a process of a dump with code of several.
+    /// The same in a process of a dump with code of several, as of a program that forked.
     #[must_use]
     pub fn find_code_of(&self, pid: u32, at: u64, address: u64) -> Option<(Code<'_>, u64)> {
         let found = self.hit(pid, at, address)?;
@@ -317,6 +346,13 @@ impl GrowingDump {
     #[must_use]
     pub fn find(&self, at: u64, address: u64) -> Option<CodeLocation<'_>> {
         let (code, code_offset) = self.find_code(at, address)?;
+        Some(CodeLocation { code, code_offset, frames: self.frames(code.id, code_offset) })
+    }
+
+    /// The same in a process of a dump with code of several.
+    #[must_use]
+    pub fn find_of(&self, pid: u32, at: u64, address: u64) -> Option<CodeLocation<'_>> {
+        let (code, code_offset) = self.find_code_of(pid, at, address)?;
         Some(CodeLocation { code, code_offset, frames: self.frames(code.id, code_offset) })
     }
 
@@ -372,10 +408,10 @@ impl GrowingDump {
         })
     }
 
-    /// Whether the file became shorter since it was opened, so that what was read of it may be wrong.
+    /// Whether the file became shorter or was written anew since it was opened, so that what was read of it may be wrong.
     #[must_use]
     pub fn is_cut(&self) -> bool {
-        self.bytes.is_cut()
+        self.bytes.is_cut() || self.is_written_anew()
     }
 }
 

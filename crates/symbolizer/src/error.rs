@@ -7,12 +7,16 @@ use perfuse_wire::ParseError;
 
 /// Why a file cannot be read.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Error {
     /// An error of the operating system.
     Io(io::Error),
+    /// Bytes are pushed to a dump that was opened by its path.
+    IsFile,
     /// The bytes are not of the format: what is wrong, and at which offset.
     Format(ParseError),
-    /// The file became shorter while it was used. What was found in it before stays right; it cannot be read further.
+    /// The file became shorter or was written anew while it was used. What was found in it before stays right; it cannot be read
+    /// further. Open it again.
     Cut,
 }
 
@@ -21,7 +25,12 @@ impl fmt::Display for Error {
         match self {
             Self::Io(error) => error.fmt(f),
             Self::Format(error) => error.fmt(f),
-            Self::Cut => f.write_str(perfuse_mapped::CUT),
+            Self::IsFile => {
+                f.write_str("bytes are pushed to a dump of a file: `poll` reads what is appended to it")
+            }
+            Self::Cut => {
+                f.write_str("the file became shorter or was written anew while it was read: open it again")
+            }
         }
     }
 }
@@ -31,7 +40,7 @@ impl std::error::Error for Error {
         match self {
             Self::Io(error) => Some(error),
             Self::Format(error) => Some(error),
-            Self::Cut => None,
+            Self::IsFile | Self::Cut => None,
         }
     }
 }

@@ -28,7 +28,7 @@
 //! No bytes make it panic, loop or allocate more than they are long: sizes are compared with what is left, lines are decoded when
 //! they are asked for, and decoded lines that are kept have a limit. There is no global state but the handler of SIGBUS that
 //! files need that become shorter while they are mapped; it leaves faults of other memory to the handler before it. Look-ups take
-//! `&self` and may run in several threads at once.
+//! `&self` and may run in several threads at once: dumps, tables and errors are `Send` and `Sync`.
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -50,4 +50,5 @@ mod unwind;
 pub use dump::{Code, CodeFrame, CodeKind, CodeLocation, DumpFacts, DumpProgress, GrowingDump, LATEST};
 pub use error::Error;
 pub use perfuse_addresses::unwinding::{Base, Expression, Recover, Recovery};
+pub use perfuse_wire::{ErrorKind, ParseError};
 pub use unwind::{SFrameRow, SFrameTable};

@@ -19,6 +19,7 @@ pub struct SFrameTable {
 
 /// How the frame of a function is left at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SFrameRow {
     /// Address at which the function starts.
     pub start_address: u64,

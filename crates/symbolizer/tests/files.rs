@@ -104,7 +104,12 @@ fn processes_have_code_of_their_own() {
         [header(7), load(10, 7, 0x1000, 0x40, 1, "of 7"), load(20, 8, 0x1000, 0x40, 1, "of 8")].concat();
     dump.push(&two).unwrap();
     assert_eq!(name(&dump, LATEST, 0x1000), Some("of 7".to_owned()));
-    let of = |pid| dump.find_code_of(pid, LATEST, 0x1000).map(|(code, _)| code.name.to_owned());
+    let of = |pid| {
+        let found = dump.find_of(pid, LATEST, 0x1000);
+        let code = dump.find_code_of(pid, LATEST, 0x1000);
+        assert_eq!(found.as_ref().map(|found| (found.code, found.code_offset)), code);
+        found.map(|found| found.frames[0].function.to_owned())
+    };
     assert_eq!([7, 8, 9].map(of), [Some("of 7".to_owned()), Some("of 8".to_owned()), None]);
     // A header without a process has the one of its first code.
     let mut other = GrowingDump::new();
@@ -155,4 +160,47 @@ fn what_is_no_file_is_refused() {
     let mut unfinished = GrowingDump::new();
     unfinished.push(&header(7)[..20]).unwrap();
     assert!(matches!(unfinished.finish(), Err(Error::Format(_))));
+}
+
+/// A process that is started again in its container has the same id, and truncates the dump of the one before.
+#[test]
+fn a_file_is_written_anew() {
+    let path = path("anew");
+    let of_run = |first: u64, number: u64| {
+        let load = |number| load(first + number, 7, 0x1000 * (first + number), 0x100, number, "f");
+        [header(7), (0..number).flat_map(load).collect()].concat()
+    };
+    std::fs::write(&path, of_run(1, 3)).unwrap();
+    let mut dump = GrowingDump::open(&path).unwrap();
+    assert_eq!(name(&dump, LATEST, 0x1000), Some("f".to_owned()));
+    for more in [3, 200] {
+        std::fs::write(&path, of_run(50, more)).unwrap();
+        assert!(dump.is_cut());
+        assert!(matches!(dump.poll(), Err(Error::Cut)));
+        assert!(matches!(dump.finish(), Err(Error::Cut)));
+    }
+    let mut again = GrowingDump::open(&path).unwrap();
+    assert_eq!(
+        (name(&again, LATEST, 0x1000), name(&again, LATEST, 50 * 0x1000)),
+        (None, Some("f".to_owned()))
+    );
+    assert_eq!(again.poll().unwrap().num_records, 0);
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn bytes_are_not_pushed_to_a_file() {
+    let path = path("pushed");
+    std::fs::write(&path, header(7)).unwrap();
+    let mut dump = GrowingDump::open(&path).unwrap();
+    assert!(matches!(dump.push(&load(1, 7, 0x1000, 0x100, 1, "f")), Err(Error::IsFile)));
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn dumps_tables_and_errors_are_for_any_thread() {
+    fn assert_shared<T: Send + Sync + 'static>() {}
+    assert_shared::<GrowingDump>();
+    assert_shared::<SFrameTable>();
+    assert_shared::<Error>();
 }

@@ -26,7 +26,7 @@ typedef enum perfuse_status {
   PERFUSE_ERROR_IO = 3,
   // The bytes are not of the format: perfuse_error_message() states what is wrong at which offset.
   PERFUSE_ERROR_FORMAT = 4,
-  // The file became shorter while it was used.
+  // The file became shorter or was written anew while it was used: open it again.
   PERFUSE_ERROR_CUT = 5,
   // A defect of this library. The handle of the call can still be freed.
   PERFUSE_ERROR_INTERNAL = 6,
@@ -187,7 +187,7 @@ const struct perfuse_frame *perfuse_answer_frames(const struct perfuse_answer *a
 // `answer` is NULL or from perfuse_answer_new(), and not freed.
 void perfuse_answer_free(struct perfuse_answer *answer);
 
-// Opens a file and reads the records so far.
+// Opens a file and reads the records so far. `dump` receives NULL where that fails.
 //
 // # Safety
 // `path` ends with a NUL; `dump` is a place for a pointer.
@@ -200,7 +200,7 @@ enum perfuse_status perfuse_dump_open(const char *path, struct perfuse_dump **du
 enum perfuse_status perfuse_dump_new(struct perfuse_dump **dump);
 
 // Appends bytes to a dump of perfuse_dump_new(), and reads the records that they complete. `num_records` receives their number;
-// it may be NULL.
+// it may be NULL. PERFUSE_ERROR_ARGUMENT for a dump of perfuse_dump_open().
 //
 // # Safety
 // `dump` is from perfuse_dump_new() or perfuse_dump_open(), and not freed; `bytes` has `num_bytes` bytes.
@@ -209,14 +209,16 @@ enum perfuse_status perfuse_dump_push(const struct perfuse_dump *dump,
                                       size_t num_bytes,
                                       uint64_t *num_records);
 
-// Reads what was appended to the file since the last call. `num_records` receives the number of new records; it may be NULL.
+// Reads what was appended to the file since the last call; a dump of perfuse_dump_new() has no file, so there is nothing to read.
+// `num_records` receives the number of new records; it may be NULL.
 //
 // # Safety
-// `dump` is from perfuse_dump_open(), and not freed.
+// `dump` is from perfuse_dump_new() or perfuse_dump_open(), and not freed.
 enum perfuse_status perfuse_dump_poll(const struct perfuse_dump *dump,
                                       uint64_t *num_records);
 
 // Reads the rest when the writer has ended: after it, an incomplete or damaged record is not waited for any longer.
+// `num_records` receives the number of new records; it may be NULL.
 //
 // # Safety
 // `dump` is from perfuse_dump_new() or perfuse_dump_open(), and not freed.
@@ -230,7 +232,8 @@ enum perfuse_status perfuse_dump_finish(const struct perfuse_dump *dump,
 enum perfuse_status perfuse_dump_get_facts(const struct perfuse_dump *dump, struct perfuse_dump_facts *facts);
 
 // Finds what is at an address at a time: the code, its functions, lines and inlined calls. `at` is a time stamp of the dump's clock,
-// or PERFUSE_LATEST. Subtract 1 from a return address: it may belong to the next function.
+// or PERFUSE_LATEST. Subtract 1 from a return address: it may belong to the next function. The process is that of the header, or
+// of the first code where the header's has none.
 //
 // # Safety
 // `dump` is from perfuse_dump_new() or perfuse_dump_open(), `answer` from perfuse_answer_new(), and neither is freed.
@@ -238,6 +241,16 @@ enum perfuse_status perfuse_dump_find(const struct perfuse_dump *dump,
                                       uint64_t at,
                                       uint64_t address,
                                       struct perfuse_answer *answer);
+
+// As perfuse_dump_find(), in a process of a dump with code of several, as of a program that forked: perfuse_code has the pid.
+//
+// # Safety
+// As of perfuse_dump_find().
+enum perfuse_status perfuse_dump_find_of(const struct perfuse_dump *dump,
+                                         uint32_t pid,
+                                         uint64_t at,
+                                         uint64_t address,
+                                         struct perfuse_answer *answer);
 
 // As perfuse_dump_find(), without frames: several times as fast.
 //
@@ -248,7 +261,8 @@ enum perfuse_status perfuse_dump_find_code(const struct perfuse_dump *dump,
                                            uint64_t address,
                                            struct perfuse_answer *answer);
 
-// PERFUSE_ERROR_CUT where the file became shorter since it was opened, so that what was read of it may be wrong.
+// PERFUSE_ERROR_CUT where the file became shorter or was written anew since it was opened, so that what was read of it may be
+// wrong.
 //
 // # Safety
 // `dump` is from perfuse_dump_new() or perfuse_dump_open(), and not freed.
@@ -269,13 +283,14 @@ const char *perfuse_status_name(int32_t status);
 // Version of the library: "0.1.0".
 const char *perfuse_symbolizer_version(void);
 
-// Opens a program, library, object file or archive, or a section alone.
+// Opens a program, library, object file or archive, or a section alone. `table` receives NULL where that fails.
 //
 // # Safety
 // `path` ends with a NUL; `table` is a place for a pointer.
-enum perfuse_status perfuse_unwind_open(const char *path, struct perfuse_unwind_table **table);
+enum perfuse_status perfuse_unwind_open(const char *path,
+                                        struct perfuse_unwind_table **table);
 
-// Copies a section that is loaded at `address`.
+// Copies a section that is loaded at `address`. `table` receives NULL where it cannot be read.
 //
 // # Safety
 // `bytes` has `num_bytes` bytes; `table` is a place for a pointer.

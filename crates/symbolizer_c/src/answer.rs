@@ -87,11 +87,17 @@ impl perfuse_answer {
     pub fn fill(&mut self, code: &Code<'_>, code_offset: u64, frames: &[CodeFrame<'_>]) {
         self.clear();
         let code_texts = [Some(code.name), Some(code.linkage_name), code.tier].map(|text| self.add(text));
+        let [name_at, linkage_name_at, _] = code_texts;
         let frame_texts: Vec<[usize; 3]> = frames
             .iter()
             .map(|frame| {
-                let texts = [Some(frame.function), Some(frame.linkage_name), frame.path.as_deref()];
-                texts.map(|text| self.add(text))
+                // The function of the code itself is in the answer already.
+                let [function, linkage_name] = if ptr::eq(frame.linkage_name, code.linkage_name) {
+                    [name_at, linkage_name_at]
+                } else {
+                    [frame.function, frame.linkage_name].map(|text| self.add(Some(text)))
+                };
+                [function, linkage_name, self.add(frame.path.as_deref())]
             })
             .collect();
         // From here on the texts do not move.
@@ -128,7 +134,13 @@ impl perfuse_answer {
     fn add(&mut self, text: Option<&str>) -> usize {
         let Some(text) = text else { return NO_TEXT };
         let at = self.texts.len();
-        self.texts.extend(text.bytes().map(|byte| if byte == 0 { b' ' } else { byte }));
+        // Without an end at the first one, many bytes are compared at once.
+        if text.bytes().fold(false, |found, byte| found | (byte == 0)) {
+            // C would read it as the end.
+            self.texts.extend(text.bytes().map(|byte| if byte == 0 { b' ' } else { byte }));
+        } else {
+            self.texts.extend_from_slice(text.as_bytes());
+        }
         self.texts.push(0);
         at
     }
@@ -145,7 +157,7 @@ impl perfuse_answer {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn perfuse_answer_new(answer: *mut *mut perfuse_answer) -> perfuse_status {
     // SAFETY: as the documentation asks.
-    run(|| unsafe { handle::give(answer, perfuse_answer::default()) })
+    run(|| unsafe { handle::give(answer, || Ok(perfuse_answer::default())) })
 }
 
 /// The code of the answer; NULL where nothing was found. It is valid until the next look-up with this answer.

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::sync::{PoisonError, RwLock};
 
-use perfuse_symbolizer::{DumpProgress, Error, GrowingDump};
+use perfuse_symbolizer::{Code, CodeLocation, DumpProgress, Error, GrowingDump};
 
 use crate::answer::perfuse_answer;
 use crate::handle;
@@ -40,7 +40,7 @@ pub struct perfuse_dump_facts {
     pub is_closed: u32,
 }
 
-/// Opens a file and reads the records so far.
+/// Opens a file and reads the records so far. `dump` receives NULL where that fails.
 ///
 /// # Safety
 /// `path` ends with a NUL; `dump` is a place for a pointer.
@@ -49,12 +49,10 @@ pub unsafe extern "C" fn perfuse_dump_open(
     path: *const c_char,
     dump: *mut *mut perfuse_dump,
 ) -> perfuse_status {
-    run(|| {
-        // SAFETY: as the documentation asks.
-        let path = unsafe { handle::path(path) }?;
-        // SAFETY: as the documentation asks.
-        unsafe { handle::give(dump, perfuse_dump(RwLock::new(GrowingDump::open(path)?))) }
-    })
+    // SAFETY: as the documentation asks.
+    let open = || Ok(perfuse_dump(RwLock::new(GrowingDump::open(unsafe { handle::path(path) }?)?)));
+    // SAFETY: as the documentation asks.
+    run(|| unsafe { handle::give(dump, open) })
 }
 
 /// Makes a dump without bytes, for perfuse_dump_push(). All bytes that are pushed stay in memory.
@@ -64,11 +62,11 @@ pub unsafe extern "C" fn perfuse_dump_open(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn perfuse_dump_new(dump: *mut *mut perfuse_dump) -> perfuse_status {
     // SAFETY: as the documentation asks.
-    run(|| unsafe { handle::give(dump, perfuse_dump(RwLock::new(GrowingDump::new()))) })
+    run(|| unsafe { handle::give(dump, || Ok(perfuse_dump(RwLock::new(GrowingDump::new())))) })
 }
 
 /// Appends bytes to a dump of perfuse_dump_new(), and reads the records that they complete. `num_records` receives their number;
-/// it may be NULL.
+/// it may be NULL. PERFUSE_ERROR_ARGUMENT for a dump of perfuse_dump_open().
 ///
 /// # Safety
 /// `dump` is from perfuse_dump_new() or perfuse_dump_open(), and not freed; `bytes` has `num_bytes` bytes.
@@ -85,10 +83,11 @@ pub unsafe extern "C" fn perfuse_dump_push(
     run(|| unsafe { advance(dump, num_records, step) })
 }
 
-/// Reads what was appended to the file since the last call. `num_records` receives the number of new records; it may be NULL.
+/// Reads what was appended to the file since the last call; a dump of perfuse_dump_new() has no file, so there is nothing to read.
+/// `num_records` receives the number of new records; it may be NULL.
 ///
 /// # Safety
-/// `dump` is from perfuse_dump_open(), and not freed.
+/// `dump` is from perfuse_dump_new() or perfuse_dump_open(), and not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn perfuse_dump_poll(
     dump: *const perfuse_dump,
@@ -99,6 +98,7 @@ pub unsafe extern "C" fn perfuse_dump_poll(
 }
 
 /// Reads the rest when the writer has ended: after it, an incomplete or damaged record is not waited for any longer.
+/// `num_records` receives the number of new records; it may be NULL.
 ///
 /// # Safety
 /// `dump` is from perfuse_dump_new() or perfuse_dump_open(), and not freed.
@@ -159,7 +159,8 @@ pub unsafe extern "C" fn perfuse_dump_get_facts(
 }
 
 /// Finds what is at an address at a time: the code, its functions, lines and inlined calls. `at` is a time stamp of the dump's clock,
-/// or PERFUSE_LATEST. Subtract 1 from a return address: it may belong to the next function.
+/// or PERFUSE_LATEST. Subtract 1 from a return address: it may belong to the next function. The process is that of the header, or
+/// of the first code where the header's has none.
 ///
 /// # Safety
 /// `dump` is from perfuse_dump_new() or perfuse_dump_open(), `answer` from perfuse_answer_new(), and neither is freed.
@@ -170,15 +171,24 @@ pub unsafe extern "C" fn perfuse_dump_find(
     address: u64,
     answer: *mut perfuse_answer,
 ) -> perfuse_status {
-    run(|| {
-        // SAFETY: as the documentation asks.
-        let (dump, answer) = unsafe { (handle::get(dump)?, handle::get_mut(answer)?) };
-        let dump = dump.0.read().unwrap_or_else(PoisonError::into_inner);
-        answer.clear();
-        let found = dump.find(at, address).ok_or(Failure::NotFound)?;
-        answer.fill(&found.code, found.code_offset, &found.frames);
-        Ok(())
-    })
+    // SAFETY: as the documentation asks.
+    run(|| unsafe { find(dump, answer, |dump| dump.find(at, address).map(Found::Location)) })
+}
+
+/// As perfuse_dump_find(), in a process of a dump with code of several, as of a program that forked: perfuse_code has the pid.
+///
+/// # Safety
+/// As of perfuse_dump_find().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn perfuse_dump_find_of(
+    dump: *const perfuse_dump,
+    pid: u32,
+    at: u64,
+    address: u64,
+    answer: *mut perfuse_answer,
+) -> perfuse_status {
+    // SAFETY: as the documentation asks.
+    run(|| unsafe { find(dump, answer, |dump| dump.find_of(pid, at, address).map(Found::Location)) })
 }
 
 /// As perfuse_dump_find(), without frames: several times as fast.
@@ -192,18 +202,38 @@ pub unsafe extern "C" fn perfuse_dump_find_code(
     address: u64,
     answer: *mut perfuse_answer,
 ) -> perfuse_status {
-    run(|| {
-        // SAFETY: as the documentation asks.
-        let (dump, answer) = unsafe { (handle::get(dump)?, handle::get_mut(answer)?) };
-        let dump = dump.0.read().unwrap_or_else(PoisonError::into_inner);
-        answer.clear();
-        let (code, code_offset) = dump.find_code(at, address).ok_or(Failure::NotFound)?;
-        answer.fill(&code, code_offset, &[]);
-        Ok(())
-    })
+    // SAFETY: as the documentation asks.
+    run(|| unsafe { find(dump, answer, |dump| dump.find_code(at, address).map(Found::Code)) })
 }
 
-/// PERFUSE_ERROR_CUT where the file became shorter since it was opened, so that what was read of it may be wrong.
+/// What a look-up found: with frames or without.
+enum Found<'a> {
+    Location(CodeLocation<'a>),
+    Code((Code<'a>, u64)),
+}
+
+/// Runs a look-up, and fills the answer.
+///
+/// # Safety
+/// `dump` and `answer` are NULL, or handles that are not freed, of which no other thread uses the answer.
+unsafe fn find(
+    dump: *const perfuse_dump,
+    answer: *mut perfuse_answer,
+    look_up: impl FnOnce(&GrowingDump) -> Option<Found<'_>>,
+) -> Result<(), Failure> {
+    // SAFETY: the caller's promise.
+    let (dump, answer) = unsafe { (handle::get(dump)?, handle::get_mut(answer)?) };
+    let dump = dump.0.read().unwrap_or_else(PoisonError::into_inner);
+    answer.clear();
+    match look_up(&dump).ok_or(Failure::NotFound)? {
+        Found::Location(found) => answer.fill(&found.code, found.code_offset, &found.frames),
+        Found::Code((code, code_offset)) => answer.fill(&code, code_offset, &[]),
+    }
+    Ok(())
+}
+
+/// PERFUSE_ERROR_CUT where the file became shorter or was written anew since it was opened, so that what was read of it may be
+/// wrong.
 ///
 /// # Safety
 /// `dump` is from perfuse_dump_new() or perfuse_dump_open(), and not freed.

@@ -6,11 +6,14 @@ use std::path::Path;
 
 use crate::status::Failure;
 
-/// Makes a value the caller's, through the place for its handle.
+/// Makes a value the caller's, through the place for its handle, which is NULL where it cannot be made.
 ///
 /// # Safety
 /// `out` is NULL, or a place that may be written.
-pub unsafe fn give<T>(out: *mut *mut T, value: T) -> Result<(), Failure> {
+pub unsafe fn give<T>(out: *mut *mut T, make: impl FnOnce() -> Result<T, Failure>) -> Result<(), Failure> {
+    // SAFETY: the caller's promise.
+    unsafe { put(out, std::ptr::null_mut()) }?;
+    let value = make()?;
     // SAFETY: the caller's promise.
     unsafe { put(out, Box::into_raw(Box::new(value))) }
 }

@@ -21,7 +21,7 @@ pub enum perfuse_status {
     PERFUSE_ERROR_IO = 3,
     /// The bytes are not of the format: perfuse_error_message() states what is wrong at which offset.
     PERFUSE_ERROR_FORMAT = 4,
-    /// The file became shorter while it was used.
+    /// The file became shorter or was written anew while it was used: open it again.
     PERFUSE_ERROR_CUT = 5,
     /// A defect of this library. The handle of the call can still be freed.
     PERFUSE_ERROR_INTERNAL = 6,
@@ -63,6 +63,8 @@ pub fn run(work: impl FnOnce() -> Result<(), Failure>) -> perfuse_status {
                 Error::Io(_) => PERFUSE_ERROR_IO,
                 Error::Format(_) => PERFUSE_ERROR_FORMAT,
                 Error::Cut => PERFUSE_ERROR_CUT,
+                Error::IsFile => PERFUSE_ERROR_ARGUMENT,
+                _ => PERFUSE_ERROR_INTERNAL,
             };
             (status, error.to_string())
         }

@@ -68,7 +68,7 @@ pub struct perfuse_unwind_row {
     pub is_signal: u32,
 }
 
-/// Opens a program, library, object file or archive, or a section alone.
+/// Opens a program, library, object file or archive, or a section alone. `table` receives NULL where that fails.
 ///
 /// # Safety
 /// `path` ends with a NUL; `table` is a place for a pointer.
@@ -77,15 +77,13 @@ pub unsafe extern "C" fn perfuse_unwind_open(
     path: *const c_char,
     table: *mut *mut perfuse_unwind_table,
 ) -> perfuse_status {
-    run(|| {
-        // SAFETY: as the documentation asks.
-        let path = unsafe { handle::path(path) }?;
-        // SAFETY: as the documentation asks.
-        unsafe { handle::give(table, perfuse_unwind_table(SFrameTable::open(path)?)) }
-    })
+    // SAFETY: as the documentation asks.
+    let open = || Ok(perfuse_unwind_table(SFrameTable::open(unsafe { handle::path(path) }?)?));
+    // SAFETY: as the documentation asks.
+    run(|| unsafe { handle::give(table, open) })
 }
 
-/// Copies a section that is loaded at `address`.
+/// Copies a section that is loaded at `address`. `table` receives NULL where it cannot be read.
 ///
 /// # Safety
 /// `bytes` has `num_bytes` bytes; `table` is a place for a pointer.
@@ -96,13 +94,13 @@ pub unsafe extern "C" fn perfuse_unwind_section(
     address: u64,
     table: *mut *mut perfuse_unwind_table,
 ) -> perfuse_status {
-    run(|| {
+    let open = || {
         // SAFETY: as the documentation asks.
         let bytes = unsafe { handle::bytes(bytes, num_bytes) }?.to_vec();
-        let found = SFrameTable::from_bytes(bytes, Some(address))?;
-        // SAFETY: as the documentation asks.
-        unsafe { handle::give(table, perfuse_unwind_table(found)) }
-    })
+        Ok(perfuse_unwind_table(SFrameTable::from_bytes(bytes, Some(address))?))
+    };
+    // SAFETY: as the documentation asks.
+    run(|| unsafe { handle::give(table, open) })
 }
 
 /// Finds the row for a program counter, which is an address of the file, not of the process.

@@ -15,7 +15,7 @@ from perfuse.cli.console import Console
 from perfuse.cli.exit_codes import describe_failure
 from perfuse.cli.options import EACH_FILE, JSON, force, limit, report_file
 from perfuse.cli.verbs import verb
-from perfuse.errors import UsageError
+from perfuse.errors import UsageError, with_escaped_bytes
 from perfuse.reports.inputs import check_lines
 from perfuse.value_class import as_dict
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from perfuse.reports.checked_files import CheckedFile
 
 LIMIT = 5
+_OF_ONE_FILE = (exit_codes.UNREADABLE, exit_codes.USAGE)
+"""Failures of one file, after which the others are checked: it cannot be read, or its name is not UTF-8."""
 
 
 @verb(
@@ -85,11 +87,13 @@ def command(
             diagnostics = perfuse.open(path).check(limit=0 if needs_all else limit)
         except (OSError, perfuse.PerfuseError) as error:
             failure = describe_failure(error)
-            if failure.exit_code != exit_codes.UNREADABLE:
+            if failure.exit_code not in _OF_ONE_FILE:
                 raise
             console.note(failure.message, failure.hint)
             exit_code = exit_codes.UNREADABLE
-            shown.append({"path": path, "unreadable": failure.message, "diagnostics": [], "accepted": 0})
+            shown.append(
+                {"path": with_escaped_bytes(path), "unreadable": failure.message, "diagnostics": [], "accepted": 0}
+            )
             checked.append(CheckedFile(path, unreadable=failure.message))
             continue
         found = accepted_findings.separate(diagnostics, acceptances)
@@ -108,8 +112,8 @@ def command(
             continue
         if index:
             console.line()
-        counts = {str(one): count for one, count in found.counts.items()}
-        console.lines(check_lines(path, accepted_findings.limited(found.others, limit), console.style, counts))
+        others = accepted_findings.limited(found.others, limit)
+        console.lines(check_lines(path, others, limit, console.style, found.counts))
     if as_json:
         entries = [{"accept": str(one), "count": used[one]} for one in acceptances]
         console.json({"recordings": shown, "accepted": entries})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from perfuse.filters.selection import ThreadKey
 from perfuse.reports.grid import Cell, Column, grid, section
@@ -194,9 +194,17 @@ def counts_text(counts: dict[str, int]) -> str:
 
 
 def check_lines(
-    path: str, diagnostics: Sequence[Diagnostic], style: Style, accepted: Mapping[str, int]
+    path: str, diagnostics: Sequence[Diagnostic], limit: int, style: Style, accepted: Mapping[Any, int]
 ) -> Iterator[str]:
-    """The diagnostics of a file: a heading per rule, a line per place. `accepted` counts the accepted findings."""
+    """The diagnostics of a file: a heading per rule, a line per place, or for all places of a note one line.
+
+    Args:
+        path: The file.
+        diagnostics: What is shown: of each rule at most `limit` rows, of which the last counts the others.
+        limit: 0 for all.
+        style: Colours.
+        accepted: Number of accepted findings by what accepts them.
+    """
     from perfuse import explain
 
     counts = severity_counts(diagnostics)
@@ -214,7 +222,9 @@ def check_lines(
         rows: list[list[Cell]] = [[_location_text(found), found.message] for found in places]
         yield from grid([Column("", role=Role.NAME), Column("", shrinks=30)], rows, style, indent="    ")
         if total > len(places):
-            yield style.paint(f"    … {count_text(total - len(places))} more (--limit 0 shows all)", Role.FAINT)
+            is_cut = places[0].is_finding and limit == len(places)
+            rest = "(--limit 0 shows all)" if is_cut else "like it"
+            yield style.paint(f"    … {count_text(total - len(places))} more {rest}", Role.FAINT)
     if accepted:
         yield ""
     for name, count in accepted.items():

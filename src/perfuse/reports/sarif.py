@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote_from_bytes
@@ -14,6 +16,8 @@ from perfuse.reports.checked_files import CheckedFile, located_message
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 VERSION = "2.1.0"
 INFORMATION_URI = "https://github.com/perfuse/perfuse"
+FINGERPRINT = "primaryLocationLineHash"
+"""The fingerprint by which GitHub recognizes a finding of an earlier run. Equal ones in a file are numbered."""
 LEVELS = {"info": "note", "warning": "warning", "data_loss": "error", "error": "error"}
 """SARIF's level of each severity (section 3.27.10); it has none for lost data."""
 
@@ -62,11 +66,22 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 
 def _results(file_index: int, file: CheckedFile, rule_indexes: dict[str, int]) -> Iterable[dict[str, Any]]:
-    for found in file.others:
-        yield _result(found, file_index, file.path, rule_indexes)
-    for found in file.accepted:
-        suppression = {"kind": "external", "status": "accepted", "justification": "named by --accept or --accept-file"}
-        yield {**_result(found, file_index, file.path, rule_indexes), "suppressions": [suppression]}
+    suppression = {"kind": "external", "status": "accepted", "justification": "named by --accept or --accept-file"}
+    numbers: Counter[str] = Counter()
+    for suppressions, diagnostics in (([], file.others), ([suppression], file.accepted)):
+        for found in diagnostics:
+            result = _result(found, file_index, file.path, rule_indexes)
+            if suppressions:
+                result["suppressions"] = suppressions
+            hashed = _place_hash(found)
+            numbers[hashed] += 1
+            result["partialFingerprints"] = {FINGERPRINT: f"{hashed}:{numbers[hashed]}"}
+            yield result
+
+
+def _place_hash(found: Diagnostic) -> str:
+    """A hash that is the same in the next recording, where offsets and numbers of records are others."""
+    return sha256("\0".join((found.code, found.code_section, found.field or "")).encode()).hexdigest()[:16]
 
 
 def _result(found: Diagnostic, file_index: int, path: str, rule_indexes: dict[str, int]) -> dict[str, Any]:

@@ -56,8 +56,11 @@ pub struct FileStart {
 /// # Errors
 /// `BadMagic`, or `Short` where the file is shorter than a header.
 pub fn read_start(data: &[u8]) -> Result<FileStart, ParseError> {
-    let found = data.first_chunk::<4>().map_or(0, |bytes| u32::from_be_bytes(*bytes));
-    let endian = match found {
+    let Some(magic) = data.first_chunk::<4>() else {
+        let kind = ErrorKind::Short { need: FileHeader::SIZE, have: data.len() as u64 };
+        return Err(ParseError::new(kind, 0, "magic"));
+    };
+    let endian = match u32::from_be_bytes(*magic) {
         MAGIC => Endian::Big,
         found if found.swap_bytes() == MAGIC => Endian::Little,
         found => return Err(ParseError::new(ErrorKind::BadMagic { found }, 0, "magic")),
@@ -85,9 +88,7 @@ const MAX_AWAITED_AFTER_HEADER: u64 = 64 << 10;
 pub fn read_growing_start(data: &[u8], is_whole: bool) -> Result<Option<FileStart>, ParseError> {
     let start = match read_start(data) {
         Ok(start) => start,
-        Err(error) if is_whole || (data.len() >= 4 && matches!(error.kind, ErrorKind::BadMagic { .. })) => {
-            return Err(error);
-        }
+        Err(error) if is_whole || matches!(error.kind, ErrorKind::BadMagic { .. }) => return Err(error),
         Err(_) => return Ok(None),
     };
     let stated = u64::from(start.header.total_size);

@@ -62,13 +62,16 @@ pub fn read_within(path: &str, limit: UnpackLimit) -> io::Result<Source> {
 /// Opens a source as the format that its first bytes are of.
 ///
 /// # Errors
-/// `BadMagic` where they are not of a known format; the format's own error where not even its header can be read.
+/// `BadMagic` where they are not of a known format, `Short` where they are too few to be of any; the format's own error where not even its header can be read.
 pub fn open(source: Arc<Source>) -> Result<Arc<dyn Recording>, ParseError> {
     match detect(&source) {
         Some(format) => (format.open)(source),
         None => {
-            let found = source.first_chunk::<4>().map_or(0, |bytes| u32::from_be_bytes(*bytes));
-            Err(ParseError::new(ErrorKind::BadMagic { found }, 0, "magic"))
+            let kind = match source.first_chunk::<4>() {
+                Some(bytes) => ErrorKind::BadMagic { found: u32::from_be_bytes(*bytes) },
+                None => ErrorKind::Short { need: 4, have: source.len() as u64 },
+            };
+            Err(ParseError::new(kind, 0, "magic"))
         }
     }
 }

@@ -101,7 +101,7 @@ fn patch(out: &mut [u8], old_bytes: Option<Range<usize>>, write: impl FnOnce(&mu
 
 /// The file with a section of these contents in a loaded segment after everything else; an old section is cleared.
 ///
-/// Tools that copy ELF files, such as `strip`, keep the result working: see [`ElfImage`].
+/// Tools that copy ELF files, such as `strip`, keep the result working: see `ElfImage`.
 ///
 /// # Errors
 /// When it is an object file, has no loaded segment or no room for program headers, or the contents cannot be encoded.
