@@ -152,27 +152,48 @@ def test_pid_namespace(jitdump_corpus: Path) -> None:
     assert len(profile.sql(LEAVES).fetchall()) > 150
 
 
-def test_a_dump_of_another_run_names_nothing(jitdump_corpus: Path, tmp_path: Path) -> None:
+def test_a_dump_of_another_run_names_nothing(jitdump_corpus: Path) -> None:
     produced = jitdump_corpus / "produced"
     other = pf.fuse(produced / "node24.perf.data", produced / "node20.dump")
     assert [join.pid for join in other.joins] == [None]
     assert "FU001" in {d.code for d in other.diagnostics}
     assert not other.sql(LEAVES).fetchall()
-    # The pid was reused: the header matches, the time does not.
+
+
+@pytest.mark.parametrize("minutes", [10, -10])
+def test_a_dump_of_another_process_of_the_pid_names_nothing(jitdump_corpus: Path, tmp_path: Path, minutes: int) -> None:
+    """The pid was reused, as those of containers are: the header matches, the times do not."""
+    produced = jitdump_corpus / "produced"
     again = bytearray((produced / "node20.dump").read_bytes())
     offset = 40
     while offset + 16 <= len(again):
         _, size, time = struct.unpack_from("<IIQ", again, offset)
-        struct.pack_into("<Q", again, offset + 8, time + 3_600_000_000_000)
+        struct.pack_into("<Q", again, offset + 8, time + minutes * 60_000_000_000)
         offset += size
-    later = tmp_path / "jit-29793.dump"
-    later.write_bytes(again)
-    assert not pf.fuse(produced / "node20.perf.data", later).sql(LEAVES).fetchall()
+    other = tmp_path / "jit-29793.dump"
+    other.write_bytes(again)
+    named = pf.fuse(produced / "node20.perf.data", other)
+    assert "FU001" in {d.code for d in named.diagnostics}
+    assert not named.sql(LEAVES).fetchall()
     beside = tmp_path / "perf.data"
     beside.write_bytes((produced / "node20.perf.data").read_bytes())
     profile = pf.fuse(beside)
     assert "FU005" in {d.code for d in profile.diagnostics}
     assert not profile.sql(LEAVES).fetchall()
+
+
+def test_a_dump_whose_times_count_from_the_start_of_its_process_is_joined(jitdump_corpus: Path, tmp_path: Path) -> None:
+    produced = jitdump_corpus / "produced"
+    own = bytearray((produced / "node20.dump").read_bytes())
+    offset, first = 40, None
+    while offset + 16 <= len(own):
+        _, size, time = struct.unpack_from("<IIQ", own, offset)
+        first = time if first is None else first
+        struct.pack_into("<Q", own, offset + 8, time - first)
+        offset += size
+    path = tmp_path / "jit-29793.dump"
+    path.write_bytes(own)
+    assert len(pf.fuse(produced / "node20.perf.data", path).sql(LEAVES).fetchall()) > 150
 
 
 def test_dumps_are_found(jitdump_corpus: Path, tmp_path: Path) -> None:

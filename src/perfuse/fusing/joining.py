@@ -15,7 +15,7 @@ from perfuse.fusing.facts import SamplingFacts
 from perfuse.fusing.following import Follow, Maps, require_follow
 from perfuse.fusing.matching import (
     Match,
-    is_of_a_later_run,
+    is_of_another_run,
     logged_by,
     match,
     open_announced_dumps,
@@ -111,7 +111,7 @@ def fuse(
     joined = [_join_dump(one, facts) for one, facts in matches]
     joined += [_join_other(one, samplings, tsc_hz) for one in others]
     placed = [_placed(facts.recording, None, Clock(facts.clock), samplings.nth_of_pid(facts)) for facts in samplings]
-    placed += [_placed(one.recording, one.pid, one.clock, samplings.nth_of_pid(one.facts)) for one in joined]
+    placed += [_placed(one.recording, one.pid, one.clock, _nth_of_pid(one, samplings)) for one in joined]
 
     def join_with(directories: Sequence[str]) -> _core.Profile:
         machine = samplings.facts[0].machine if sampled else None
@@ -310,7 +310,7 @@ def _dumps_of_others(dumps: Sequence[Recording], samplings: _Samplings) -> dict[
 
 def _of_a_process(matches: Sequence[Match], facts: SamplingFacts) -> list[Match]:
     """The matches that have a process of this recording."""
-    return [one for one in matches if one.pid is not None and not is_of_a_later_run(one.dump, facts)]
+    return [one for one in matches if one.pid is not None and not is_of_another_run(one, facts)]
 
 
 def _match_log(log: Recording, samplings: _Samplings) -> tuple[Match, SamplingFacts] | None:
@@ -354,6 +354,15 @@ def _first_uses(m: Match, facts: SamplingFacts, clock: Clock) -> list[tuple[int,
 def _is_on_another_clock(recording: Recording, clock: Clock, samplings: _Samplings) -> bool:
     """Whether a recording has times that are not on the clock of all samples."""
     return bool(recording.entry.clock.kinds) and any(facts.clock != clock.kind for facts in samplings)
+
+
+def _nth_of_pid(joined: _Joined, samplings: _Samplings) -> Mapping[int, int]:
+    """By pid, which of the processes with that pid a recording has: of a dump that none of them wrote, another one."""
+    pid = recorded_pid(joined.recording) if joined.match else None
+    if pid is None or joined.facts is not None:
+        return samplings.nth_of_pid(joined.facts)
+    sampled = [samplings.nth_of_pid(facts).get(pid, 0) for facts in samplings if pid in facts.pids]
+    return {pid: max(sampled) + 1} if sampled else {}
 
 
 def _placed(
