@@ -9,7 +9,7 @@ from perfuse import _core
 from perfuse.clock import Clock
 from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.errors import UsageError
-from perfuse.fusing.alignment import align, align_log, needs_first_uses
+from perfuse.fusing.alignment import align, align_by_wall_time, align_log, needs_first_uses
 from perfuse.fusing.discovery import open_inputs
 from perfuse.fusing.facts import SamplingFacts
 from perfuse.fusing.following import Follow, Maps, require_follow
@@ -28,6 +28,7 @@ from perfuse.memory import limit_memory
 from perfuse.opened import OpenedRecordings
 from perfuse.profile import Join, Profile, Progress
 from perfuse.recording import Input, Recording
+from perfuse.table import Columns
 from perfuse.value_class import replace, value_class
 
 Rate = int | Literal["auto", "header"]
@@ -338,11 +339,23 @@ def _join_other(recording: Recording, samplings: _Samplings, tsc_hz: Rate) -> _J
     clock = Clock(*recording._core.clock(hz, tsc_hz == "header"))
     matched = _match_log(recording, samplings) if recording.role == "runtime_log" else None
     if matched is None:
-        differs = clock.alignment == "same_clock" and _is_on_another_clock(recording, clock, samplings)
-        return _Joined(recording, clock._replace(alignment="none") if differs else clock, None, None)
+        if _is_on_another_clock(recording, clock, samplings):
+            clock = _by_wall_time(clock, samplings)
+        return _Joined(recording, clock, None, None)
     found, facts = matched
     uses = _first_uses(found, facts, clock) if facts.clock != clock.kind else []
     return _Joined(recording, align_log(recording, clock, facts, uses), found, facts)
+
+
+def _by_wall_time(clock: Clock, samplings: _Samplings) -> Clock:
+    """A clock that samples do not have: the wall clock is put on theirs where their recording has a time of both."""
+    if clock.kind == "realtime" and len({facts.clock for facts in samplings}) == 1:
+        for facts in samplings:
+            alone = _core.Profile([_placed(facts.recording, None, Clock(facts.clock))], [], False)
+            [offset] = Columns(alone.table("clocks"))["realtime_offset_ns"]
+            if offset is not None:
+                return align_by_wall_time(clock, facts, offset)
+    return clock._replace(alignment="none") if clock.alignment == "same_clock" else clock
 
 
 def _first_uses(m: Match, facts: SamplingFacts, clock: Clock) -> list[tuple[int, int]]:
