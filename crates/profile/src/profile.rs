@@ -398,7 +398,7 @@ impl Profile {
 }
 
 /// Difference of the wall clock and the profile's clock, where the recording contains a time of both.
-fn realtime_offset_ns(recording: &dyn Recording, clock: &Clock) -> Option<i64> {
+pub(crate) fn realtime_offset_ns(recording: &dyn Recording, clock: &Clock) -> Option<i64> {
     if clock.map.numerator == 0 {
         return None;
     }
