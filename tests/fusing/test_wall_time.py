@@ -5,6 +5,7 @@ Both are assembled here, so that which call is open at each sample is known.
 
 from __future__ import annotations
 
+import json
 import struct
 from pathlib import Path
 
@@ -53,6 +54,15 @@ def test_calls_are_open_at_the_samples_that_were_taken_in_them(tmp_path: Path) -
     expected = [(500, None), (1_500, 1), (4_900, 1), (5_200, None), (6_000, 2), (9_500, None)]
     assert profile.sql(OPEN).fetchall() == expected
     assert "FU006" not in {one.code for one in profile.diagnostics}
+
+
+def test_tracks_of_calls_have_the_names_that_the_samples_state(tmp_path: Path) -> None:
+    """A trace states ids alone; its file of trace events has no other events of these threads."""
+    recordings = _samples(tmp_path / "perf.data", {}), _call_trace(tmp_path / "xray-log.app.1")
+    pf.fuse(*recordings).export(tmp_path / "a.trace.json")
+    events = json.loads((tmp_path / "a.trace.json").read_bytes())["traceEvents"]
+    names = {(one["name"], one["pid"], one["tid"], one["args"]["name"]) for one in events if one["ph"] == "M"}
+    assert names == {("process_name", PID, PID, "app"), ("thread_name", PID, PID, "app")}
 
 
 @pytest.mark.parametrize("clock", [None, 7], ids=["none", "of another clock"])
