@@ -229,3 +229,33 @@ def test_without_a_common_instant_code_has_no_start(jitdump_corpus: Path) -> Non
     assert facts.span is not None
     assert (found.alignment, found.numerator, found.uncertainty_ns) == ("none", 0, None)
     assert found.offset_ns < facts.span[0]
+
+
+@pytest.mark.parametrize("is_mapped", [True, False], ids=["anonymous memory", "no mapping"])
+def test_the_rest_of_code_that_was_partly_replaced_has_a_reason(tmp_path: Path, is_mapped: bool) -> None:
+    pid, code, second = 7, 0x7000_0000, 1_000_000_000
+    attribute = Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME | crafting.PERIOD)
+    records = [crafting.comm(attribute, pid, pid, "runtime")]
+    records += [crafting.mmap2(attribute, pid, "//anon", code, 0x1000, prot=7)] if is_mapped else []
+    records += [crafting.mmap2(attribute, pid, f"/app/jit-{pid}.dump", 0x1000_0000, 0x1000)]
+    for at in (15, 25):
+        for offset in (0x10, 0x90):
+            records.append(sample(attribute, ip=code + offset, pid=pid, tid=pid, time=at * second))
+    dump = struct.pack("<4sIIIIIQQ", b"DTiJ", 1, 40, 62, 0, pid, 10 * second, 0)
+    for made, name, size in ((11, b"old", 0x100), (20, b"new", 0x40)):
+        body = struct.pack("<IIQQQQ", pid, pid, code, code, size, made) + name + b"\0" + b"\x90" * size
+        dump += struct.pack("<IIQ", 0, 16 + len(body), made * second) + body
+    path = tmp_path / f"jit-{pid}.dump"
+    path.write_bytes(dump)
+    profile = pf.fuse(PerfFile([attribute], records).write(tmp_path / "perf.data"), path)
+    query = f"""
+        SELECT ts_ns // {second}, address - {code}, coalesce(f.name, unnamed_because) FROM samples
+        JOIN stacks USING (stack_id) JOIN frames USING (frame_id) LEFT JOIN functions f USING (function_id) ORDER BY ALL
+    """
+    reason = "a dump has code at this address, but not at that time"
+    assert profile.sql(query).fetchall() == [
+        (15, 0x10, "old"),
+        (15, 0x90, "old"),
+        (25, 0x10, "new"),
+        (25, 0x90, reason),
+    ]

@@ -125,7 +125,7 @@ pub fn resolve(
                 by_file.entry((row.file, reference, row.source_id)).or_default().push(at);
             }
             Region::Deferred => *own = vec![deferred_frame()],
-            Region::Anonymous { .. } | Region::Unmapped | Region::Kernel => {
+            Region::Anonymous { .. } | Region::Unmapped { .. } | Region::Kernel => {
                 *own = recorded_frames(at, located, mappings, native)
                     .unwrap_or_else(|| vec![unmapped_frame(location, mappings, native)]);
             }
@@ -371,9 +371,11 @@ fn unmapped_frame(location: &Location, mappings: &Mappings, native: &NativeNames
             line,
         },
         (None, Region::Kernel) => FrameFunction::Unnamed("no kernel mapping was recorded here".to_owned()),
-        (None, Region::Anonymous { code_at_other_times: true, .. }) => {
-            FrameFunction::Unnamed("a dump has code at this address, but not at that time".to_owned())
-        }
+        (
+            None,
+            Region::Anonymous { code_at_other_times: true, .. }
+            | Region::Unmapped { code_at_other_times: true },
+        ) => FrameFunction::Unnamed("a dump has code at this address, but not at that time".to_owned()),
         (None, Region::Anonymous { .. }) => {
             FrameFunction::Unnamed("anonymous memory that no dump has code for at that time".to_owned())
         }
