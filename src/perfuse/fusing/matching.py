@@ -113,16 +113,16 @@ def match_log(log: Recording, facts: SamplingFacts) -> Match:
 def is_of_another_run(found: Match, facts: SamplingFacts) -> bool:
     """Whether a dump is of another process than that of the recording with its pid, by its times.
 
-    A later process begins its dump after the recording's end. An earlier one made all its code before this process
-    mapped its own dump; times below the recording's length may count from the start of the process instead. Without
-    the mapping, a dump from before the recording may be of the same process: perf can be attached to one that runs.
+    A later process begins its dump after the recording's end. An earlier one ended its before the recording, in which
+    this process mapped its own; times below the recording's length may count from the start of the process instead.
+    Without the mapping, a dump from before the recording may be of the same process: perf can be attached to one.
     """
     times = _on_one_clock(found.dump, facts)
     if times is None:
         return False
     (dump_first, dump_last), (first, last) = times
     mapped_ns = found.marker.ts if found.marker else 0
-    is_earlier = last - first + _SLACK_NS < dump_last < mapped_ns - _SLACK_NS
+    is_earlier = last - first + _SLACK_NS < dump_last < first <= mapped_ns
     return is_earlier or dump_first > last + _SLACK_NS
 
 
@@ -279,7 +279,7 @@ def open_announced_dumps(
             found.append(diagnostic("FU005", facts.path, message, marker.record_offset))
             continue
         if is_of_another_run(Match(dump, marker.pid, marker, "marker"), facts):
-            message = f"{path} was begun after the end of this recording, or ended before {marker.pid} mapped it"
+            message = f"{path} was begun after the end of this recording, or ended before its start"
             found.append(diagnostic("FU005", facts.path, message, marker.record_offset))
             continue
         dumps.append(dump)

@@ -23,8 +23,8 @@ RULES: dict[str, Explanation] = {
         title="no process of the recording wrote this dump",
         meaning=(
             "Neither the mapped files of the perf.data nor its process ids match the dump's header, or a process with "
-            "that pid ended before the recorded one began its own dump, or began after the recording. The dump names "
-            "no samples."
+            "that pid ended its dump before the recording, in which another one began its own, or began it after the "
+            "recording. The dump names no samples."
         ),
         action=(
             "Check that the dump and the perf.data are of the same run: `perfuse info` on both shows pids and times."
