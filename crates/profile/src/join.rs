@@ -169,7 +169,12 @@ impl Profile {
         let with_definitions = self.placed.iter().filter_map(|placed| {
             Some((parent(&placed.recording)?, Arc::clone(placed.definitions.as_ref()?)))
         });
-        PerfMaps::new(dirs, self.pids(), self.process_starts(), describe_map_names(with_definitions.collect()))
+        PerfMaps::new(
+            dirs,
+            self.pids(),
+            self.process_starts(),
+            describe_map_names(with_definitions.collect()),
+        )
     }
 }
 
