@@ -338,6 +338,16 @@ def names_in(query: str) -> set[str]:
     return set(re.findall(r"\w+", " ".join(kept).lower()))
 
 
+def tables_in(query: str) -> set[str]:
+    """The tables that a query reads, in lower case; all its names where DuckDB lists none: of several statements."""
+    names = names_in(query)
+    with duckdb.connect() as connection:
+        try:
+            return {name.lower() for name in connection.get_table_names(query)}
+        except duckdb.Error:
+            return names
+
+
 @dataclass
 class _Session:
     """A connection of one thread, and the common tables that it knows."""

@@ -1,10 +1,11 @@
-"""The event that is shown by default is that of the whole recording, whichever samples a filter of stacks leaves."""
+"""The event that is shown by default is that of the whole recording, whichever samples a selection leaves."""
 
 import subprocess
 from pathlib import Path
 
 import pytest
 
+import perf_crafting as crafting
 import perfuse as pf
 from needs import need
 from perfuse.analysis.sampled import events, select_event
@@ -50,3 +51,24 @@ def test_the_event_of_a_filtered_profile_is_that_of_the_whole(recorded: pf.Profi
     views = (select_event(touching, None), Weights(touching).event, FlameGraph.of(touching).event)
     for event in (*views, StackGroups(touching).event):
         assert (event.name, event.num_samples) == (shown.name, left[shown.name])
+
+
+@pytest.mark.parametrize("part", ["thread", "process", "between", "between and only"])
+def test_the_event_of_selected_threads_and_times_is_that_of_the_whole(tmp_path: Path, part: str) -> None:
+    """Of thread 12, and after 1 ms, there are more page faults; of all, more samples of the clock."""
+    fields = crafting.IP | crafting.TID | crafting.TIME | crafting.PERIOD | crafting.IDENTIFIER
+    clock, faults = (crafting.Attribute.of((1, number), fields, ids=[number + 1]) for number in (0, 2))
+    rows = [(clock, 11, 0)] * 9 + [(clock, 12, 2)] * 2 + [(faults, 12, 2)] * 5
+    samples = [crafting.sample(event, pid=pid, tid=pid, time=10**9 + ms * 10**6, ip=4096) for event, pid, ms in rows]
+    names = [crafting.comm(clock, pid, pid, "app") for pid in (11, 12)]
+    binary = crafting.mmap2(clock, 12, "/x/a", 4096, 4096)
+    whole = pf.fuse(crafting.PerfFile([clock, faults], [*names, binary, *samples]).write(tmp_path / "perf.data"))
+    selected = {
+        "thread": lambda: whole.thread(12),
+        "process": lambda: whole.process(12),
+        "between": lambda: whole.between(0.001, 1.0),
+        "between and only": lambda: whole.between(0.001, 1.0).only("module:a"),
+    }[part]()
+    assert [(one.name, one.num_samples) for one in events(whole)] == [("cpu-clock", 11), ("page-faults", 5)]
+    assert [(one.name, one.num_samples) for one in events(selected)] == [("cpu-clock", 2), ("page-faults", 5)]
+    assert (select_event(selected, None).name, Weights(selected).event.num_samples) == ("cpu-clock", 2)

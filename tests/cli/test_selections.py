@@ -90,9 +90,35 @@ def test_pack_lists_no_options_that_it_refuses(perfuse: Perfuse, recordings: Pat
     assert not (recordings / "x.perfuse").exists()
 
 
-def test_a_query_of_other_tables_has_no_selection(perfuse: Perfuse) -> None:
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "FROM mappings -- samples",
+        "SELECT count(*) AS samples FROM mappings",
+        "SELECT samples.path FROM mappings AS samples",
+        "SELECT 'samples', count(*) FROM mappings",
+        "WITH samples AS (FROM mappings) FROM samples",
+    ],
+)
+def test_a_query_of_other_tables_has_no_selection(perfuse: Perfuse, sql: str) -> None:
     for option in (["--thread", "1"], ["--process", "1"], ["--between", "0..1"]):
-        done = perfuse("query", "perf.data", "FROM mappings -- samples", *option)
+        done = perfuse("query", "perf.data", sql, *option)
         assert (done.code, done.out) == (2, "")
         assert "selects rows of samples" in done.err
         assert "hint:" in done.err
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        COUNT,
+        'SELECT count(*) FROM "Samples"',
+        "WITH part AS (FROM samples) SELECT count(*) FROM part",
+        "CREATE TABLE part AS FROM samples; SELECT count(*) FROM part",
+    ],
+)
+def test_a_query_of_samples_has_a_selection(perfuse: Perfuse, sql: str) -> None:
+    selection = ("--between", "..0.05", "--format", "csv")
+    counts = [perfuse("query", "perf.data", one, *selection).out.split() for one in (sql, COUNT)]
+    assert counts[0] == counts[1]
+    assert 0 < int(counts[0][1]) < 553

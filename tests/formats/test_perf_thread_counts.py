@@ -75,6 +75,25 @@ def test_a_record_that_ends_inside_its_counts_has_none(tmp_path: Path) -> None:
     assert _rows(file.write(path)) == []
 
 
+@pytest.mark.parametrize(
+    ("read_format", "words"),
+    [(ENABLED | RUNNING | ID, (5, 900)), (ENABLED | RUNNING, (5,)), (GROUP | ID, (2, 5, 11)), (0, ())],
+)
+def test_counts_that_are_cut_are_reported(tmp_path: Path, read_format: int, words: tuple[int, ...]) -> None:
+    """The sample id that follows is none of them."""
+    path = _file(tmp_path / "perf.data", read_format, [(8, words)])
+    assert _rows(path) == []
+    assert [one.code for one in pf.check(path) if "PERF_RECORD_READ" in one.message] == ["PD010"]
+
+
+def test_counts_are_fields_of_their_record(tmp_path: Path) -> None:
+    path = _file(tmp_path / "perf.data", ENABLED | RUNNING | ID | LOST, [(8, (5, 900, 300, 12, 2))])
+    [record] = [one for one in pf.open(path).records() if one.name == "PERF_RECORD_READ"]
+    read = {name: value for name, value in record.fields.items() if name not in ("misc", "sample_id")}
+    values = [{"value": 5, "id": 12, "lost": 2}]
+    assert read == {"pid": 7, "tid": 8, "time_enabled": 900, "time_running": 300, "values": values}
+
+
 def test_sums_are_those_of_perf_report(tmp_path: Path) -> None:
     need("perf", "gcc")
     source = tmp_path / "threads.c"

@@ -152,27 +152,48 @@ def test_pid_namespace(jitdump_corpus: Path) -> None:
     assert len(profile.sql(LEAVES).fetchall()) > 150
 
 
-def test_a_dump_of_another_run_names_nothing(jitdump_corpus: Path, tmp_path: Path) -> None:
+def test_a_dump_of_another_run_names_nothing(jitdump_corpus: Path) -> None:
     produced = jitdump_corpus / "produced"
     other = pf.fuse(produced / "node24.perf.data", produced / "node20.dump")
     assert [join.pid for join in other.joins] == [None]
     assert "FU001" in {d.code for d in other.diagnostics}
     assert not other.sql(LEAVES).fetchall()
-    # The pid was reused: the header matches, the time does not.
+
+
+@pytest.mark.parametrize("minutes", [10, -10])
+def test_a_dump_of_another_process_of_the_pid_names_nothing(jitdump_corpus: Path, tmp_path: Path, minutes: int) -> None:
+    """The pid was reused, as those of containers are: the header matches, the times do not."""
+    produced = jitdump_corpus / "produced"
     again = bytearray((produced / "node20.dump").read_bytes())
     offset = 40
     while offset + 16 <= len(again):
         _, size, time = struct.unpack_from("<IIQ", again, offset)
-        struct.pack_into("<Q", again, offset + 8, time + 3_600_000_000_000)
+        struct.pack_into("<Q", again, offset + 8, time + minutes * 60_000_000_000)
         offset += size
-    later = tmp_path / "jit-29793.dump"
-    later.write_bytes(again)
-    assert not pf.fuse(produced / "node20.perf.data", later).sql(LEAVES).fetchall()
+    other = tmp_path / "jit-29793.dump"
+    other.write_bytes(again)
+    named = pf.fuse(produced / "node20.perf.data", other)
+    assert "FU001" in {d.code for d in named.diagnostics}
+    assert not named.sql(LEAVES).fetchall()
     beside = tmp_path / "perf.data"
     beside.write_bytes((produced / "node20.perf.data").read_bytes())
     profile = pf.fuse(beside)
     assert "FU005" in {d.code for d in profile.diagnostics}
     assert not profile.sql(LEAVES).fetchall()
+
+
+def test_a_dump_whose_times_count_from_the_start_of_its_process_is_joined(jitdump_corpus: Path, tmp_path: Path) -> None:
+    produced = jitdump_corpus / "produced"
+    own = bytearray((produced / "node20.dump").read_bytes())
+    offset, first = 40, None
+    while offset + 16 <= len(own):
+        _, size, time = struct.unpack_from("<IIQ", own, offset)
+        first = time if first is None else first
+        struct.pack_into("<Q", own, offset + 8, time - first)
+        offset += size
+    path = tmp_path / "jit-29793.dump"
+    path.write_bytes(own)
+    assert len(pf.fuse(produced / "node20.perf.data", path).sql(LEAVES).fetchall()) > 150
 
 
 def test_dumps_are_found(jitdump_corpus: Path, tmp_path: Path) -> None:
@@ -208,3 +229,33 @@ def test_without_a_common_instant_code_has_no_start(jitdump_corpus: Path) -> Non
     assert facts.span is not None
     assert (found.alignment, found.numerator, found.uncertainty_ns) == ("none", 0, None)
     assert found.offset_ns < facts.span[0]
+
+
+@pytest.mark.parametrize("is_mapped", [True, False], ids=["anonymous memory", "no mapping"])
+def test_the_rest_of_code_that_was_partly_replaced_has_a_reason(tmp_path: Path, is_mapped: bool) -> None:
+    pid, code, second = 7, 0x7000_0000, 1_000_000_000
+    attribute = Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME | crafting.PERIOD)
+    records = [crafting.comm(attribute, pid, pid, "runtime")]
+    records += [crafting.mmap2(attribute, pid, "//anon", code, 0x1000, prot=7)] if is_mapped else []
+    records += [crafting.mmap2(attribute, pid, f"/app/jit-{pid}.dump", 0x1000_0000, 0x1000)]
+    for at in (15, 25):
+        for offset in (0x10, 0x90):
+            records.append(sample(attribute, ip=code + offset, pid=pid, tid=pid, time=at * second))
+    dump = struct.pack("<4sIIIIIQQ", b"DTiJ", 1, 40, 62, 0, pid, 10 * second, 0)
+    for made, name, size in ((11, b"old", 0x100), (20, b"new", 0x40)):
+        body = struct.pack("<IIQQQQ", pid, pid, code, code, size, made) + name + b"\0" + b"\x90" * size
+        dump += struct.pack("<IIQ", 0, 16 + len(body), made * second) + body
+    path = tmp_path / f"jit-{pid}.dump"
+    path.write_bytes(dump)
+    profile = pf.fuse(PerfFile([attribute], records).write(tmp_path / "perf.data"), path)
+    query = f"""
+        SELECT ts_ns // {second}, address - {code}, coalesce(f.name, unnamed_because) FROM samples
+        JOIN stacks USING (stack_id) JOIN frames USING (frame_id) LEFT JOIN functions f USING (function_id) ORDER BY ALL
+    """
+    reason = "a dump has code at this address, but not at that time"
+    assert profile.sql(query).fetchall() == [
+        (15, 0x10, "old"),
+        (15, 0x90, "old"),
+        (25, 0x10, "new"),
+        (25, 0x90, reason),
+    ]

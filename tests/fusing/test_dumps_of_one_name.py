@@ -133,3 +133,19 @@ def test_code_of_a_later_dump_of_a_process_replaces_that_of_the_first(tmp_path: 
             JOIN frames USING (frame_id) JOIN functions USING (function_id) ORDER BY 1
         """
         assert profile.sql(query).fetchall() == [(11, "first"), (19, "first"), (21, "second"), (30, "second")]
+
+
+@pytest.mark.parametrize(("began", "is_own"), [(12 * SECOND, True), (8 * SECOND, False)], ids=["at its end", "before"])
+def test_a_dump_that_was_mapped_after_its_last_record(tmp_path: Path, began: int, is_own: bool) -> None:
+    """A process may write its dump when it ends; one from before the recording is of an earlier process of that pid."""
+    attribute = Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME | crafting.PERIOD)
+    samples = [crafting.sample(attribute, ip=CODE + 4, pid=INSIDE, tid=INSIDE, time=at * SECOND) for at in (10, 15, 16)]
+    records = [crafting.comm(attribute, INSIDE, INSIDE, "runtime"), *samples, _marker(attribute, INSIDE, 17 * SECOND)]
+    dump = tmp_path / f"jit-{INSIDE}.dump"
+    dump.write_bytes(_dump("compiled", began))
+    profile = pf.fuse(PerfFile([attribute], records).write(tmp_path / "perf.data"), dump)
+    query = "SELECT f.name FROM samples JOIN stacks USING (stack_id) JOIN frames USING (frame_id) LEFT JOIN functions f"
+    rows = profile.sql(f"{query} USING (function_id) WHERE ts_ns > {14 * SECOND}").fetchall()
+    assert rows == [("compiled" if is_own else None,)] * 2
+    assert [join.pid for join in profile.joins] == [INSIDE if is_own else None]
+    assert ("FU001" in {one.code for one in profile.diagnostics}) != is_own

@@ -12,6 +12,7 @@ import pytest
 import perfuse as pf
 from fusing import mono_bytes
 from perf_crafting import IP, TID, TIME, Attribute, PerfFile, comm, mmap2, sample
+from truth.command import command_line
 
 PID = 77
 SECOND = 1_000_000_000
@@ -81,3 +82,14 @@ def test_where_clocks_do_not_state_the_time_the_recording_beside_the_log_has_its
     profile = pf.fuse(one, other, log(tmp_path / "other" / "a.mlpd", 100 * SECOND))
     assert joined(profile) == {"a.mlpd": "other"}
     assert "FU023" not in {one.code for one in profile.diagnostics}
+
+
+def test_threads_of_samples_do_not_count_as_reused_ids_of_the_log(tmp_path: Path) -> None:
+    """Threads of samples have ids of the system, and none of the runtime."""
+    event = Attribute.of((1, 0), IP | TID | TIME)
+    records = [comm(event, PID, tid, "app") for tid in (PID, 90, 91)]
+    records += [sample(event, ip=CODE + 4, pid=PID, tid=tid, time=100 * SECOND) for tid in (PID, 90, 91)]
+    samples = PerfFile([event], records).write(tmp_path / "perf.data")
+    text = command_line("report", samples, log(tmp_path / "a.mlpd", 100 * SECOND), "--section", "threads")
+    assert "reused" not in text
+    assert "Threads  4 threads" in text

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import perf_crafting as crafting
 import perfuse as pf
 from absent_modules import with_absent_modules
 from perfuse.errors import UsageError
@@ -139,6 +140,34 @@ def test_a_perf_map_of_another_user_is_not_used(perf_map: Path) -> None:
     [found] = [one for one in profile.diagnostics if one.code == "FU021"]
     assert str(perf_map) in found.message
     assert has_everything(data, symbol_dirs=[perf_map.parent]), "a directory that the user names is trusted"
+
+
+BEGAN_S = 1_790_000_600
+"""Seconds since 1970 at which a process began."""
+
+
+@pytest.mark.parametrize(("after_s", "is_own"), [(-600, False), (-2, False), (0, True), (600, True)])
+def test_a_perf_map_from_before_its_process_is_not_used(tmp_path: Path, after_s: int, is_own: bool) -> None:
+    pid, code, start_ns = 77, 0x7F0000001000, 43_000_000_000_000
+    event = crafting.Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME)
+    named = struct.pack("<II", pid, pid) + crafting.text("app") + event.sample_id(pid, pid, start_ns)
+    began = crafting.Record(crafting.COMM, 1 << 13, named)
+    sampled = crafting.sample(event, ip=code + 4, pid=pid, tid=pid, time=start_ns + 1_000_000)
+    # HEADER_CLOCK_DATA: version, clock, time of the wall clock and of that clock.
+    clock = struct.pack("<IIQQ", 1, 1, BEGAN_S * 1_000_000_000, start_ns)
+    data = crafting.PerfFile([event], [began, sampled], {29: clock}).write(tmp_path / "perf.data")
+    perf_map = tmp_path / f"perf-{pid}.map"
+    perf_map.write_text(f"{code:x} 100 everything\n")
+    os.utime(perf_map, (BEGAN_S + after_s, BEGAN_S + after_s))
+    assert has_everything(data) == is_own
+    profile = pf.fuse(data)
+    profile.sql("SELECT count(*) FROM frames").fetchall()
+    found = [one.message for one in profile.diagnostics if one.code == "FU025"]
+    if is_own:
+        assert not found
+    else:
+        assert found == [f"{perf_map} is not used: it was last written {-after_s} s before the process began"]
+    assert has_everything(data, symbol_dirs=[tmp_path]), "a directory that the user names is trusted"
 
 
 def test_perf_maps_follow_the_policy(perf_map: Path) -> None:

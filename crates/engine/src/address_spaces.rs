@@ -29,7 +29,10 @@ pub enum Region {
     /// The kernel's half of the address space, outside all recorded mappings.
     Kernel,
     /// Outside all mappings of the process.
-    Unmapped,
+    Unmapped {
+        /// Whether there is JIT code at another time.
+        code_at_other_times: bool,
+    },
     /// Not an address: it stands for the user part of a chain, which was deferred and never recorded.
     Deferred,
 }
@@ -67,7 +70,13 @@ impl AddressSpaces<'_> {
                     mapped.is_none_or(|row| !self.starts.began_after(process_id, row.start_ns, at_ns));
                 let code = || self.find_shared(process_id, mapping, address, at_ns);
                 let inherited = self.find_inherited(process_id, address, at_ns);
-                inherited.or_else(|| if is_of_the_time { code() } else { Some(Region::Unmapped) })
+                inherited.or_else(|| {
+                    if is_of_the_time {
+                        code()
+                    } else {
+                        Some(Region::Unmapped { code_at_other_times: false })
+                    }
+                })
             }
             _ => self.find_inherited(process_id, address, at_ns),
         };
@@ -136,13 +145,11 @@ impl AddressSpaces<'_> {
                 false => (region, file.from_ns, file.until_ns),
             };
         }
-        match mapped {
-            Some(mapped) => {
-                let code_at_other_times = self.codes.ever_contains(process_id, address);
-                let region = Region::Anonymous { mapping: mapped.id, code_at_other_times };
-                (region, at_ns, at_ns.saturating_add(1))
-            }
-            None => (Region::Unmapped, at_ns, at_ns.saturating_add(1)),
-        }
+        let code_at_other_times = self.codes.ever_contains(process_id, address);
+        let region = match mapped {
+            Some(mapped) => Region::Anonymous { mapping: mapped.id, code_at_other_times },
+            None => Region::Unmapped { code_at_other_times },
+        };
+        (region, at_ns, at_ns.saturating_add(1))
     }
 }

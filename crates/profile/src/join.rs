@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
+use std::time::{Duration, SystemTime};
 
 use arrow_array::RecordBatch;
 use perfuse_binaries::symbolize::{Follow, Options, Symbolizer};
@@ -11,7 +12,7 @@ use perfuse_engine::code_map;
 use perfuse_engine::forks::AddressSpaceStarts;
 use perfuse_engine::join::{
     self, AddressColumn, CodeFunctions, CodeLines, JoinedTables, LocatedSamples, NativeNames, PerfMapDirs,
-    PerfMaps, RecordedNames,
+    PerfMaps, RecordedNames, UnusedMap,
 };
 use perfuse_engine::mappings::Mappings;
 use perfuse_engine::unwind::{Chains, UnwindModules, UnwindRows, UnwindSources, UnwindTotals, Unwinder};
@@ -19,12 +20,13 @@ use perfuse_formats::{AddressSpaceStart, Recording, Source, TableRequest, fusing
 use perfuse_stopping::part;
 use perfuse_tables::access::ColumnError;
 use perfuse_tables::{CodeUnwinding, FrameRecovery, UserStack};
+use rustc_hash::FxHashMap;
 
 use crate::address_columns::{POINTS, frame_columns, with_column};
 use crate::definitions::describe_map_names;
 use crate::naming_finding::NamingFinding;
 use crate::prefetch::Prefetch;
-use crate::profile::Profile;
+use crate::profile::{Profile, realtime_offset_ns};
 use crate::recordings::PlacedRecording;
 
 impl Profile {
@@ -130,6 +132,25 @@ impl Profile {
         Ok(self.unwind_totals.get())
     }
 
+    /// When processes began, by their keys: those that began while they were recorded, where a recording states the wall clock.
+    fn process_starts(&self) -> FxHashMap<u32, SystemTime> {
+        let identities = self.identities();
+        let mut starts: FxHashMap<u32, SystemTime> = FxHashMap::default();
+        for PlacedRecording { recording, clock, placement, .. } in &self.placed {
+            let Some(realtime) = realtime_offset_ns(recording.as_ref(), clock) else { continue };
+            for started in recording.sampling_facts().unwrap_or_default().address_spaces {
+                let key = identities.key(placement.process(started.pid));
+                let since_epoch = placement.clock.ns(started.ts).checked_add(realtime);
+                let since_epoch = since_epoch.and_then(|ns| u64::try_from(ns).ok()).map(Duration::from_nanos);
+                let began = since_epoch.and_then(|since| SystemTime::UNIX_EPOCH.checked_add(since));
+                if let (Some(key), Some(began)) = (key, began) {
+                    starts.entry(key).and_modify(|first| *first = began.min(*first)).or_insert(began);
+                }
+            }
+        }
+        starts
+    }
+
     /// Perf maps are searched in the symbol directories; if all files are followed, also beside the recordings and where
     /// runtimes write them.
     fn perf_maps(&self) -> PerfMaps {
@@ -148,7 +169,12 @@ impl Profile {
         let with_definitions = self.placed.iter().filter_map(|placed| {
             Some((parent(&placed.recording)?, Arc::clone(placed.definitions.as_ref()?)))
         });
-        PerfMaps::new(dirs, self.pids(), describe_map_names(with_definitions.collect()))
+        PerfMaps::new(
+            dirs,
+            self.pids(),
+            self.process_starts(),
+            describe_map_names(with_definitions.collect()),
+        )
     }
 }
 
@@ -187,12 +213,20 @@ fn unused_files(symbolizer: &Symbolizer, perf_maps: &PerfMaps) -> Vec<NamingFind
         .unusable_debug_info()
         .into_iter()
         .map(|(path, message)| finding(path, fusing::UNUSED_DEBUG_INFO.code, message));
-    let foreign = perf_maps.foreign().into_iter().map(|path| {
+    let maps = perf_maps.unused().into_iter().map(|UnusedMap { path, written_and_began }| {
         let path = path.display().to_string();
-        let message = format!("{path} is not used: it belongs to another user");
-        finding(path, fusing::FOREIGN_PERF_MAP.code, message)
+        let (code, why) = match written_and_began {
+            None => (fusing::FOREIGN_PERF_MAP.code, "it belongs to another user".to_owned()),
+            Some((written, began)) => {
+                let early = began.duration_since(written).unwrap_or_default().as_secs();
+                let why = format!("it was last written {early} s before the process began");
+                (fusing::EARLIER_PERF_MAP.code, why)
+            }
+        };
+        let message = format!("{path} is not used: {why}");
+        finding(path, code, message)
     });
-    debug_info.chain(foreign).collect()
+    debug_info.chain(maps).collect()
 }
 
 /// Unwinding information of the recordings, and of files of any format with unwinding rows.

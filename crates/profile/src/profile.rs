@@ -169,10 +169,7 @@ impl Profile {
             "processes" | "threads" | "thread_names" => {
                 self.joined()?;
                 self.trace_samples()?;
-                // Recordings with samples of their own have threads that no join has seen.
-                for placed in self.placed.iter().filter(|placed| placed.recording.fills("samples")) {
-                    placed.table("threads", &TableRequest::default());
-                }
+                self.meet_sampled_threads()?;
                 self.identities().table(name).into_iter().collect()
             }
             "frames" | "stacks" | "samples" => self.sampled_table(name)?,
@@ -270,6 +267,16 @@ impl Profile {
     /// other table is made.
     pub(crate) fn settle_keys(&self) -> Result<(), ColumnError> {
         if self.join_started.get().is_some() { self.joined().map(|_| ()) } else { Ok(()) }
+    }
+
+    /// Gives all threads that have samples their keys and names.
+    pub(crate) fn meet_sampled_threads(&self) -> Result<(), ColumnError> {
+        self.joined()?;
+        // Recordings with samples of their own have threads that no join has seen.
+        for placed in self.placed.iter().filter(|placed| placed.recording.fills("samples")) {
+            placed.table("threads", &TableRequest::default());
+        }
+        Ok(())
     }
 
     /// First keys after those of the recordings and of the join. Everything that needs further keys starts here.
@@ -398,7 +405,7 @@ impl Profile {
 }
 
 /// Difference of the wall clock and the profile's clock, where the recording contains a time of both.
-fn realtime_offset_ns(recording: &dyn Recording, clock: &Clock) -> Option<i64> {
+pub(crate) fn realtime_offset_ns(recording: &dyn Recording, clock: &Clock) -> Option<i64> {
     if clock.map.numerator == 0 {
         return None;
     }

@@ -137,11 +137,15 @@ impl Profile {
         Ok(keys.filter_map(|(source, key)| Some((source, *shown.get(&key)?))).collect())
     }
 
-    /// Tracks of the threads seen so far.
+    /// Tracks of the threads seen so far and of those with samples, so that names and numbers do not depend on what was
+    /// read before.
     ///
     /// # Errors
     /// When tables `processes` and `threads` are not as declared.
     pub fn tracks(&self) -> Result<Tracks, Error> {
+        if self.fills("callchains") {
+            self.meet_sampled_threads()?;
+        }
         let (processes, threads) = {
             let identities = self.identities();
             (identities.processes(), identities.threads())

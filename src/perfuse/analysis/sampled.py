@@ -6,7 +6,6 @@ from typing import Any, Literal
 from perfuse import _core
 from perfuse.analysis.profiles import SampleProfile, TableProfile
 from perfuse.errors import UsageError
-from perfuse.filters.stacks import StackFilter
 from perfuse.table import SUM_EVENTS, Columns, TablesOfStacks
 from perfuse.value_class import replace, value_class
 
@@ -70,10 +69,12 @@ class SampleFilter:
 
 def events(profile: SampleProfile) -> list[Event]:
     """The events of a profile: sampled events, the one with the most samples first; then the sums of calls and
-    allocations, in the order of `SUM_EVENTS`. A filter of stacks does not change the order: what it selects is of the
-    event that is shown without it."""
+    allocations, in the order of `SUM_EVENTS`. Threads, times and filters of stacks do not change the order: what they
+    select is of the event that is shown without them."""
     found = [Event(*row) for row in _core.sampled_events(profile.tables["samples"])]
-    numbers = {one.name: one.num_samples for one in found} | _unfiltered_numbers(profile)
+    numbers = {one.name: one.num_samples for one in found}
+    if len(found) > 1 and _is_part(profile):
+        numbers |= {name: event.num_samples for name, event in recorded_events(profile).items()}
 
     def rank(event: Event) -> tuple[int, int, str]:
         place = SUM_EVENTS.index(event.name) if event.name in SUM_EVENTS else -1
@@ -82,12 +83,10 @@ def events(profile: SampleProfile) -> list[Event]:
     return sorted(found, key=rank)
 
 
-def _unfiltered_numbers(profile: Any) -> dict[str, int]:
-    """Number of samples of each event before a filter of stacks; empty without one."""
-    if not getattr(profile, "stack_filter", None):
-        return {}
-    whole = profile.filtered(StackFilter())
-    return {row[0]: row[2] for row in _core.sampled_events(whole.tables["samples"])}
+def _is_part(profile: Any) -> bool:
+    """Whether threads, times or stacks were selected."""
+    selection = getattr(profile, "selection", None)
+    return selection is not None and (selection.condition is not None or bool(profile.stack_filter))
 
 
 def recorded_events(profile: Any) -> dict[str, Event]:
@@ -127,10 +126,10 @@ def select_event(profile: SampleProfile, name: str | None) -> Event:
 def nothing_selected(profile: Any, name: str | None = None) -> UsageError | None:
     """The error for a selection that leaves none of the samples that were recorded, or none of an event; None where the
     selection is not the reason."""
-    selection = getattr(profile, "selection", None)
-    is_part = selection is not None and (selection.condition is not None or bool(profile.stack_filter))
-    found = [event.name for event in events(profile)] if is_part else []
-    if not is_part or (found if name is None else name in found):
+    if not _is_part(profile):
+        return None
+    found = [event.name for event in events(profile)]
+    if found if name is None else name in found:
         return None
     recorded = recorded_events(profile)
     if not recorded or (name is not None and name not in recorded):

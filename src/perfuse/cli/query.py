@@ -52,7 +52,7 @@ def command(
 
     --between, --thread and --process select rows of `samples`. Other tables are whole: the SQL selects their rows.
     """
-    from perfuse.query import names_in
+    from perfuse.query import tables_in
 
     files, sql = files_and_text(files_and_sql, "SQL")
     if as_json:
@@ -60,7 +60,7 @@ def command(
     if form is None:
         form = form_of_file(output) if output and output != "-" else "table"
     selects_samples = (how.between, how.process, how.thread) != (None, None, None)
-    if selects_samples and "samples" not in names_in(sql):
+    if selects_samples and "samples" not in tables_in(sql):
         raise UsageError(
             f"{how.selection_text} selects rows of samples, which the SQL does not read",
             hint="select rows of other tables in the SQL, such as WHERE thread_id = 3 AND ts_ns < 1e9",

@@ -42,6 +42,19 @@ def align_log(log: Recording, clock: Clock, facts: SamplingFacts, first_uses: li
     )
 
 
+def align_by_wall_time(clock: Clock, facts: SamplingFacts, realtime_offset_ns: int) -> Clock:
+    """Puts times of the wall clock on the samples' clock.
+
+    Args:
+        clock: The times, of clock `realtime`.
+        facts: Facts about the recording of samples.
+        realtime_offset_ns: Difference of the wall clock and the samples' clock, which their recording states.
+    """
+    return clock._replace(
+        kind=facts.clock, offset_ns=clock.offset_ns - realtime_offset_ns, alignment="wall_time", uncertainty_ns=None
+    )
+
+
 def align(match: Match, facts: SamplingFacts, first_uses: list[tuple[int, int]]) -> Clock:
     """Puts a dump on the samples' clock.
 

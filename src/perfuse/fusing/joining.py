@@ -9,13 +9,13 @@ from perfuse import _core
 from perfuse.clock import Clock
 from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.errors import UsageError
-from perfuse.fusing.alignment import align, align_log, needs_first_uses
+from perfuse.fusing.alignment import align, align_by_wall_time, align_log, needs_first_uses
 from perfuse.fusing.discovery import open_inputs
 from perfuse.fusing.facts import SamplingFacts
 from perfuse.fusing.following import Follow, Maps, require_follow
 from perfuse.fusing.matching import (
     Match,
-    is_of_a_later_run,
+    is_of_another_run,
     logged_by,
     match,
     open_announced_dumps,
@@ -28,6 +28,7 @@ from perfuse.memory import limit_memory
 from perfuse.opened import OpenedRecordings
 from perfuse.profile import Join, Profile, Progress
 from perfuse.recording import Input, Recording
+from perfuse.table import Columns
 from perfuse.value_class import replace, value_class
 
 Rate = int | Literal["auto", "header"]
@@ -111,7 +112,7 @@ def fuse(
     joined = [_join_dump(one, facts) for one, facts in matches]
     joined += [_join_other(one, samplings, tsc_hz) for one in others]
     placed = [_placed(facts.recording, None, Clock(facts.clock), samplings.nth_of_pid(facts)) for facts in samplings]
-    placed += [_placed(one.recording, one.pid, one.clock, samplings.nth_of_pid(one.facts)) for one in joined]
+    placed += [_placed(one.recording, one.pid, one.clock, _nth_of_pid(one, samplings)) for one in joined]
 
     def join_with(directories: Sequence[str]) -> _core.Profile:
         machine = samplings.facts[0].machine if sampled else None
@@ -310,7 +311,7 @@ def _dumps_of_others(dumps: Sequence[Recording], samplings: _Samplings) -> dict[
 
 def _of_a_process(matches: Sequence[Match], facts: SamplingFacts) -> list[Match]:
     """The matches that have a process of this recording."""
-    return [one for one in matches if one.pid is not None and not is_of_a_later_run(one.dump, facts)]
+    return [one for one in matches if one.pid is not None and not is_of_another_run(one, facts)]
 
 
 def _match_log(log: Recording, samplings: _Samplings) -> tuple[Match, SamplingFacts] | None:
@@ -338,11 +339,23 @@ def _join_other(recording: Recording, samplings: _Samplings, tsc_hz: Rate) -> _J
     clock = Clock(*recording._core.clock(hz, tsc_hz == "header"))
     matched = _match_log(recording, samplings) if recording.role == "runtime_log" else None
     if matched is None:
-        differs = clock.alignment == "same_clock" and _is_on_another_clock(recording, clock, samplings)
-        return _Joined(recording, clock._replace(alignment="none") if differs else clock, None, None)
+        if _is_on_another_clock(recording, clock, samplings):
+            clock = _by_wall_time(clock, samplings)
+        return _Joined(recording, clock, None, None)
     found, facts = matched
     uses = _first_uses(found, facts, clock) if facts.clock != clock.kind else []
     return _Joined(recording, align_log(recording, clock, facts, uses), found, facts)
+
+
+def _by_wall_time(clock: Clock, samplings: _Samplings) -> Clock:
+    """A clock that samples do not have: the wall clock is put on theirs where their recording has a time of both."""
+    if clock.kind == "realtime" and len({facts.clock for facts in samplings}) == 1:
+        for facts in samplings:
+            alone = _core.Profile([_placed(facts.recording, None, Clock(facts.clock))], [], False)
+            [offset] = Columns(alone.table("clocks"))["realtime_offset_ns"]
+            if offset is not None:
+                return align_by_wall_time(clock, facts, offset)
+    return clock._replace(alignment="none") if clock.alignment == "same_clock" else clock
 
 
 def _first_uses(m: Match, facts: SamplingFacts, clock: Clock) -> list[tuple[int, int]]:
@@ -354,6 +367,15 @@ def _first_uses(m: Match, facts: SamplingFacts, clock: Clock) -> list[tuple[int,
 def _is_on_another_clock(recording: Recording, clock: Clock, samplings: _Samplings) -> bool:
     """Whether a recording has times that are not on the clock of all samples."""
     return bool(recording.entry.clock.kinds) and any(facts.clock != clock.kind for facts in samplings)
+
+
+def _nth_of_pid(joined: _Joined, samplings: _Samplings) -> Mapping[int, int]:
+    """By pid, which of the processes with that pid a recording has: of a dump that none of them wrote, another one."""
+    pid = recorded_pid(joined.recording) if joined.match else None
+    if pid is None or joined.facts is not None:
+        return samplings.nth_of_pid(joined.facts)
+    sampled = [samplings.nth_of_pid(facts).get(pid, 0) for facts in samplings if pid in facts.pids]
+    return {pid: max(sampled) + 1} if sampled else {}
 
 
 def _placed(

@@ -66,7 +66,7 @@ def sampled_by(dump: Recording, samplings: Sequence[SamplingFacts]) -> list[Samp
     found: list[tuple[tuple[bool, bool, float], SamplingFacts]] = []
     for facts in samplings:
         matched = _match(dump, facts)
-        if matched.pid is None or is_of_a_later_run(dump, facts):
+        if matched.pid is None or is_of_another_run(matched, facts):
             continue
         is_beside = _is_beside(dump, facts)
         distance = math.inf
@@ -86,7 +86,7 @@ def logged_by(log: Recording, samplings: Sequence[SamplingFacts]) -> list[tuple[
     groups: dict[tuple[int, bool], list[tuple[Match, SamplingFacts]]] = {}
     for facts in samplings:
         found = match_log(log, facts)
-        if found.pid is None or is_of_a_later_run(log, facts):
+        if found.pid is None or is_of_another_run(found, facts):
             continue
         is_timed = _on_one_clock(log, facts) is not None
         distance = 1 if not is_timed else 0 if _overlaps(log, facts) else 2
@@ -110,13 +110,20 @@ def match_log(log: Recording, facts: SamplingFacts) -> Match:
     return Match(log, inside.pop(), None, "header_pid") if len(inside) == 1 else Match(log, None, None, "unmatched")
 
 
-def is_of_a_later_run(dump: Recording, facts: SamplingFacts) -> bool:
-    """Whether a dump begins after the recording's end, so that its pid is that of a later process.
+def is_of_another_run(found: Match, facts: SamplingFacts) -> bool:
+    """Whether a dump is of another process than that of the recording with its pid, by its times.
 
-    A dump from before the recording's start may be of the same process: perf can be attached to one that runs already.
+    A later process begins its dump after the recording's end. An earlier one ended its before the recording, in which
+    this process mapped its own; times below the recording's length may count from the start of the process instead.
+    Without the mapping, a dump from before the recording may be of the same process: perf can be attached to one.
     """
-    times = _on_one_clock(dump, facts)
-    return times is not None and times[0][0] > times[1][1] + _SLACK_NS
+    times = _on_one_clock(found.dump, facts)
+    if times is None:
+        return False
+    (dump_first, dump_last), (first, last) = times
+    mapped_ns = found.marker.ts if found.marker else 0
+    is_earlier = last - first + _SLACK_NS < dump_last < first <= mapped_ns
+    return is_earlier or dump_first > last + _SLACK_NS
 
 
 def _overlaps(dump: Recording, facts: SamplingFacts) -> bool:
@@ -271,8 +278,8 @@ def open_announced_dumps(
             message = f"{path} has the header of process {header_pid}, not of {marker.pid}"
             found.append(diagnostic("FU005", facts.path, message, marker.record_offset))
             continue
-        if is_of_a_later_run(dump, facts):
-            message = f"{path} was begun after the end of this recording"
+        if is_of_another_run(Match(dump, marker.pid, marker, "marker"), facts):
+            message = f"{path} was begun after the end of this recording, or ended before its start"
             found.append(diagnostic("FU005", facts.path, message, marker.record_offset))
             continue
         dumps.append(dump)

@@ -22,8 +22,9 @@ RULES: dict[str, Explanation] = {
     "FU001": Explanation(
         title="no process of the recording wrote this dump",
         meaning=(
-            "Neither the mapped files of the perf.data nor its process ids match the dump's header, so its code names "
-            "no samples."
+            "Neither the mapped files of the perf.data nor its process ids match the dump's header, or a process with "
+            "that pid ended its dump before the recording, in which another one began its own, or began it after the "
+            "recording. The dump names no samples."
         ),
         action=(
             "Check that the dump and the perf.data are of the same run: `perfuse info` on both shows pids and times."
@@ -210,5 +211,18 @@ RULES: dict[str, Explanation] = {
             "were open when it was forked have no start there. Of two copies of one log, one is counted."
         ),
         action="No action is needed.",
+    ),
+    "FU025": Explanation(
+        title="a perf map from before its process is not used",
+        meaning=(
+            "The system gives a pid to another process when the first has ended, and `/tmp/perf-PID.map` stays. The "
+            "file was last written before the process of the recording began, so its names are those of an earlier "
+            "process. perf would use them. When a process began is known where it began while it was recorded with "
+            "`-k mono`."
+        ),
+        action=(
+            "If it is the map of this process, and a copy has another time than the original, name its directory: "
+            "`--symbols DIR`. Else record again, with the map collected by `perfuse record`."
+        ),
     ),
 }

@@ -142,7 +142,7 @@ fn frames_table<'a>(
             Region::Mapped { mapping } | Region::Anonymous { mapping, .. } => {
                 (None, mappings.rows.get(mapping as usize).map(|row| row.mapping_id))
             }
-            Region::Kernel | Region::Unmapped | Region::Deferred => (None, None),
+            Region::Kernel | Region::Unmapped { .. } | Region::Deferred => (None, None),
         };
         for (frame, depth) in all.iter().zip(0u32..) {
             let (function_id, unnamed_because) = match &frame.function {
@@ -178,8 +178,8 @@ fn kind(location: &Location, named: bool) -> &'static str {
         Region::Mapped { .. } if location.is_kernel() => "kernel",
         Region::Mapped { .. } => "native",
         Region::Kernel => "kernel",
-        Region::Anonymous { .. } | Region::Unmapped if named => "jit",
-        Region::Anonymous { .. } | Region::Unmapped | Region::Deferred => "unknown",
+        Region::Anonymous { .. } | Region::Unmapped { .. } if named => "jit",
+        Region::Anonymous { .. } | Region::Unmapped { .. } | Region::Deferred => "unknown",
     }
 }
 

@@ -21,5 +21,5 @@ pub use locate::{AddressColumn, LocatedSamples, Location, locate};
 pub use recorded::RecordedNames;
 pub use resolve::{
     CodeFunctions, DEFERRED, DescribeName, FrameFunction, MapFunction, NO_MODULE, NativeNames, PerfMapDirs,
-    PerfMaps, Resolution, ResolvedFrame, resolve,
+    PerfMaps, Resolution, ResolvedFrame, UnusedMap, resolve,
 };

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use arrow_array::RecordBatch;
 use arrow_array::types::UInt32Type;
@@ -124,7 +125,7 @@ pub fn resolve(
                 by_file.entry((row.file, reference, row.source_id)).or_default().push(at);
             }
             Region::Deferred => *own = vec![deferred_frame()],
-            Region::Anonymous { .. } | Region::Unmapped | Region::Kernel => {
+            Region::Anonymous { .. } | Region::Unmapped { .. } | Region::Kernel => {
                 *own = recorded_frames(at, located, mappings, native)
                     .unwrap_or_else(|| vec![unmapped_frame(location, mappings, native)]);
             }
@@ -370,9 +371,11 @@ fn unmapped_frame(location: &Location, mappings: &Mappings, native: &NativeNames
             line,
         },
         (None, Region::Kernel) => FrameFunction::Unnamed("no kernel mapping was recorded here".to_owned()),
-        (None, Region::Anonymous { code_at_other_times: true, .. }) => {
-            FrameFunction::Unnamed("a dump has code at this address, but not at that time".to_owned())
-        }
+        (
+            None,
+            Region::Anonymous { code_at_other_times: true, .. }
+            | Region::Unmapped { code_at_other_times: true },
+        ) => FrameFunction::Unnamed("a dump has code at this address, but not at that time".to_owned()),
         (None, Region::Anonymous { .. }) => {
             FrameFunction::Unnamed("anonymous memory that no dump has code for at that time".to_owned())
         }
@@ -385,10 +388,23 @@ fn unmapped_frame(location: &Location, mappings: &Mappings, native: &NativeNames
 pub struct PerfMaps {
     dirs: PerfMapDirs,
     pids: FxHashMap<u32, i32>,
+    began: FxHashMap<u32, SystemTime>,
     describe: Box<DescribeName>,
     open: Mutex<FxHashMap<u32, Option<OpenMap>>>,
-    foreign: Mutex<Vec<PathBuf>>,
+    unused: Mutex<Vec<UnusedMap>>,
 }
+
+/// A map that was found and not read.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UnusedMap {
+    /// The file.
+    pub path: PathBuf,
+    /// For processes that began after it was last written: when these were, in this order. `None` for a file of another user.
+    pub written_and_began: Option<(SystemTime, SystemTime)>,
+}
+
+/// How much earlier than its process a map may seem to be written: times of files, and of the wall clock in recordings, are coarse.
+const SLACK: Duration = Duration::from_secs(1);
 
 /// A map, and the directory in which it was found.
 struct OpenMap {
@@ -422,23 +438,24 @@ pub struct PerfMapDirs {
 }
 
 impl PerfMaps {
-    /// Searches these directories in order; `pids` are `(process key, pid)`.
+    /// Searches these directories in order; `pids` are `(process key, pid)`, `began` when processes began, by key.
     #[must_use]
     pub fn new(
         dirs: PerfMapDirs,
         pids: impl IntoIterator<Item = (u32, i32)>,
+        began: FxHashMap<u32, SystemTime>,
         describe: Box<DescribeName>,
     ) -> Self {
         let pids = pids.into_iter().collect();
-        Self { dirs, pids, describe, open: Mutex::default(), foreign: Mutex::default() }
+        Self { dirs, pids, began, describe, open: Mutex::default(), unused: Mutex::default() }
     }
 
-    /// Maps that were not read, because they belong to another user.
+    /// Maps in shared directories that were not read, because they belong to another user or an earlier process.
     #[must_use]
-    pub fn foreign(&self) -> Vec<PathBuf> {
-        let mut foreign = self.foreign.lock().map(|foreign| foreign.clone()).unwrap_or_default();
-        foreign.sort();
-        foreign
+    pub fn unused(&self) -> Vec<UnusedMap> {
+        let mut unused = self.unused.lock().map(|unused| unused.clone()).unwrap_or_default();
+        unused.sort();
+        unused
     }
 
     /// Function at an address in a process's map.
@@ -450,20 +467,30 @@ impl PerfMaps {
             let file = format!("perf-{pid}.map");
             let found = |dir: &PathBuf, map| OpenMap { dir: dir.clone(), map };
             let named = |dir| Some(found(dir, PerfMap::open(&dir.join(&file)).ok()?));
-            let shared = |dir| Some(found(dir, self.open_own(dir.join(&file))?));
+            let shared = |dir| Some(found(dir, self.open_own(process_id, dir.join(&file))?));
             self.dirs.named.iter().find_map(named).or_else(|| self.dirs.shared.iter().find_map(shared))
         });
         let OpenMap { dir, map } = map.as_ref()?;
         Some((self.describe)(dir, &map.find(address)?.name))
     }
 
-    fn open_own(&self, path: PathBuf) -> Option<PerfMap> {
-        let opened = PerfMap::open_own(&path);
-        if opened.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
-            && let Ok(mut foreign) = self.foreign.lock()
-        {
-            foreign.push(path);
-        }
-        opened.ok()
+    fn open_own(&self, process_id: u32, path: PathBuf) -> Option<PerfMap> {
+        let written_and_began = match PerfMap::open_own(&path) {
+            Ok(map) => match self.earlier(process_id, &path) {
+                None => return Some(map),
+                found => found,
+            },
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
+            Err(_) => return None,
+        };
+        self.unused.lock().ok()?.push(UnusedMap { path, written_and_began });
+        None
+    }
+
+    /// When a map was written and its process began, where that is in this order.
+    fn earlier(&self, process_id: u32, path: &Path) -> Option<(SystemTime, SystemTime)> {
+        let began = *self.began.get(&process_id)?;
+        let written = path.metadata().ok()?.modified().ok()?;
+        (written.checked_add(SLACK)? < began).then_some((written, began))
     }
 }

@@ -62,7 +62,12 @@ impl Recorded {
         let located = locate([chains].into_iter(), Vec::new(), spaces).unwrap();
         let lines = CodeLines::new(vec![self.lines.finish()], vec![self.inlines.finish()]).unwrap();
         let symbolizer = Symbolizer::new(Options::default());
-        let perf_maps = PerfMaps::new(PerfMapDirs::default(), [], Box::new(|_, _| MapFunction::default()));
+        let perf_maps = PerfMaps::new(
+            PerfMapDirs::default(),
+            [],
+            Default::default(),
+            Box::new(|_, _| MapFunction::default()),
+        );
         let native = NativeNames {
             symbolizer: &symbolizer,
             perf_maps: &perf_maps,

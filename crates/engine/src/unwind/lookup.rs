@@ -145,7 +145,7 @@ impl<'a> StepLookup<'a> {
                 step.map(|step| self.step_id(step))
             }
             Region::Mapped { mapping } => self.find_in_file(mapping, pc, all_registers),
-            Region::Anonymous { .. } | Region::Unmapped | Region::Kernel | Region::Deferred => None,
+            Region::Anonymous { .. } | Region::Unmapped { .. } | Region::Kernel | Region::Deferred => None,
         };
         found.or_else(|| frame_pointer_step(self.machine).map(|step| self.step_id(step)))
     }
@@ -203,7 +203,7 @@ impl StepSource for StepLookup<'_> {
     fn is_code(&self, address: u64) -> bool {
         match self.modules.spaces.find_user(self.process_id, address, self.at_ns).0 {
             Region::Jit { .. } | Region::Anonymous { .. } => true,
-            Region::Kernel | Region::Unmapped | Region::Deferred => false,
+            Region::Kernel | Region::Unmapped { .. } | Region::Deferred => false,
             Region::Mapped { mapping } => self.in_file(mapping).is_some_and(|(mapping, opened)| {
                 let position = opened.symbols.position(address, mapping.start, mapping.file_offset);
                 opened.unwinding.as_ref().is_none_or(|unwinding| unwinding.is_code(position))

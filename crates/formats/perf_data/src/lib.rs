@@ -15,6 +15,7 @@ mod bit_fields;
 mod branches;
 pub mod check;
 pub mod consts;
+mod counter_read;
 mod damage;
 mod deferred;
 mod directory;

@@ -76,6 +76,13 @@ impl<'a> RawEvent<'a> {
     pub fn cursor(&self, endian: Endian) -> Cursor<'a> {
         Cursor::new(self.body, self.offset.saturating_add(EventHeader::SIZE), endian)
     }
+
+    /// The body without the sample id at its end, and that. A record shorter than the sample id contains none.
+    #[must_use]
+    pub fn without_sample_id(&self, sample_id_bytes: usize) -> (&'a [u8], &'a [u8]) {
+        let at = self.body.len().checked_sub(sample_id_bytes);
+        at.and_then(|at| self.body.split_at_checked(at)).unwrap_or((self.body, &[]))
+    }
 }
 
 /// Reason why no record follows.

@@ -13,7 +13,8 @@ use super::record::RawEvent;
 use super::records::{MMAP2_FILE_BYTES, has_protection, mmap2_build_id};
 use super::sample::{EventWords, SampleRecord, SampleRegisters};
 use super::view_bodies::{
-    bpf_metadata, callchain_deferred, cpu_map, event_update, id_index, schedstat_cpu, schedstat_domain,
+    bpf_metadata, callchain_deferred, counter_read, cpu_map, event_update, id_index, schedstat_cpu,
+    schedstat_domain,
 };
 
 impl RecordFile {
@@ -44,16 +45,12 @@ impl RecordFile {
         }
         let offset = record.offset.saturating_add(EventHeader::SIZE);
         let sample_id = self.event_layout(record).filter(|_| !record.record_type.is_user());
-        let id_bytes = sample_id.map_or(0, |layout| layout.sample_id_bytes);
-        // A record shorter than the sample id contains none.
-        let (body, trailer) = record
-            .body
-            .len()
-            .checked_sub(id_bytes)
-            .and_then(|at| record.body.split_at_checked(at))
-            .unwrap_or((record.body, &[]));
+        let (body, trailer) = record.without_sample_id(sample_id.map_or(0, |layout| layout.sample_id_bytes));
         let mut cursor = Cursor::new(body, offset, self.endian);
-        body_fields(record, &mut cursor, fields)?;
+        match (record.record_type, sample_id) {
+            (RecordType::READ, Some(layout)) => counter_read(&mut cursor, layout, fields)?,
+            _ => body_fields(record, &mut cursor, fields)?,
+        }
         if let Some(layout) = sample_id.filter(|_| !trailer.is_empty()) {
             let at = offset.saturating_add(body.len() as u64);
             let entry = sample_id_fields(&mut Cursor::new(trailer, at, self.endian), layout)?;

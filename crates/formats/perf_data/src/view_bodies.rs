@@ -2,10 +2,12 @@
 
 use perfuse_wire::{Cursor, ParseError, Value};
 
+use super::attribute::EventRecordLayout;
 use super::consts::RecordType;
+use super::counter_read::{ReadValue, ReadValues};
 use super::feature_values::{BPF_METADATA_ENTRY_BYTES, bpf_metadata_entry};
 use super::features::text;
-use super::layout::{CallchainDeferred, CpuMap, EventHeader, EventUpdate, IdIndex};
+use super::layout::{CallchainDeferred, CounterRead, CpuMap, EventHeader, EventUpdate, IdIndex};
 use super::reader::RecordFile;
 use super::record::RawEvent;
 use super::sample::EventWords;
@@ -27,6 +29,25 @@ pub fn event_update<'a>(cursor: &mut Cursor<'a>, fields: &mut ViewFields<'a>) ->
         3 => return cpu_map(cursor, fields),
         _ => fields.push(("data", Value::Bytes(cursor.rest()))),
     }
+    Ok(())
+}
+
+/// Values that events counted in a task, in the layout of `read_format`.
+pub fn counter_read<'a>(
+    cursor: &mut Cursor<'a>,
+    layout: &EventRecordLayout,
+    fields: &mut ViewFields<'a>,
+) -> Result<(), ParseError> {
+    let CounterRead { pid, tid } = CounterRead::read(cursor)?;
+    fields.extend([("pid", Value::Signed(pid.into())), ("tid", Value::Signed(tid.into()))]);
+    let ReadValues { values, enabled, running } = ReadValues::read(cursor, layout)?;
+    let times = [("time_enabled", enabled), ("time_running", running)];
+    fields.extend(times.into_iter().filter_map(|(name, time)| Some((name, Value::Unsigned(time?)))));
+    let row = |ReadValue { value, id, lost }| {
+        let numbers = [("value", Some(value)), ("id", id), ("lost", lost)];
+        numbers.into_iter().filter_map(|(name, number)| Some((name, Value::Unsigned(number?)))).collect()
+    };
+    fields.push(("values", Value::Entries(values.into_iter().map(row).collect())));
     Ok(())
 }
 

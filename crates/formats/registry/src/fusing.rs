@@ -26,4 +26,5 @@ rules! {
     DEBUGINFOD = "FU022", Warning, "";
     UNCERTAIN_PROCESS = "FU023", Warning, "";
     FORKED_LOG = "FU024", Info, "";
+    EARLIER_PERF_MAP = "FU025", Warning, "";
 }

@@ -33,10 +33,8 @@ def as_json(data: ThreadData) -> Any:
 
 def lines(data: ThreadData, request: RuntimeRequest, style: Style) -> Iterator[str]:
     """One line per thread."""
-    ids = {one.native_address for one in data.threads}
-    again = ""
-    if len(ids) < len(data.threads):
-        again = f"; ids were reused: there are {len(ids)}"
+    ids = [one.native_address for one in data.threads if one.native_address is not None]
+    again = f"; ids were reused: there are {len(set(ids))}" if len(set(ids)) < len(ids) else ""
     yield from section("Threads", style, counted(len(data.threads), "thread") + again)
     shown = data.threads[: request.rows(8)]
     rows: list[list[Cell]] = []
