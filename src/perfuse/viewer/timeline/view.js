@@ -166,7 +166,6 @@ export class TimelineView {
     if (!this.rows) return;
     delete this.host.dataset.filled;
     this.pane.request();
-    this.headers.place(this.scroll);
     const [from, to] = this.window;
     this.where.textContent = `${rangeText(this.window)} · ${lengthText(to - from)}`;
     const { range, base } = this.app.state;
@@ -183,6 +182,7 @@ export class TimelineView {
     const k = scale.k(Math.max(0, finest_k), top_k);
     const look = { rows: this.rows, scroll: this.scroll, scale, k, counters: this.counters, flags: this.flags, span: this.app.span };
     this.painter.paint(context, width, height, look);
+    this.headers.place(this.scroll);
     this.overlay.paint();
     this.ask(k, scale, height);
     this.host.dataset.pending = look.pending ? "tiles" : "";
@@ -345,6 +345,13 @@ export class TimelineView {
     const top = row.top + (row.depths > 1 ? depth * 17 : 0);
     const height = this.canvasHost.clientHeight - AXIS;
     if (top < this.scroll || top + 34 > this.scroll + height) this.scrollbar.scrollTop = Math.max(0, top - height / 2);
+  }
+
+  /** Scrolls a row into sight if it is not. */
+  revealRow({ top, height }) {
+    const room = this.canvasHost.clientHeight - AXIS;
+    if (top < this.scroll) this.scrollbar.scrollTop = top;
+    else if (top + height > this.scroll + room) this.scrollbar.scrollTop = top + Math.min(height, room) - room;
   }
 
   key(event) {
