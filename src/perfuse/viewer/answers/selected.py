@@ -94,6 +94,18 @@ class Selected:
                 options += ["--thread", f"t{base.thread}" if isinstance(base.thread, ThreadKey) else str(base.thread)]
         return {"command": self.session.command(verb, *options, *filter_arguments(self.stack_filter), *arguments)}
 
+    def command_of_weights(self, verb: str, *arguments: str) -> dict[str, str | None]:
+        """As `command`, for weights of functions and stacks: with the event, where the verb alone takes another one."""
+        from perfuse.reports.registry import choose_kind
+
+        events = self.session.events()
+        event = self.event or events[0].name
+        is_usual = len(events) == 1
+        if verb == "report":
+            kind = choose_kind(self.session.profile, ()).name
+            is_usual = kind in ("samples", "calls") and (is_usual or (kind == "calls" and event == events[0].name))
+        return self.command(verb, *([] if is_usual else ["--event", event]), *arguments)
+
     def _thread_options(self, threads: tuple[int, ...]) -> list[str] | None:
         """Options that select threads: one, or all of a process; None where no options do."""
         if len(threads) == 1:
