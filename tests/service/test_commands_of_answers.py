@@ -76,3 +76,18 @@ def test_a_part_with_more_samples_of_another_event(two_events: Path, tmp_path: P
     drawn = tmp_path / "flame.svg"
     command_line(*shlex.split(head["command"].replace("flame.html", str(drawn)))[1:])
     assert "2 samples" in drawn.read_text(encoding="utf-8")
+
+
+def test_a_thread_whose_number_another_process_has(tmp_path: Path) -> None:
+    event = crafting.Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME | crafting.PERIOD)
+    taken = [(7, A), (9, B), (9, B)]
+    records = [
+        crafting.sample(event, ip=address, pid=pid, tid=5, time=1000 * at, period=1)
+        for at, (pid, address) in enumerate(taken, 1)
+    ]
+    with served(crafting.PerfFile([event], records).write(tmp_path / "perf.data")) as page:
+        threads = [row["thread"] for row in page.get("overview")["threads"] if row["tid"] == 5]
+        answers = [page.get(f"functions?threads={thread}") for thread in threads]
+    assert sorted(answer["samples"] for answer in answers) == [1, 2]
+    for answer in answers:
+        assert printed(answer["command"])["events"][0]["samples"] == answer["samples"]

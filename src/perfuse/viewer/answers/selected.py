@@ -108,10 +108,12 @@ class Selected:
 
     def _thread_options(self, threads: tuple[int, ...]) -> list[str] | None:
         """Options that select threads: one, or all of a process; None where no options do."""
-        if len(threads) == 1:
-            row = self.session.thread_row(threads[0])
-            return ["--thread", str(row["thread"] if row["tid"] is None else row["tid"])]
         rows = self.session.thread_rows()
+        if len(threads) == 1:
+            tid = self.session.thread_row(threads[0])["tid"]
+            # Processes of different machines and containers have the same numbers.
+            is_clear = tid is not None and sum(row["tid"] == tid for row in rows) == 1
+            return ["--thread", str(tid) if is_clear else f"t{threads[0]}"]
         processes = {row["process"] for row in rows if row["thread"] in threads}
         own = [row["thread"] for row in rows if row["process"] in processes]
         return ["--process", f"p{processes.pop()}"] if len(processes) == 1 and len(own) == len(threads) else None
