@@ -2,7 +2,7 @@
 
 import { Symbols } from "../data/symbols.js";
 import { tileLength, Tiles } from "../data/tiles.js";
-import { lengthText, momentText, rangeText } from "../data/times.js";
+import { commandOfTime, lengthText, momentText, rangeText } from "../data/times.js";
 import { Palette } from "../flame/palette.js";
 import { visible } from "../flame/format.js";
 import { matcher } from "../flame/search.js";
@@ -363,19 +363,13 @@ export class TimelineView {
     return functionState(this.chosen?.slice);
   }
 
-  /** The command that reports the time in sight. */
-  windowCommand(from, to) {
-    const { command } = this.app.overview;
-    return from <= 0 && to >= this.app.span ? command : `${command} --between ${Math.max(0, from) / 1e9}..${Math.min(to, this.app.span) / 1e9}`;
-  }
-
   save() {
-    const [from, to] = this.window.map(Math.round);
+    const { overview } = this.app;
     return {
       png: () => new Promise((resolve) => this.pane.canvas.toBlob(resolve)),
       svg: () => this.pane.svg(),
       csv: () => this.panel.csv(),
-      command: this.chosen?.command ?? this.windowCommand(from, to),
+      command: this.chosen?.command ?? commandOfTime(overview.command, this.window.map(Math.round), overview),
     };
   }
 }
