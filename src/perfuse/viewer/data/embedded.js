@@ -42,6 +42,7 @@ export class Embedded {
     const { numSteps } = this;
     let first = Math.min(numSteps - 1, Math.floor((from / (this.span + 1)) * numSteps));
     while (first > 0 && this.edge(first) > from) first -= 1;
+    while (first + 1 < numSteps && this.edge(first + 1) <= from) first += 1;
     let end = Math.max(first + 1, Math.ceil((to / (this.span + 1)) * numSteps));
     while (end < numSteps && this.edge(end) < to) end += 1;
     return [first, Math.min(end, numSteps)];
