@@ -161,3 +161,11 @@ def test_a_page_that_is_opened_for_a_part_states_the_part(open_page):
         viewed.show("timeline", window="250000000-750000000")
         assert viewed.command().endswith(" --thread 32018 --between 0.5..0.75")
         viewed.page.close()
+
+
+def test_a_printed_page_states_what_is_selected(view):
+    viewed = view(POSTCARDS)
+    viewed.show("functions", range="100000000-300000000")
+    viewed.page.emulate_media(media="print")
+    (stated,) = viewed.page.locator("#selection").inner_text().split("\n")
+    assert stated.endswith(" ms (200 ms)")
