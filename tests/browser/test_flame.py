@@ -221,6 +221,16 @@ def test_recursion_can_be_merged(show):
     assert "main" in tooltip_at(page, 5, 3)
 
 
+def test_the_divider_states_and_changes_the_width_of_the_table(page):
+    divider = page.get_by_role("separator", name="Width of the table")
+    width = page.locator("#functions").bounding_box()["width"]
+    assert int(divider.get_attribute("aria-valuenow")) == round(width)
+    divider.focus()
+    page.keyboard.press("ArrowLeft")
+    assert int(divider.get_attribute("aria-valuenow")) == round(width) + 24
+    assert page.locator("#functions").bounding_box()["width"] == pytest.approx(width + 24, abs=1)
+
+
 def test_the_legend_highlights_an_origin(page):
     before = colour(page, 5, 1)
     page.locator("#legend button", has_text="Inlined").click()
@@ -301,11 +311,12 @@ def test_a_time_without_samples_is_an_empty_page(show):
     assert page.locator("#totals").inner_text() == "0 samples · 0 ns · cpu-clock"
 
 
-def test_a_trace_of_calls_counts_no_samples(show):
+@pytest.mark.parametrize("event", ["wall-time", "retained"])
+def test_sums_of_calls_and_heaps_count_no_samples(show, event):
     profile = small_profile()
-    profile.change("UPDATE samples SET event = 'wall-time'")
+    profile.change(f"UPDATE samples SET event = '{event}'")
     page = show(profile, "#metric=samples")
-    assert page.locator("#totals").inner_text() == "7 ms · wall-time"
+    assert page.locator("#totals").inner_text() == f"7 ms · {event}"
     assert page.locator("#widths").is_hidden()
     assert "sample" not in tooltip_at(page, 5, 3)
 

@@ -18,8 +18,13 @@ EXPECTED = ["overview", "timeline", "flame", "tree", "functions", "callers", "fi
 def written(tmp_path_factory):
     """Pages that `perfuse flame` and `perfuse convert` write."""
     folder = tmp_path_factory.mktemp("pages")
-    for name, verb, files in (("postcards", "flame", POSTCARDS), ("server", "convert", SERVER)):
-        command = [sys.executable, "-m", "perfuse", verb, "-o", f"{name}.html", *map(str, files)]
+    part = ["--between", "0.5..1", "--thread", "32018"]
+    for name, verb, files, options in (
+        ("postcards", "flame", POSTCARDS, []),
+        ("part", "flame", POSTCARDS, part),
+        ("server", "convert", SERVER, []),
+    ):
+        command = [sys.executable, "-m", "perfuse", verb, "-o", f"{name}.html", *map(str, files), *options]
         done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         assert done.returncode in (0, 1), done.stderr.decode()
     return folder
@@ -37,6 +42,29 @@ def opened(open_page, written):
         return Viewed(page, address)
 
     return opened
+
+
+def test_its_commands_select_what_it_shows(opened):
+    span = reported(POSTCARDS)["duration_ns"]
+    first = (span + 1) * 91 // 100
+    viewed = opened("postcards")
+    viewed.show("flame", range=f"{first + 5}-{span}")
+    assert viewed.command().endswith(f" --between {first / 1e9:.9f}..")
+    viewed.show("functions", range=f"{first + 5}-{span}")
+    report = reported(POSTCARDS, "--between", f"{first / 1e9:.9f}..")
+    whole = report["events"][0]["weight"]
+    assert viewed.self_shares() == {
+        (row["name"], f"{100 * row['self_weight'] / whole:.1f}%")
+        for row in report["top_self"]
+        if row["self_weight"] > 0.01 * whole
+    }
+    viewed = opened("part")
+    viewed.settled("flame")
+    assert viewed.page.locator("#selection .chip").all_inner_texts() == ["opened with --between 0.5..1 --thread 32018"]
+    assert viewed.command().endswith(" --thread 32018 -o flame.html --between 0.5..1")
+    viewed.show("flame", processes="0")
+    viewed.page.get_by_role("button", name="Save").click()
+    assert viewed.page.locator("#command").count() == 0
 
 
 def test_it_opens_at_the_flame_graph_and_has_all_its_views(opened):

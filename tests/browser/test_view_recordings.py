@@ -253,3 +253,11 @@ def test_processes_that_no_sample_is_of_are_not_counted_as_those_that_ran(open_p
         assert "processes 2 with samples, 3 in all" in text
         assert "threads 3 with samples, 4 in all" in text
         page.close()
+
+
+def test_a_recording_of_ten_years_has_a_heat_map(view, tmp_path):
+    event = Attribute.of((1, 0), IP | TID | TIME | PERIOD)
+    years = [sample(event, ip=0x5000, pid=7, tid=7, time=365 * 86_400 * 10**9 * year) for year in range(10)]
+    viewed = view((PerfFile([event], years).write(tmp_path / "perf.data"),))
+    viewed.show("heat", heat="seconds")
+    assert sum(int(row[1].removesuffix(" ns")) for row in viewed.rows("Hottest cells")) == len(years)

@@ -1,7 +1,9 @@
 """The viewer: what is selected is in the address, in every view, and equals what the command line reports."""
 
 import pytest
-from viewer import POSTCARDS, SERVER, reported
+from viewer import POSTCARDS, SERVER, Viewed, reported, served
+
+from perf_crafting import IP, PERIOD, TID, TIME, Attribute, PerfFile, sample
 
 
 def shares(report):
@@ -134,3 +136,36 @@ def test_calls_equal_the_report(view):
     longest = max(report["functions"], key=lambda row: row["max_ns"])
     viewed.show("calls")
     assert viewed.rows("Slowest calls")[0][-1] == longest["name"]
+
+
+def test_a_time_to_the_end_contains_the_last_moment(view, tmp_path):
+    event = Attribute.of((1, 0), IP | TID | TIME | PERIOD)
+    samples = [sample(event, ip=0x5000, pid=7, tid=7, time=10**9 + at * 10**6) for at in range(10)]
+    files = (PerfFile([event], samples).write(tmp_path / "perf.data"),)
+    viewed = view(files)
+    viewed.show("functions", range="5000000-9000000")
+    (row,) = viewed.rows("Functions")
+    assert row[2] == "5"
+    assert viewed.command().endswith(" --between 0.005..")
+    assert reported(files, "--between", "0.005..")["events"][0]["samples"] == 5
+
+
+def test_a_page_that_is_opened_for_a_part_states_the_part(open_page):
+    with served(POSTCARDS, "--between", "0.5..1", "--thread", "32018") as address:
+        viewed = Viewed(open_page(address, reduced_motion="reduce"), address)
+        viewed.settled("overview")
+        assert viewed.page.locator("#selection .chip").all_inner_texts() == [
+            "opened with --between 0.5..1 --thread 32018"
+        ]
+        assert viewed.command().endswith(" --between 0.5..1 --thread 32018")
+        viewed.show("timeline", window="250000000-750000000")
+        assert viewed.command().endswith(" --thread 32018 --between 0.5..0.75")
+        viewed.page.close()
+
+
+def test_a_printed_page_states_what_is_selected(view):
+    viewed = view(POSTCARDS)
+    viewed.show("functions", range="100000000-300000000")
+    viewed.page.emulate_media(media="print")
+    (stated,) = viewed.page.locator("#selection").inner_text().split("\n")
+    assert stated.endswith(" ms (200 ms)")

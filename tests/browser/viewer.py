@@ -100,6 +100,13 @@ class Viewed:
             hints,
         )
 
+    def command(self) -> str:
+        """The command that the menu `Save` has."""
+        self.page.get_by_role("button", name="Save").click()
+        command = self.page.locator("#command").inner_text()
+        self.page.keyboard.press("Escape")
+        return command
+
     def state(self) -> dict[str, str]:
         """The state in the address."""
         fragment = self.page.evaluate("location.hash").removeprefix("#")

@@ -186,3 +186,10 @@ def test_sums_over_calls_are_not_samples(tmp_path):
     assert "372 ms · wall-time</text>" in picture.read_text()
     assert "samples" not in picture.read_text()
     assert data(exported(small_profile(), "html"))[0]["counted"] is True
+
+
+def test_the_picture_of_a_heap_counts_no_samples() -> None:
+    log = Path(__file__).parents[2] / "examples" / "mono_sessions" / "sessions.mlpd.gz"
+    drawn = exported(perfuse.fuse(log).heap().retained_sizes, "svg")
+    assert "KiB" in drawn
+    assert "sample" not in drawn

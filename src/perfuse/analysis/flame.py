@@ -8,7 +8,7 @@ from perfuse import _core
 from perfuse.analysis.profiles import SampleProfile
 from perfuse.analysis.sampled import Event, SampleFilter, call_tree, select_event
 from perfuse.errors import UsageError
-from perfuse.table import Columns
+from perfuse.table import RETAINED, SUM_EVENTS, Columns
 
 Metric = Literal["weight", "samples"]
 
@@ -66,6 +66,11 @@ class FlameTree:
             raise UsageError(f"there is no time between {time_ns[0]} and {time_ns[1]} ns", field="time_ns")
         found = select_event(profile, event)
         return cls(profile, found, SampleFilter(found.name, threads, processes, time_ns), inverted, weight)
+
+    @property
+    def is_of_samples(self) -> bool:
+        """Whether it is of samples; sums of calls and allocations, and sizes of a heap, have no number of them."""
+        return self.event.name not in (*SUM_EVENTS, RETAINED)
 
     @property
     def title(self) -> str:

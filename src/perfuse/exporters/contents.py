@@ -60,6 +60,10 @@ STACKS_OF_ONE_EVENT = contents(
 """Of flame graphs and collapsed stacks."""
 
 
+OTHERS_NAMED = 10
+"""Events that are named as not written; a recording of system calls has hundreds."""
+
+
 def note_what_is_missing(profile: "EventSource", title: str, written: Contents) -> None:
     """Warns of data of a profile that a target's format could hold and that is not written."""
     missing = [DATA[name][0] for name in written.not_yet if profile.has(DATA[name][1])]
@@ -77,5 +81,6 @@ def note_other_events(profile: "SampleProfile", written: str, *also: str) -> Non
     same = next((pair for pair in COUNTED_EVENTS.items() if written in pair), (written,))
     others = [event.name for event in events(profile) if event.name not in (*same, *also)]
     if others:
-        message = f"only event {written} is written, not {', '.join(others)}"
+        more = f" and {len(others) - OTHERS_NAMED:,} more" if len(others) > OTHERS_NAMED else ""
+        message = f"only event {written} is written, not {', '.join(others[:OTHERS_NAMED])}{more}"
         warnings.warn(ExportWarning(message, option="event"), stacklevel=4)

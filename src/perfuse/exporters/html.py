@@ -18,7 +18,6 @@ from perfuse.exporters.palette import ORIGINS, SHADES
 from perfuse.exporters.source import no_samples_error
 from perfuse.filters.names import module_name
 from perfuse.reports.text import printable
-from perfuse.table import SUM_EVENTS
 from perfuse.value_class import as_dict
 from perfuse.viewer import bundle
 
@@ -108,7 +107,7 @@ def description(flame: FlameTree, symbols: Table) -> dict[str, Any]:
         "version": __version__,
         "event": flame.event.name,
         "unit": flame.event.unit,
-        "counted": flame.event.name not in SUM_EVENTS,
+        "counted": flame.is_of_samples,
         "inverted": flame.inverted,
         "metric": flame.metric,
         "threads": thread_labels(flame.profile),

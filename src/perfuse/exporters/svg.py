@@ -16,7 +16,6 @@ from perfuse.exporters.palette import ORIGINS, SHADES, Colour, Origin, hexadecim
 from perfuse.exporters.source import no_samples_error
 from perfuse.filters.names import module_name
 from perfuse.reports.units import bytes_text, counted
-from perfuse.table import SUM_EVENTS
 
 ROW = 18
 MARGIN = 12
@@ -116,7 +115,7 @@ def picture(flame: FlameTree, width: int = 1200) -> str:
     depth = max(box.depth for box in boxes) + 1
     height = HEAD + depth * ROW + FOOT
     unit = flame.event.unit
-    has_counts = flame.event.name not in SUM_EVENTS
+    has_counts = flame.is_of_samples
     counts = f"{counted(tree.total_samples, 'sample')} · " if has_counts else ""
     totals = f"{counts}{weight_text(tree.total_weight, unit)} · {flame.event.name}"
     title = _fitted(visible(flame.title), inner - CAPTION * (len(totals) + 4), 8.6)

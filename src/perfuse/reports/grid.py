@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 
 from perfuse.reports.text import Role, Style, cell_width, cut, pad, printable
@@ -9,6 +10,9 @@ from perfuse.value_class import value_class
 
 GAP = "  "
 Cell = str | tuple[str, Role]
+
+WIDEST_ALIGNED = 120
+"""Cells of files and pipes that are aligned: one name of a template may have thousands of columns."""
 
 _STEPS = "▁▂▃▄▅▆▇█"
 BAR_COLUMNS = 12
@@ -31,11 +35,13 @@ class Column:
 def grid(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], style: Style, indent: str = "  ") -> Iterator[str]:
     """The lines of a table: a faint heading where any column has a title, then one line per row.
 
-    Control characters in cells are escaped. Lines fit in `style.width` as far as the columns can be reduced.
+    Control characters in cells are escaped. Lines fit in `style.width` as far as the columns can be reduced. Where it
+    is None, cells of more than `WIDEST_ALIGNED` columns are whole, and move what follows on their own line only.
     """
     cells = [[_cell(cell, column) for cell, column in zip(row, columns, strict=True)] for row in rows]
+    widest = WIDEST_ALIGNED if style.width is None else sys.maxsize
     widths = [
-        max([cell_width(column.title), *(cell_width(row[index][0]) for row in cells)])
+        max([cell_width(column.title), *(width for row in cells if (width := cell_width(row[index][0])) <= widest)])
         for index, column in enumerate(columns)
     ]
     if style.width is not None:
@@ -93,7 +99,7 @@ def _line(
 ) -> str:
     parts = []
     for index, ((text, role), column, width) in enumerate(zip(row, columns, widths, strict=True)):
-        shown = column.cut(text, width)
+        shown = text if style.width is None else column.cut(text, width)
         last = index == len(columns) - 1
         filled = shown if last and not column.right else pad(shown, width, right=column.right)
         # Painted after padding: escape sequences have no width.

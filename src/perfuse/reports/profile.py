@@ -209,6 +209,7 @@ MOST_OF_TRAMPOLINES = 0.01
 LEAST_OF_CALLERS = 0.1
 """Least of the samples that such functions are on the stack of, where they are listed."""
 NARROW_BAR_COLUMNS = 6
+EVENTS_SHOWN = 20
 SHARES_SHOWN = 8
 
 # Texts for values of `Join`; other values are shown as they are.
@@ -365,7 +366,9 @@ def over_text(event: Event) -> str:
 def _header(report: ProfileReport) -> list[tuple[str, Cell]]:
     event = report.event
     pairs: list[tuple[str, Cell]] = [("samples", f"{_samples_text(event)}{over_text(event)}")]
-    pairs += [("", f"{_samples_text(other)} (--event {other.name})") for other in report.events[1:]]
+    pairs += [("", f"{_samples_text(other)} (--event {other.name})") for other in report.events[1:EVENTS_SHOWN]]
+    if len(report.events) > EVENTS_SHOWN:
+        pairs.append(("", f"… {count_text(len(report.events) - EVENTS_SHOWN)} more events (--json shows all)"))
     if report.selection and report.recorded is not None:
         share = percent_text(event.weight, report.recorded.weight)
         pairs.append(("selected", f"{share} of {_weight_text(report.recorded)}, by {report.selection}"))

@@ -191,12 +191,13 @@ def _keys(tree: Any) -> list[tuple[Any, ...]]:
 
 def _trees(session: "Session") -> tuple[bytes, dict[str, bytes]]:
     """The call tree of everything as `flame.html` has it, and what each of its nodes has in each step of the time."""
+    from perfuse.viewer.answers.selected import Selected
     from perfuse.viewer.answers.tree import tree_bytes
 
     event = session.events()[0].name
     whole = FlameTree.of(session.profile, event=event)
-    command: dict[str, object] = {"command": session.command("flame", "-o", "flame.html")}
-    packed = tree_bytes(whole, 0.0, command)
+    opened = Selected(session.profile, session, None, None, None, None)
+    packed = tree_bytes(whole, 0.0, {**opened.command_of_weights("flame", "-o", "flame.html")})
     tree = whole.tree(split_threads=True)
     of_path: dict[tuple[Any, ...], int] = {}
     keys = _keys(tree)

@@ -62,22 +62,23 @@ def annotate(session: "Session", parameters: Parameters) -> dict[str, Any]:
     return {
         **data,
         "texts": _texts(listing, sources, annotation),
-        **part.command("annotate", *_arguments(session, annotation, wanted, tier, number, intel)),
+        **part.command("annotate", *_event(part), *_arguments(session, annotation, wanted, tier, number, intel)),
     }
 
 
 def _annotation(part: Selected, wanted: str, tier: str | None, intel: bool) -> "Annotation":
-    event = part.event if part.event in _sampled(part) else None
+    event = part.event if _event(part) else None
     key = ("annotation", part.key, wanted, tier, intel)
     make = lambda: part.profile.annotate(wanted, tier=tier, event=event, intel=intel)  # noqa: E731 - one line
     return part.session.cached(key, make)
 
 
-def _sampled(part: Selected) -> list[str]:
-    """Events whose samples are at instructions, in the selection."""
+def _event(part: Selected) -> list[str]:
+    """The option that selects the event of the selection, where its samples are at instructions."""
     from perfuse.analysis.sampled import events
 
-    return [one.name for one in events(part.profile) if not one.is_sum] if part.profile.has_samples else []
+    sampled = [one.name for one in events(part.profile) if not one.is_sum] if part.profile.has_samples else []
+    return ["--event", part.event] if part.event is not None and part.event in sampled else []
 
 
 def _heaviest(part: Selected) -> str | None:

@@ -74,7 +74,7 @@ def functions(session: "Session", parameters: Parameters) -> dict[str, Any]:
         "samples": 0 if found is None else found.event.num_samples,
         "empty": found is None,
         **({"threads": [] if found is None else found.threads()} if parameters.flag("with_threads") else {}),
-        **part.command("report"),
+        **part.command_of_weights("report"),
     }
 
 
@@ -221,7 +221,7 @@ def callers(session: "Session", parameters: Parameters) -> dict[str, Any]:
         "function": {"name": name, "self": own, "total": whole},
         "callers": _weighted(above, names),
         "callees": _weighted(below, names),
-        **part.command("flame", "-o", "flame.html"),
+        **part.command_of_weights("flame", "-o", "flame.html"),
     }
 
 

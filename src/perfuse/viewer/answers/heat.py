@@ -73,7 +73,10 @@ def heat(session: "Session", parameters: Parameters) -> bytes:
         else:
             head["labels"] = names
     head["total"] = _total(cells)
-    head |= part.command("report") if kind != "latency" else part.command("query", _calls_query(of))
+    if kind == "latency":
+        head |= part.command("query", _calls_query(of))
+    else:
+        head |= part.command("report") if _of_calls(part) else part.command_of_weights("report")
     return container(head, {"cells": ("f64", cells)})
 
 

@@ -1,10 +1,12 @@
 """What was recorded: files, processes, threads, events, and which views there is something to see in."""
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from perfuse import _core
 from perfuse.value_class import as_dict
 from perfuse.viewer.answers.parameters import Parameters
+from perfuse.viewer.answers.selected import Selected
 
 if TYPE_CHECKING:
     from perfuse.viewer.session import Session
@@ -27,6 +29,7 @@ def _overview(session: "Session") -> dict[str, Any]:
     sizes = [recording.size_bytes for recording in profile.recordings]
     listed = [{**as_dict(one), "size_bytes": size} for one, size in zip(inputs(profile), sizes, strict=True)]
     threads = _threads(session)
+    opened = Selected(profile, session, None, None, None, None)
     return {
         "title": profile.title,
         "files": listed,
@@ -47,7 +50,9 @@ def _overview(session: "Session") -> dict[str, Any]:
         "diagnostics": severity_counts(profile.diagnostics),
         "snapshots": _snapshots(session),
         "base": list(session.base_files),
-        "command": session.command("report"),
+        "selection": shlex.join(opened.options or []),
+        "limits_ns": opened.limits_ns,
+        **opened.command("report"),
     }
 
 

@@ -54,7 +54,14 @@ class Selected:
         return first, max(end, first + 1)
 
     @property
-    def _bounds(self) -> tuple[int | None, int | None]:
+    def thread_keys(self) -> list[int]:
+        """Keys of the selected threads."""
+        if self.threads is not None:
+            return list(self.threads)
+        return [row["thread"] for row in self.session.thread_rows()]
+
+    @property
+    def limits_ns(self) -> tuple[int | None, int | None]:
         """Start and end as `--between` has them, with those of the command that opened the page."""
         base = self.session.profile.selection
         if base.time_ns is None:
@@ -66,16 +73,10 @@ class Selected:
         return max(known_starts, default=None), min(known_ends, default=None)
 
     @property
-    def thread_keys(self) -> list[int]:
-        """Keys of the selected threads."""
-        if self.threads is not None:
-            return list(self.threads)
-        return [row["thread"] for row in self.session.thread_rows()]
-
-    def command(self, verb: str, *arguments: str) -> dict[str, str | None]:
-        """The equivalent command, or a note why there is none."""
+    def options(self) -> list[str] | None:
+        """Options of a command that select the same time and threads; None where no options do."""
         base = self.session.profile.selection
-        from_ns, to_ns = self._bounds
+        from_ns, to_ns = self.limits_ns
         options: list[str] = []
         if from_ns is not None or to_ns is not None:
             start = "" if from_ns is None else seconds_text(max(from_ns, 0))
@@ -85,21 +86,40 @@ class Selected:
             options += ["--between", f"{start}..{end}"]
         if self.threads is not None:
             chosen = self._thread_options(self.threads)
-            if chosen is None:
-                return {"command": None, "command_note": "commands select one thread, one process, or all"}
-            options += chosen
-        else:
-            options += [] if base.process is None else ["--process", str(base.process)]
-            if base.thread is not None:
-                options += ["--thread", f"t{base.thread}" if isinstance(base.thread, ThreadKey) else str(base.thread)]
+            return None if chosen is None else options + chosen
+        options += [] if base.process is None else ["--process", str(base.process)]
+        if base.thread is not None:
+            options += ["--thread", f"t{base.thread}" if isinstance(base.thread, ThreadKey) else str(base.thread)]
+        return options
+
+    def command(self, verb: str, *arguments: str) -> dict[str, str | None]:
+        """The equivalent command, or a note why there is none."""
+        options = self.options
+        if options is None:
+            return {"command": None, "command_note": "commands select one thread, one process, or all"}
         return {"command": self.session.command(verb, *options, *filter_arguments(self.stack_filter), *arguments)}
+
+    def command_of_weights(self, verb: str, *arguments: str) -> dict[str, str | None]:
+        """As `command`, for weights of functions and stacks: with the event, where the verb alone takes another one."""
+        from perfuse.reports.registry import choose_kind
+
+        events = self.session.events()
+        event = self.event or events[0].name
+        is_usual = len(events) == 1
+        if verb == "report":
+            kind = choose_kind(self.session.profile, ()).name
+            is_samples = kind in ("profile", "profile_with_calls")
+            is_usual = is_usual if is_samples else kind == "calls" and event == events[0].name
+        return self.command(verb, *([] if is_usual else ["--event", event]), *arguments)
 
     def _thread_options(self, threads: tuple[int, ...]) -> list[str] | None:
         """Options that select threads: one, or all of a process; None where no options do."""
-        if len(threads) == 1:
-            row = self.session.thread_row(threads[0])
-            return ["--thread", str(row["thread"] if row["tid"] is None else row["tid"])]
         rows = self.session.thread_rows()
+        if len(threads) == 1:
+            tid = self.session.thread_row(threads[0])["tid"]
+            # Processes of different machines and containers have the same numbers.
+            is_clear = tid is not None and sum(row["tid"] == tid for row in rows) == 1
+            return ["--thread", str(tid) if is_clear else f"t{threads[0]}"]
         processes = {row["process"] for row in rows if row["thread"] in threads}
         own = [row["thread"] for row in rows if row["process"] in processes]
         return ["--process", f"p{processes.pop()}"] if len(processes) == 1 and len(own) == len(threads) else None

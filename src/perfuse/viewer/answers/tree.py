@@ -24,7 +24,7 @@ def tree(session: "Session", parameters: Parameters) -> bytes:
     if not session.events():
         raise RequestError(404, "not_recorded", "the recording has no samples, calls or allocations")
     options = ["--inverted"] if inverted else []
-    command = part.command("flame", "-o", "flame.html", *options)
+    command = part.command_of_weights("flame", "-o", "flame.html", *options)
     return tree_bytes(flame_of(part, inverted=inverted), min_share, {**command})
 
 

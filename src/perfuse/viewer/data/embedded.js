@@ -3,6 +3,7 @@
 import { readContainer } from "./container.js";
 import { boxesOfTiles, Slices } from "./embedded_slices.js";
 import { functionRows, prunedTree, selectedWeights, threadRows } from "./embedded_trees.js";
+import { commandOfTime } from "./times.js";
 
 /** An answer that a page of one file does not have. */
 class Absent extends Error {
@@ -41,6 +42,7 @@ export class Embedded {
     const { numSteps } = this;
     let first = Math.min(numSteps - 1, Math.floor((from / (this.span + 1)) * numSteps));
     while (first > 0 && this.edge(first) > from) first -= 1;
+    while (first + 1 < numSteps && this.edge(first + 1) <= from) first += 1;
     let end = Math.max(first + 1, Math.ceil((to / (this.span + 1)) * numSteps));
     while (end < numSteps && this.edge(end) < to) end += 1;
     return [first, Math.min(end, numSteps)];
@@ -71,9 +73,10 @@ export class Embedded {
 
   async bytes(path, parameters = {}) {
     if (path !== "tree") throw new Absent(path);
-    const { from, to, threads } = parameters;
+    const { from, to, threads, processes } = parameters;
     const weights = this.weights(parameters);
-    const command = threads === undefined && this.head.command ? this.commandOf(this.head.command, from, to) : null;
+    const isOfAll = threads === undefined && processes === undefined;
+    const command = isOfAll && this.head.command ? commandOfTime(this.head.command, [from, to], this.answers.overview) : null;
     return prunedTree(this.tree, this.nodesAt, { ...this.head, command }, weights);
   }
 
@@ -89,10 +92,6 @@ export class Embedded {
     const of = processes === undefined ? null : new Set(processes.split(",").map(Number));
     const rows = this.answers.overview.threads.filter(({ thread, process }) => (!given || given.has(thread)) && (!of || of.has(process)));
     return new Set(rows.map(({ thread }) => thread));
-  }
-
-  commandOf(command, from, to) {
-    return from === undefined && to === undefined ? command : `${command} --between ${(from ?? 0) / 1e9}..${(to ?? this.span) / 1e9}`;
   }
 
   functions({ q, sort = "self", order = "desc", offset = 0, limit = 100, ...selection }) {

@@ -26,6 +26,21 @@ export function rangeText([from, to]) {
   return unitA === unitB ? `${a.split(" ")[0]}–${b}` : `${a} – ${b}`;
 }
 
+/** A whole number of nanoseconds as a command takes it: seconds, exactly, without an exponent. */
+function secondsText(time) {
+  const fraction = String(time % 1e9).padStart(9, "0").replace(/0+$/, "");
+  return `${Math.floor(time / 1e9)}${fraction && `.${fraction}`}`;
+}
+
+/** A command about a part of the time, within the time that the page was opened for. The end of the recording is a part of what ends there. */
+export function commandOfTime(command, [from, to], { span_ns: span, limits_ns: limits }) {
+  const start = Math.max(from ?? 0, limits?.[0] ?? 0);
+  const end = Math.min(to ?? Infinity, limits?.[1] ?? Infinity);
+  if (start <= 0 && end >= span) return command;
+  const between = `${start > 0 ? secondsText(start) : ""}..${end < span ? secondsText(end) : ""}`;
+  return `${command.replace(/ --between \S+/, "")} --between ${between}`;
+}
+
 /** The distance of ticks of an axis, at least `least` apart: 1, 2 or 5 of a power of ten. */
 export function tickStep(least) {
   const power = 10 ** Math.floor(Math.log10(Math.max(least, 1e-3)));

@@ -312,13 +312,16 @@ export class FlameApp {
 
 /** Drags the border between graph and table. */
 function bindDivider(divider, redraw) {
+  const most = () => innerWidth * 0.7;
+  const state = (width) => Object.assign(divider, { ariaValueMin: "160", ariaValueMax: String(Math.round(most())), ariaValueNow: String(Math.round(width)) });
   const resize = (width) => {
-    const most = innerWidth * 0.7;
-    const clipped = Math.min(Math.max(width, 160), most);
+    const clipped = Math.min(Math.max(width, 160), most());
     document.documentElement.style.setProperty("--table-width", `${clipped}px`);
-    Object.assign(divider, { ariaValueMin: "160", ariaValueMax: String(Math.round(most)), ariaValueNow: String(Math.round(clipped)) });
+    state(clipped);
     redraw();
   };
+  state(element("functions").offsetWidth);
+  divider.addEventListener("focus", () => state(element("functions").offsetWidth));
   divider.addEventListener("pointerdown", (event) => divider.setPointerCapture(event.pointerId));
   divider.addEventListener("pointermove", (event) => divider.hasPointerCapture(event.pointerId) && resize(innerWidth - event.clientX - 2));
   divider.addEventListener("keydown", (event) => {

@@ -62,7 +62,7 @@ export class HeatView {
     const { span } = this.app;
     const given = Number(this.app.state.column);
     if (given > 0) return given;
-    if (kind === "seconds") return [1e9, 10e9, 60e9, 300e9].find((length) => span / length <= MOST_COLUMNS) ?? 300e9;
+    if (kind === "seconds") return [1e9, 10e9, 60e9].find((length) => span / length <= MOST_COLUMNS) ?? 300e9 * Math.ceil(span / MOST_COLUMNS / 300e9);
     return Math.max(1, tickStep(span / 300));
   }
 

@@ -9,17 +9,51 @@ function shortLabel(label) {
   return label.replace(/ \d+\/(\d+)$/, " $1");
 }
 
-/** One element per row, moved as the timeline scrolls. */
+/** An element for each row in sight and near it, moved as the timeline scrolls. */
 export class Headers {
   constructor(host, view) {
-    Object.assign(this, { host, view });
+    Object.assign(this, { host, view, rows: [], elements: new Map() });
     this.moving = h("div.moving");
     host.replaceChildren(h("div.corner"), this.moving);
     host.addEventListener("wheel", (event) => (view.scrollBy(event.deltaY), event.preventDefault()), { passive: false });
+    host.addEventListener("focusin", ({ target }) => {
+      const [row] = [...this.elements].find(([, element]) => element === target) ?? [];
+      if (row) view.revealRow(row);
+    });
   }
 
+  /** Shows other rows, of which that with the key of the focused one has the focus. */
   show(rows) {
-    this.moving.replaceChildren(...rows.map((row) => this.header(row)));
+    const [focused] = [...this.elements].find(([, element]) => element === document.activeElement) ?? [];
+    Object.assign(this, { rows, elements: new Map() });
+    this.moving.replaceChildren();
+    this.place(this.view.scroll);
+    const again = focused && [...this.elements].find(([row]) => row.key === focused.key);
+    again?.[1].focus({ preventScroll: true });
+  }
+
+  /** Makes what is a height of the view or less away from it, so that Tab leads there, too. */
+  place(scroll) {
+    this.moving.style.transform = `translateY(${AXIS - scroll}px)`;
+    const near = this.host.clientHeight;
+    const isNear = ({ top, height }, element) => element === document.activeElement || (top < scroll + 2 * near && top + height > scroll - near);
+    for (const [row, element] of this.elements) {
+      if (isNear(row, element)) continue;
+      element.remove();
+      this.elements.delete(row);
+    }
+    let next = this.moving.firstChild;
+    for (const row of this.rows) {
+      const known = this.elements.get(row);
+      if (known) next = known.nextSibling;
+      else if (isNear(row)) this.moving.insertBefore(this.made(row), next);
+    }
+  }
+
+  made(row) {
+    const element = this.header(row);
+    this.elements.set(row, element);
+    return element;
   }
 
   header(row) {
@@ -32,9 +66,5 @@ export class Headers {
     if (row.lane) header.classList.add("lane");
     Object.assign(header.style, { top: `${row.top}px`, height: `${row.height}px` });
     return header;
-  }
-
-  place(scroll) {
-    this.moving.style.transform = `translateY(${AXIS - scroll}px)`;
   }
 }

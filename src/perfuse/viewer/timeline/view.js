@@ -2,7 +2,7 @@
 
 import { Symbols } from "../data/symbols.js";
 import { tileLength, Tiles } from "../data/tiles.js";
-import { lengthText, momentText, rangeText } from "../data/times.js";
+import { commandOfTime, lengthText, momentText, rangeText } from "../data/times.js";
 import { Palette } from "../flame/palette.js";
 import { visible } from "../flame/format.js";
 import { matcher } from "../flame/search.js";
@@ -166,7 +166,6 @@ export class TimelineView {
     if (!this.rows) return;
     delete this.host.dataset.filled;
     this.pane.request();
-    this.headers.place(this.scroll);
     const [from, to] = this.window;
     this.where.textContent = `${rangeText(this.window)} · ${lengthText(to - from)}`;
     const { range, base } = this.app.state;
@@ -183,6 +182,7 @@ export class TimelineView {
     const k = scale.k(Math.max(0, finest_k), top_k);
     const look = { rows: this.rows, scroll: this.scroll, scale, k, counters: this.counters, flags: this.flags, span: this.app.span };
     this.painter.paint(context, width, height, look);
+    this.headers.place(this.scroll);
     this.overlay.paint();
     this.ask(k, scale, height);
     this.host.dataset.pending = look.pending ? "tiles" : "";
@@ -347,6 +347,13 @@ export class TimelineView {
     if (top < this.scroll || top + 34 > this.scroll + height) this.scrollbar.scrollTop = Math.max(0, top - height / 2);
   }
 
+  /** Scrolls a row into sight if it is not. */
+  revealRow({ top, height }) {
+    const room = this.canvasHost.clientHeight - AXIS;
+    if (top < this.scroll) this.scrollbar.scrollTop = top;
+    else if (top + height > this.scroll + room) this.scrollbar.scrollTop = top + Math.min(height, room) - room;
+  }
+
   key(event) {
     return timelineKey(this, event);
   }
@@ -356,19 +363,13 @@ export class TimelineView {
     return functionState(this.chosen?.slice);
   }
 
-  /** The command that reports the time in sight. */
-  windowCommand(from, to) {
-    const { command } = this.app.overview;
-    return from <= 0 && to >= this.app.span ? command : `${command} --between ${Math.max(0, from) / 1e9}..${Math.min(to, this.app.span) / 1e9}`;
-  }
-
   save() {
-    const [from, to] = this.window.map(Math.round);
+    const { overview } = this.app;
     return {
       png: () => new Promise((resolve) => this.pane.canvas.toBlob(resolve)),
       svg: () => this.pane.svg(),
       csv: () => this.panel.csv(),
-      command: this.chosen?.command ?? this.windowCommand(from, to),
+      command: this.chosen?.command ?? commandOfTime(overview.command, this.window.map(Math.round), overview),
     };
   }
 }

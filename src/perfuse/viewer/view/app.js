@@ -56,7 +56,8 @@ export class App {
     if (recording) return { recording, event, filters: filterParameter(filters) };
     return {
       from: range ? Math.floor(range[0]) : undefined,
-      to: range ? Math.ceil(range[1]) : undefined,
+      // What ends with the recording contains its last moment.
+      to: range && Math.ceil(range[1]) < this.span ? Math.ceil(range[1]) : undefined,
       threads: threads?.join(","),
       processes: processes?.join(","),
       event,

@@ -12,6 +12,7 @@ const HIDDEN = new Set(["path", "numerator", "denominator", "hz_source"]);
 export class FilesView {
   constructor(app, host) {
     Object.assign(this, { app, host });
+    host.tabIndex = 0;
   }
 
   async update() {

@@ -10,6 +10,7 @@ import { Grid } from "../widgets/grid.js";
 import { tableOf } from "../widgets/table_picture.js";
 
 const HEAVIEST = 12;
+const EVENTS_SHOWN = 20;
 
 /** What the recording is, at a glance. */
 export class OverviewView {
@@ -45,7 +46,8 @@ export class OverviewView {
     const list = facts([
       ["files", files.map(({ path }) => visible(path.slice(path.lastIndexOf("/") + 1))).join(", ")], ["size", weightText(size, "bytes")], ["recorded by", [...new Set(files.map(({ producer }) => producer).filter(Boolean))].map(visible).join(", ")],
       ["time", span ? lengthText(span) : "not recorded"], ["clock", clock], ...counts.map(([name, all, num]) => [name, num && num < all.length ? `${num} with samples, ${all.length} in all` : all.length || ""]),
-      ...events.map(({ name, unit, samples, weight, is_sum: isSum }) => [name, isSum ? weightText(weight, unit) : `${samples.toLocaleString("en-US")} samples, ${weightText(weight, unit)}`]),
+      ...events.slice(0, EVENTS_SHOWN).map(({ name, unit, samples, weight, is_sum: isSum }) => [name, isSum ? weightText(weight, unit) : `${samples.toLocaleString("en-US")} samples, ${weightText(weight, unit)}`]),
+      ["more events", events.length > EVENTS_SHOWN ? `${(events.length - EVENTS_SHOWN).toLocaleString("en-US")}, which the menu has` : ""],
     ]);
     const bar = this.shares("Tiers", tiers ?? []);
     return h("section.card", { "aria-label": "Recording" }, h("h2", {}, "Recording"), list, bar);

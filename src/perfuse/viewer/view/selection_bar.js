@@ -54,7 +54,8 @@ export class SelectionBar {
       chips.push(h(`span.chip${kind}`, { role: "listitem", title }, text, remove));
     };
     if (state.range) chip(`${rangeText(state.range)} (${lengthText(state.range[1] - state.range[0])})`, "The selected time", { range: null });
-    else chips.push(h("span.chip.all", { role: "listitem" }, app.overview.span_ns ? `whole recording, ${lengthText(app.span)}` : "whole recording"));
+    else if (!app.overview.selection) chips.push(h("span.chip.all", { role: "listitem" }, app.overview.span_ns ? `whole recording, ${lengthText(app.span)}` : "whole recording"));
+    if (app.overview.selection) chips.unshift(h("span.chip.all", { role: "listitem", title: "The part that the page was opened for" }, `opened with ${app.overview.selection}`));
     const other = app.hasBase;
     if (other && state.versus) chip(`compared with ${app.baseNames}`, "The recording that differences are relative to", { versus: null }, ".base");
     else if (state.base) chip(`compared with ${rangeText(state.base)}`, "The time that differences are relative to", { base: null }, ".base");
