@@ -31,6 +31,14 @@ def test_the_overview_has_the_totals_of_the_report(view):
     assert "Heap" not in names, "perf.data has no heap"
 
 
+def test_the_overview_of_allocations_lists_types_as_such(view, mono_corpus):
+    log = (mono_corpus / "v17" / "alloc.mlpd",)
+    viewed = view(log)
+    viewed.show("overview")
+    types = [row["name"] for row in reported(log, "--section", "allocations")["allocations"]["by_type"]]
+    assert types[0] in [row[-1] for row in viewed.rows("Heaviest functions and types")]
+
+
 def test_types_of_the_heap_equal_the_report(view, heapshot):
     viewed = view(heapshot)
     viewed.show("heap")

@@ -75,13 +75,14 @@ export class OverviewView {
     const open = (row) => this.app.change({ tab: "callers", ...functionState(row) });
     const part = (key, label) => ({ key, label, number: true, width: "5.6rem", share: (row) => row[key] / whole, value: (row) => row[key], text: (row) => (row[key] ? shareText(row[key], whole) : "–") });
     const origin = (row) => this.app.overview.origins.findIndex(({ name }) => name === row.origin);
+    const [title, column] = rows.some((row) => row.origin === "type") ? ["Heaviest functions and types", "Function or type"] : ["Heaviest functions", "Function"];
     const grid = new Grid(host, {
-      label: "Heaviest functions", onOpen: open, empty: "Nothing was recorded.",
-      columns: [part("self", "Self"), part("total", "Total"), { key: "name", label: "Function", text: ({ name }) => visible(name), swatch: (row) => (origin(row) < 0 ? null : this.palette.ofOrigin(origin(row))), hint: ({ self }) => weightText(self, unit) }],
+      label: title, onOpen: open, empty: "Nothing was recorded.",
+      columns: [part("self", "Self"), part("total", "Total"), { key: "name", label: column, text: ({ name }) => visible(name), swatch: (row) => (origin(row) < 0 ? null : this.palette.ofOrigin(origin(row))), hint: ({ self }) => weightText(self, unit) }],
     });
     this.grids.push({ grid, rows });
     this.saved = grid;
-    return h("section.card.wide", { "aria-label": "Heaviest functions" }, h("h2", {}, "Heaviest functions"), host, h("p.actions", {}, ...["flame", "functions"].map((tab) => this.link(tab))));
+    return h("section.card.wide", { "aria-label": title }, h("h2", {}, title), host, h("p.actions", {}, ...["flame", "functions"].map((tab) => this.link(tab))));
   }
 
   /** The threads with what the selection has of them. */
