@@ -60,6 +60,7 @@ REPORT = (
     FILES,
     Argument("section", "Mono: allocations, gc, heap, locks, exceptions, threads, calls, samples.", repeats=True),
     Argument("function", "A pattern or handle (f12): its numbers, callers, callees."),
+    Argument("depth", "Levels of these.", "number"),
     Argument("slowest", "Calls (XRay, Mono): timelines of the slowest calls of this function."),
     Argument("type", "Heap: what holds the objects of this class."),
     BY,
