@@ -86,10 +86,13 @@ def test_the_reference_names_every_tool_and_argument() -> None:
     assert list(sections) == TOOLS
     for tool in declarations():
         assert tool["description"] in sections[tool["name"]]
-        rows = re.findall(r"^\| `(\w+)`( \(required\))? \|", sections[tool["name"]], re.MULTILINE)
+        rows = re.findall(r"^\| `(\w+)`( \(required\))? \| (.*?) \|", sections[tool["name"]], re.MULTILINE)
         schema = tool["inputSchema"]
-        assert [name for name, _ in rows] == list(schema["properties"])
-        assert [name for name, required in rows if required] == schema["required"]
+        assert [name for name, _, _ in rows] == list(schema["properties"])
+        assert [name for name, required, _ in rows if required] == schema["required"]
+        for name, _, value in rows:
+            if "enum" in schema["properties"][name]:
+                assert value == ", ".join(f"`{choice}`" for choice in schema["properties"][name]["enum"])
 
 
 @pytest.mark.parametrize(
