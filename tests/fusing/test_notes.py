@@ -44,7 +44,7 @@ def test_a_note_among_the_inputs(directory: Path) -> None:
     write(directory, command=["/opt/app"])
     assert perfuse.fuse(*sorted(directory.iterdir())).title == "app"
     (directory / NAME).write_text("{}", encoding="ascii")
-    with pytest.raises(perfuse.UnreadableInput, match="unknown magic"):
+    with pytest.raises(perfuse.UnreadableInput, match="in magic"):
         perfuse.fuse(*sorted(directory.iterdir()))
 
 
