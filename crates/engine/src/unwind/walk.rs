@@ -105,14 +105,25 @@ pub fn unwind_stack(
     frames: &mut Vec<UnwoundFrame>,
 ) -> Stop {
     let first = frames.len();
-    match unwind_with(registers, stack, code, frames, false) {
-        // Rules of few outer frames need registers that SFrame does not describe, and that are not restored at first.
-        Stop::LostRegister => {
-            frames.truncate(first);
-            unwind_with(registers, stack, code, frames, true)
+    for restored in [RestoredRegisters::Frame, RestoredRegisters::Described, RestoredRegisters::All] {
+        frames.truncate(first);
+        match unwind_with(registers, stack, code, frames, restored) {
+            Stop::LostRegister => {}
+            stop => return stop,
         }
-        stop => stop,
     }
+    Stop::LostRegister
+}
+
+/// Which registers a walk restores. Rules of few outer frames need more than the first of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RestoredRegisters {
+    /// The return address, the stack pointer and the frame pointer.
+    Frame,
+    /// All that the information on each function describes.
+    Described,
+    /// All, by information that describes all of them, as SFrame does not.
+    All,
 }
 
 /// The caller of an interrupted function, where no memory is needed to find it.
@@ -120,8 +131,13 @@ pub fn caller_in_registers(registers: &Registers, code: &mut impl StepSource) ->
     let stack = StackCopy { start: 0, bytes: &[], big_endian: false };
     let id = code.find(registers.pc, false)?;
     let prepared = code.step(id).filter(|prepared| prepared.step.origin != FrameOrigin::FramePointer)?;
-    let mut frame =
-        FrameState { registers: *registers, stack: &stack, cfa: None, low: 0, all_registers: false };
+    let mut frame = FrameState {
+        registers: *registers,
+        stack: &stack,
+        cfa: None,
+        low: 0,
+        restored: RestoredRegisters::Frame,
+    };
     frame.leave(prepared, false, code).ok()?;
     let step = &prepared.step;
     Some(UnwoundFrame { pc: frame.registers.pc, sp: 0, origin: step.origin, is_return: !step.is_signal })
@@ -132,17 +148,18 @@ pub(super) fn unwind_with(
     stack: &StackCopy<'_>,
     code: &mut impl StepSource,
     frames: &mut Vec<UnwoundFrame>,
-    all_registers: bool,
+    restored: RestoredRegisters,
 ) -> Stop {
     let low = registers.sp().unwrap_or(0);
-    let mut frame = FrameState { registers: *registers, stack, cfa: None, low, all_registers };
+    let mut frame = FrameState { registers: *registers, stack, cfa: None, low, restored };
     let (mut origin, mut is_return) = (FrameOrigin::Sampled, false);
     for _ in 0..MAX_FRAMES {
         perfuse_stopping::checkpoint();
         let pc = frame.registers.pc;
         let sp = frame.registers.sp().unwrap_or(0);
         frames.push(UnwoundFrame { pc, sp, origin, is_return });
-        let Some(id) = code.find(pc.wrapping_sub(u64::from(is_return)), all_registers) else {
+        let Some(id) = code.find(pc.wrapping_sub(u64::from(is_return)), restored == RestoredRegisters::All)
+        else {
             return Stop::NoRule;
         };
         let Some(prepared) = code.step(id) else { return Stop::NoRule };
@@ -170,8 +187,7 @@ struct FrameState<'a> {
     cfa: Option<u64>,
     /// Lower bound of the next stack pointer.
     low: u64,
-    /// Whether registers are restored that rules of outer frames hardly ever need.
-    all_registers: bool,
+    restored: RestoredRegisters,
 }
 
 impl FrameState<'_> {
@@ -230,8 +246,9 @@ impl FrameState<'_> {
         code: &impl StepSource,
     ) -> Result<u64, Stop> {
         let machine = self.registers.machine();
-        let FrameState { registers, stack, all_registers, .. } = self;
-        let restore = |saved: &SavedRegisters| saved.restore(cfa, sp, stack, registers, *all_registers);
+        let FrameState { registers, stack, restored, .. } = self;
+        let all_registers = *restored != RestoredRegisters::Frame;
+        let restore = |saved: &SavedRegisters| saved.restore(cfa, sp, stack, registers, all_registers);
         match saved.as_ref().is_some_and(restore) {
             true => {}
             false if *reads_registers => self.by_registers(step, sp, code)?,
@@ -294,7 +311,10 @@ impl FrameState<'_> {
             UnwindBase::Expression(expression) => {
                 let context = ExpressionContext { frame: self, code };
                 // An expression may have needed a register that was not restored.
-                let stop = if self.all_registers { Stop::BadRead } else { Stop::LostRegister };
+                let stop = match self.restored {
+                    RestoredRegisters::Frame => Stop::LostRegister,
+                    RestoredRegisters::Described | RestoredRegisters::All => Stop::BadRead,
+                };
                 evaluate(expression, self.stack.big_endian, &context).ok_or(stop)
             }
         }

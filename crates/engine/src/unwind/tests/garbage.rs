@@ -4,7 +4,7 @@ use super::{
     PreparedStep, Registers, StackCopy, StepId, StepSource, Stop, UnwindStep, UnwoundFrame, unwind_stack,
 };
 use crate::unwind::step::DwarfExpression;
-use crate::unwind::walk::unwind_with;
+use crate::unwind::walk::{RestoredRegisters, unwind_with};
 use crate::unwind::{FrameOrigin, MAX_FRAMES, Machine, UnwindBase, UnwindRule, step::frame_pointer_step};
 
 /// The same step at every address.
@@ -121,19 +121,20 @@ proptest! {
             unchanged,
             is_signal: false,
         };
-        let walk = |by_rules, all_registers| {
+        let walk = |by_rules, restored| {
             let mut prepared = PreparedStep::new(step.clone(), machine);
             if by_rules {
                 prepared.saved = None;
             }
             let mut frames = Vec::new();
-            let stop = unwind_with(&registers, &stack, &mut Always(Some(prepared)), &mut frames, all_registers);
+            let stop = unwind_with(&registers, &stack, &mut Always(Some(prepared)), &mut frames, restored);
             (frames, stop)
         };
-        prop_assert_eq!(walk(false, true), walk(true, true));
-        let (frames, stop) = walk(false, false);
+        let all = walk(true, RestoredRegisters::Described);
+        prop_assert_eq!(walk(false, RestoredRegisters::Described), all.clone());
+        let (frames, stop) = walk(false, RestoredRegisters::Frame);
         if stop != Stop::LostRegister {
-            prop_assert_eq!((frames, stop), walk(true, true));
+            prop_assert_eq!((frames, stop), all);
         }
     }
 

@@ -16,6 +16,8 @@ struct GivenSteps {
     /// Steps used where all registers are needed.
     full: HashMap<u64, UnwindStep>,
     frame_pointer: Option<UnwindStep>,
+    /// Addresses without information about all registers.
+    only_sframe: Vec<u64>,
     machine: Option<Machine>,
     found: Vec<PreparedStep>,
 }
@@ -29,6 +31,9 @@ impl GivenSteps {
 
 impl StepSource for GivenSteps {
     fn find(&mut self, pc: u64, all_registers: bool) -> Option<StepId> {
+        if all_registers && self.only_sframe.contains(&pc) {
+            return None;
+        }
         let full = self.full.get(&pc).filter(|_| all_registers);
         let step = full.or(self.steps.get(&pc)).or(self.frame_pointer.as_ref()).cloned()?;
         let machine = self.machine.unwrap_or(Machine::Amd64);

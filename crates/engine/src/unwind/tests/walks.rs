@@ -150,6 +150,30 @@ fn registers_that_are_not_restored_at_first_are_found() {
     assert_eq!((found, stop), (vec![(0x1010, 0x7000), (0x2010, 0x7010), (0x3010, 0x7020)], Stop::Outermost));
 }
 
+/// As above, with a function between that only SFrame describes.
+#[test]
+fn registers_that_are_not_restored_at_first_are_found_through_sframe() {
+    let mut saves_rbx = sp_step(FrameOrigin::EhFrame, 16);
+    saves_rbx.rules =
+        [(16, -8), (3, -16)].map(|(register, at)| (register, UnwindRule::Memory(UnwindBase::Cfa, at))).into();
+    let by_rbx =
+        UnwindStep { cfa: UnwindRule::Value(UnwindBase::Register(3), 8), ..sp_step(FrameOrigin::EhFrame, 8) };
+    let full = [(0x1010, saves_rbx), (0x300f, by_rbx)];
+    let outer = UnwindStep::outermost(FrameOrigin::SFrame, 16);
+    let mut code = full
+        .into_iter()
+        .fold(GivenSteps::default(), |code, (pc, step)| code.at(pc, step))
+        .at(0x200f, sp_step(FrameOrigin::SFrame, 8))
+        .at(0x400f, outer);
+    code.only_sframe = vec![0x200f, 0x400f];
+    let mut registers = amd64(0x1010, 0x7000, 0);
+    registers.set(3, 1);
+    let stack = words(&[0x7020, 0x2010, 0x3010, 0, 0x4010]);
+    let (frames, stop) = unwound(&registers, &stack, &mut code);
+    let pcs: Vec<_> = frames.iter().map(|frame| frame.pc).collect();
+    assert_eq!((pcs, stop), (vec![0x1010, 0x2010, 0x3010, 0x4010], Stop::Outermost));
+}
+
 #[test]
 fn aarch64_removes_signatures_and_allows_leaf_frames() {
     let mut registers = Registers::new(Machine::Aarch64, 0x1010);
