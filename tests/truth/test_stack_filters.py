@@ -131,6 +131,18 @@ def test_each_function_once(profile: Profile) -> None:
     assert found == transformed(expected, collapsed) + Counter({(): expected[()]})
 
 
+@pytest.mark.truth(recording="*", path="api:Profile.only", source="the same selection of lists of frames")
+def test_frames_in_no_module_by_the_name_in_reports(profile: Profile) -> None:
+    event = main_event(profile)
+    stacks = stacks_of(profile, event)
+    expected = Counter({stack: n for stack, n in stacks.items() if not all(frame.module for frame in stack)})
+    if not expected:
+        with pytest.raises(perfuse.UsageError):
+            profile.only("module:[no module]")
+        return
+    assert stacks_of(profile.only("module:[no module]"), event) == expected
+
+
 @pytest.mark.truth(
     recording="*",
     path="api:Profile.collapse_module",

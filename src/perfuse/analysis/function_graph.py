@@ -10,6 +10,7 @@ from perfuse.analysis.latency import CallAccount, Latency
 from perfuse.analysis.profiles import SampleProfile
 from perfuse.analysis.sampled import Event, SampleFilter, call_tree, select_event
 from perfuse.analysis.time_bins import binned_tree
+from perfuse.filters.names import NO_MODULE
 from perfuse.table import COUNTED_EVENTS, Columns
 
 Statistic = Literal["count", "self", "sum", "total", "min", "median", "p90", "p99", "max"]
@@ -269,7 +270,7 @@ def _grouped(symbols: Columns, by: Grouping) -> tuple[list[int], dict[int, _Name
             # The retained sizes of a heap have no frames but types, and are not called one.
             text = name if kind == "type" else None
         else:
-            text = (module or f"[{kind}]") if by == "module" else (tier or kind)
+            text = (module or NO_MODULE) if by == "module" else (tier or kind)
         groups.append(_UNGROUPED if text is None else numbers.setdefault(text, len(numbers)))
     return groups, {number: (text, None, None, None, None, False) for text, number in numbers.items()}
 

@@ -16,7 +16,7 @@ from perfuse.analysis.orders import StackGrouping, StackViewOrder
 from perfuse.analysis.profiles import SampleProfile
 from perfuse.analysis.sampled import NAMED_SAMPLES, Event, events, nothing_selected, select_event, task_names, tasks
 from perfuse.errors import UsageError, nearest_hint
-from perfuse.filters.names import FramePattern
+from perfuse.filters.names import NO_MODULE, FramePattern
 from perfuse.filters.stacks import FrameSymbols
 from perfuse.table import COUNTED_EVENTS, Columns, TablesOfStacks
 
@@ -456,7 +456,7 @@ def _group(row: Mapping[str, Any], by: str) -> Group:
     name = row["name"]
     if function is not None:
         return Group(function.name, function.kind, function.handle, function, _weight(row))
-    return Group(name or "[no module]", row["kind"] or "", None, None, _weight(row))
+    return Group(name or NO_MODULE, row["kind"] or "", None, None, _weight(row))
 
 
 def _lines(rows: Sequence[Mapping[str, Any]]) -> list[Group]:

@@ -136,6 +136,10 @@ class FramePattern:
         return (lambda _name: False) if self.subject == "tier" else matcher(self.pattern)
 
 
+NO_MODULE = "[no module]"
+"""What reports and filters call the module of code that is in none."""
+
+
 def last_part(path: str) -> str:
     """The last part of a path."""
     return path.rsplit("/", 1)[-1]

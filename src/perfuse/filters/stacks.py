@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from perfuse import _core
 from perfuse.errors import UsageError, nearest_hint
-from perfuse.filters.names import FramePattern, handle_key, is_glob, is_regex, last_part, module_name
+from perfuse.filters.names import NO_MODULE, FramePattern, handle_key, is_glob, is_regex, last_part, module_name
 from perfuse.table import Columns, Table, TablesOfStacks
 from perfuse.value_class import replace, value_class
 
@@ -285,6 +285,8 @@ class FrameSymbols:
         pattern = FramePattern.parse(text)
         if pattern.subject == "name":
             return self._named(pattern)
+        if pattern.subject == "module" and pattern.pattern == NO_MODULE:
+            return [not module for module in self.modules]
         named: dict[str, Sequence[str | None]]
         named = {"module": self.modules, "path": self._paths, "tier": self.tiers}
         texts = named[pattern.subject]
