@@ -12,6 +12,15 @@ fn sp_step(origin: FrameOrigin, above: i64) -> UnwindStep {
     UnwindStep { origin, cfa, rules, unchanged: !(1 << 16), is_signal: false }
 }
 
+/// The step of a function that saves rbx, and of one whose CFA is by rbx, as of glibc's `_dl_runtime_resolve`.
+fn steps_with_rbx() -> [UnwindStep; 2] {
+    let saved = |(register, at)| (register, UnwindRule::Memory(UnwindBase::Cfa, at));
+    let saves =
+        UnwindStep { rules: [(16, -8), (3, -16)].map(saved).into(), ..sp_step(FrameOrigin::EhFrame, 16) };
+    let cfa = UnwindRule::Value(UnwindBase::Register(3), 8);
+    [saves, UnwindStep { cfa, ..sp_step(FrameOrigin::EhFrame, 8) }]
+}
+
 fn pcs(frames: &[UnwoundFrame]) -> Vec<(u64, FrameOrigin)> {
     frames.iter().map(|frame| (frame.pc, frame.origin)).collect()
 }
@@ -116,8 +125,7 @@ fn frame_pointers_are_followed_as_far_as_they_lead_to_code() {
 #[test]
 fn registers_missing_from_sframe_are_found_by_other_rules() {
     let forgets = UnwindStep { unchanged: 0, ..sp_step(FrameOrigin::SFrame, 8) };
-    let by_rbx =
-        UnwindStep { cfa: UnwindRule::Value(UnwindBase::Register(3), 8), ..sp_step(FrameOrigin::EhFrame, 8) };
+    let [_, by_rbx] = steps_with_rbx();
     let mut code = GivenSteps::default()
         .at(0x1010, forgets)
         .at(0x200f, by_rbx)
@@ -131,14 +139,9 @@ fn registers_missing_from_sframe_are_found_by_other_rules() {
     assert_eq!((frames.len(), frames[1].origin, stop), (3, FrameOrigin::EhFrame, Stop::Outermost));
 }
 
-/// A function whose CFA is by rbx, as glibc's `_dl_runtime_resolve`, called one that saved rbx.
 #[test]
 fn registers_that_are_not_restored_at_first_are_found() {
-    let mut saves_rbx = sp_step(FrameOrigin::EhFrame, 16);
-    saves_rbx.rules =
-        [(16, -8), (3, -16)].map(|(register, at)| (register, UnwindRule::Memory(UnwindBase::Cfa, at))).into();
-    let by_rbx =
-        UnwindStep { cfa: UnwindRule::Value(UnwindBase::Register(3), 8), ..sp_step(FrameOrigin::EhFrame, 8) };
+    let [saves_rbx, by_rbx] = steps_with_rbx();
     let mut code = GivenSteps::default()
         .at(0x1010, saves_rbx)
         .at(0x200f, by_rbx)
@@ -153,25 +156,17 @@ fn registers_that_are_not_restored_at_first_are_found() {
 /// As above, with a function between that only SFrame describes.
 #[test]
 fn registers_that_are_not_restored_at_first_are_found_through_sframe() {
-    let mut saves_rbx = sp_step(FrameOrigin::EhFrame, 16);
-    saves_rbx.rules =
-        [(16, -8), (3, -16)].map(|(register, at)| (register, UnwindRule::Memory(UnwindBase::Cfa, at))).into();
-    let by_rbx =
-        UnwindStep { cfa: UnwindRule::Value(UnwindBase::Register(3), 8), ..sp_step(FrameOrigin::EhFrame, 8) };
-    let full = [(0x1010, saves_rbx), (0x300f, by_rbx)];
-    let outer = UnwindStep::outermost(FrameOrigin::SFrame, 16);
-    let mut code = full
-        .into_iter()
-        .fold(GivenSteps::default(), |code, (pc, step)| code.at(pc, step))
+    let [saves_rbx, by_rbx] = steps_with_rbx();
+    let mut code = GivenSteps::default()
+        .at(0x1010, saves_rbx)
         .at(0x200f, sp_step(FrameOrigin::SFrame, 8))
-        .at(0x400f, outer);
+        .at(0x300f, by_rbx)
+        .at(0x400f, UnwindStep::outermost(FrameOrigin::SFrame, 16));
     code.only_sframe = vec![0x200f, 0x400f];
     let mut registers = amd64(0x1010, 0x7000, 0);
     registers.set(3, 1);
-    let stack = words(&[0x7020, 0x2010, 0x3010, 0, 0x4010]);
-    let (frames, stop) = unwound(&registers, &stack, &mut code);
-    let pcs: Vec<_> = frames.iter().map(|frame| frame.pc).collect();
-    assert_eq!((pcs, stop), (vec![0x1010, 0x2010, 0x3010, 0x4010], Stop::Outermost));
+    let (frames, stop) = unwound(&registers, &words(&[0x7020, 0x2010, 0x3010, 0, 0x4010]), &mut code);
+    assert_eq!((frames.len(), frames[3].pc, stop), (4, 0x4010, Stop::Outermost));
 }
 
 #[test]
