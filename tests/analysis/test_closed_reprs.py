@@ -1,4 +1,4 @@
-"""Objects that were closed are shown as such, in notebooks, too; errors are no causes of themselves."""
+"""Objects that were closed are shown as such, in notebooks, too; an error is not its own cause."""
 
 from pathlib import Path
 from typing import Any

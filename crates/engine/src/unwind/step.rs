@@ -185,7 +185,7 @@ impl PreparedStep {
     }
 }
 
-/// Registers that a function saved in its frame. The rules of nearly all steps are no more than these.
+/// Registers that a function saved in its frame: nearly all steps have only rules for these.
 #[derive(Debug)]
 pub(super) struct SavedRegisters {
     /// Register and offset whose sum is the CFA.
@@ -224,8 +224,8 @@ impl SavedRegisters {
         Some(registers.get(self.cfa.0)?.wrapping_add_signed(self.cfa.1))
     }
 
-    /// Sets the caller's registers, whose stack pointer is `sp`; those outside its frame only with `all_registers`. Returns
-    /// `false`, with none changed, where the copy of the stack lacks one of the words.
+    /// Sets the registers of the caller, whose stack pointer is `sp`: with `all_registers` all that were saved, else those of
+    /// `frame`. Returns `false`, with none changed, where the copy of the stack lacks one of the words.
     #[inline]
     pub(super) fn restore(
         &self,
