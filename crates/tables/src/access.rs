@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow_array::types::{ArrowPrimitiveType, Int32Type};
 use arrow_array::{
@@ -137,6 +138,23 @@ impl<'a> Text<'a> {
     #[must_use]
     pub fn values(&self) -> &'a StringArray {
         self.values
+    }
+
+    /// The column with another text for each distinct one.
+    #[must_use]
+    pub fn map(&self, text_of: impl Fn(&str) -> &'static str) -> DictionaryArray<Int32Type> {
+        let mut texts = Vec::new();
+        let key_of = |value: Option<&str>| {
+            let text = text_of(value.unwrap_or_default());
+            let known = texts.iter().position(|known| *known == text);
+            known.unwrap_or_else(|| {
+                texts.push(text);
+                texts.len() - 1
+            }) as i32
+        };
+        let new_keys: Vec<i32> = self.values.iter().map(key_of).collect();
+        let keys = self.keys.keys().unary(|key| new_keys.get(key as usize).copied().unwrap_or_default());
+        DictionaryArray::new(keys, Arc::new(StringArray::from(texts)))
     }
 }
 

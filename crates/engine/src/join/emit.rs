@@ -1,10 +1,10 @@
 //! Step 4 of the join: the tables.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
-use perfuse_tables::access::{ColumnError, nullable, numbers, text};
+use arrow_array::{RecordBatch, UInt32Array};
+use perfuse_tables::access::{ColumnError, text};
 use perfuse_tables::{Offsets, frames, functions, modules, samples, stacks};
 
 use super::locate::{LocatedSamples, Location};
@@ -215,30 +215,21 @@ fn unit(event: &str) -> &'static str {
     if event.contains("clock") || matches!(event, "offcpu-time" | "off-cpu") { "ns" } else { "events" }
 }
 
+/// The rows of `samples` for those of a batch of `callchains`, whose columns they share.
 fn samples_table(batch: &RecordBatch, nodes: &[u32], tops: &[u32]) -> Result<RecordBatch, ColumnError> {
-    let ids = numbers::<UInt64Type>(batch, "sample_id")?;
-    let times = numbers::<Int64Type>(batch, "ts_ns")?;
-    let threads = numbers::<UInt32Type>(batch, "thread_id")?;
-    let cpus = numbers::<UInt32Type>(batch, "cpu")?;
-    let periods = numbers::<UInt64Type>(batch, "period")?;
-    let events = text(batch, "event")?;
-    let sources = numbers::<UInt32Type>(batch, "source_id")?;
-    let offsets = numbers::<UInt64Type>(batch, "record_offset")?;
-    let mut table = samples::Builder::new();
-    for (row, &node) in nodes.iter().enumerate() {
-        let event = events.get(row).unwrap_or_default();
-        table.push(
-            ids.value(row),
-            times.value(row),
-            threads.value(row),
-            nullable(cpus, row),
-            tops.get(node as usize).copied().filter(|&top| top != NONE),
-            periods.value(row),
-            unit(event),
-            event,
-            sources.value(row),
-            offsets.value(row),
-        );
-    }
-    Ok(table.finish())
+    let shared = |column| batch.column_by_name(column).cloned().ok_or(ColumnError { column });
+    let stack = |&node| tops.get(node as usize).copied().filter(|&top| top != NONE);
+    let stacks: UInt32Array = nodes.iter().map(stack).collect();
+    Ok(samples::batch(vec![
+        shared("sample_id")?,
+        shared("ts_ns")?,
+        shared("thread_id")?,
+        shared("cpu")?,
+        Arc::new(stacks),
+        shared("period")?,
+        Arc::new(text(batch, "event")?.map(unit)),
+        shared("event")?,
+        shared("source_id")?,
+        shared("record_offset")?,
+    ]))
 }

@@ -90,16 +90,21 @@ pub fn text(
     name: &'static str,
     texts: &mut Texts,
 ) -> Result<Vec<u32>, StackError> {
-    let mut out = Vec::with_capacity(batches.iter().map(RecordBatch::num_rows).sum());
+    let mut out = Vec::new();
     for batch in batches {
         let array: &dyn Array =
             batch.column_by_name(name).ok_or(StackError::Column { table, column: name, found: None })?;
-        let ids = ids_of(array, texts);
-        out.extend(ids.ok_or_else(|| StackError::Column {
+        let ids = ids_of(array, texts).ok_or_else(|| StackError::Column {
             table,
             column: name,
             found: Some(array.data_type().to_string()),
-        })?);
+        })?;
+        if out.is_empty() {
+            out = ids;
+            out.reserve(batches.iter().map(RecordBatch::num_rows).sum::<usize>().saturating_sub(out.len()));
+        } else {
+            out.extend(ids);
+        }
     }
     Ok(out)
 }
@@ -110,8 +115,12 @@ fn ids_of(array: &dyn Array, texts: &mut Texts) -> Option<Vec<u32>> {
         ($keys:ty) => {{
             let array: &DictionaryArray<$keys> = array.as_dictionary();
             let values = ids_of(array.values().as_ref(), texts)?;
-            let key = |row| array.key(row).and_then(|key| values.get(key).copied()).unwrap_or(NONE);
-            Some((0..array.len()).map(key).collect())
+            let id = |key| usize::try_from(key).ok().and_then(|key| values.get(key).copied()).unwrap_or(NONE);
+            let keys = array.keys();
+            Some(match keys.null_count() {
+                0 => keys.values().iter().copied().map(id).collect(),
+                _ => keys.iter().map(|key| key.map_or(NONE, id)).collect(),
+            })
         }};
     }
     let mut intern = |text: Option<&str>| text.map_or(NONE, |text| texts.id(text));

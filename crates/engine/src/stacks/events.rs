@@ -5,7 +5,6 @@ use arrow_array::{Int64Array, RecordBatch, UInt64Array};
 use super::StackError;
 use super::columns::{Texts, column, text};
 use super::samples::COUNTED_UNIT;
-use crate::NONE;
 
 /// The samples of one event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,25 +36,33 @@ pub fn sampled_events(samples: &[RecordBatch]) -> Result<Vec<SampledEvent>, Stac
         let units = text(one, "samples", "weight_unit", &mut texts)?;
         let times: &Int64Array = column(batch, "samples", "ts_ns")?;
         let weights: &UInt64Array = column(batch, "samples", "weight")?;
-        let mut at = 0;
-        for (row, &event_name) in names.iter().enumerate() {
-            // There are few events, and samples of one event follow each other.
-            if events.get(at).is_none_or(|(of, _)| *of != event_name) {
-                at = events.iter().position(|(of, _)| *of == event_name).unwrap_or(events.len());
-            }
-            let time = times.value(row);
-            if at == events.len() {
+        let mut end = 0_usize;
+        // There are few events, and samples of one event follow each other.
+        for run in names.chunk_by(|one, next| one == next) {
+            let rows = end..end.saturating_add(run.len());
+            end = rows.end;
+            let (Some(&event_name), Some(&unit)) = (run.first(), units.get(rows.start)) else { break };
+            let (Some(times), Some(weights)) = (times.values().get(rows.clone()), weights.values().get(rows))
+            else {
+                break;
+            };
+            let at = events.iter().position(|(of, _)| *of == event_name).unwrap_or_else(|| {
                 let text = |id| texts.get(id).unwrap_or_default().to_owned();
-                let (name, unit) = (text(event_name), text(units.get(row).copied().unwrap_or(NONE)));
-                let event = SampledEvent { name, unit, samples: 0, weight: 0, first_ns: time, last_ns: time };
+                let (name, unit) = (text(event_name), text(unit));
+                let (first_ns, last_ns) = (i64::MAX, i64::MIN);
+                let event = SampledEvent { name, unit, samples: 0, weight: 0, first_ns, last_ns };
                 events.push((event_name, event));
-            }
-            let Some((_, event)) = events.get_mut(at) else { continue };
-            let weight = weights.value(row);
-            event.samples = event.samples.saturating_add(if event.unit == COUNTED_UNIT { weight } else { 1 });
-            event.weight = event.weight.saturating_add(weight.into());
-            event.first_ns = event.first_ns.min(time);
-            event.last_ns = event.last_ns.max(time);
+                events.len().saturating_sub(1)
+            });
+            let Some((_, event)) = events.get_mut(at) else { break };
+            let weight = weights.iter().fold(0_u128, |sum, &weight| sum.saturating_add(weight.into()));
+            let is_counted = event.unit == COUNTED_UNIT;
+            let samples =
+                if is_counted { u64::try_from(weight).unwrap_or(u64::MAX) } else { run.len() as u64 };
+            event.samples = event.samples.saturating_add(samples);
+            event.weight = event.weight.saturating_add(weight);
+            event.first_ns = times.iter().copied().fold(event.first_ns, i64::min);
+            event.last_ns = times.iter().copied().fold(event.last_ns, i64::max);
         }
     }
     Ok(events.into_iter().map(|(_, event)| event).collect())
