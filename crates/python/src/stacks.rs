@@ -11,7 +11,8 @@ use pyo3::types::PyBytes;
 use crate::arrow::{ArrowStream, batches};
 use crate::call::call;
 use crate::choice::choice;
-use crate::errors::value_error;
+use crate::errors::{os_error, value_error};
+use crate::output::Target;
 
 /// Samples folded by function.
 #[pyclass(frozen, name = "CallTree", module = "perfuse._core")]
@@ -75,18 +76,18 @@ impl PyCallTree {
         Ok(ArrowStream::of(call(py, || self.0.group_weights(by_module))?))
     }
 
-    /// Collapsed stacks. `names` are those of the symbols, `roots` come first in stacks of a thread.
-    fn collapsed<'py>(
+    /// Writes collapsed stacks. `names` are those of the symbols, `roots` come first in stacks of a thread.
+    fn write_collapsed(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
+        out: Target,
         names: Vec<String>,
         roots: HashMap<u32, Option<String>>,
         counted: &str,
-    ) -> PyResult<Bound<'py, PyBytes>> {
+    ) -> PyResult<()> {
         let counted = choice("counted", counted, &LineCount::ALL)?;
-        let roots = roots.into_iter().collect();
-        let text = call(py, || self.0.collapsed(&names, &roots, counted))?;
-        Ok(PyBytes::new(py, &text))
+        let (roots, out) = (roots.into_iter().collect(), out.open()?);
+        call(py, || self.0.write_collapsed(&names, &roots, counted, out))?.map_err(os_error)
     }
 
     /// Frames without a name: reason, module, number, samples that have one innermost.

@@ -7,6 +7,7 @@ from perfuse.analysis.sampled import SampleFilter, Task, call_tree, select_event
 from perfuse.errors import UsageError
 from perfuse.exporters.contents import STACKS_OF_ONE_EVENT, note_other_events
 from perfuse.exporters.source import Source, no_samples_error
+from perfuse.output.descriptor import descriptor_of
 from perfuse.reports.text import printable
 from perfuse.table import SUM_EVENTS, Columns
 
@@ -66,7 +67,7 @@ def write(
     root_of = _ROOTS[root or ("thread" if selected.unit == "samples" else "process")]
     roots = {task.thread_id: root_of(task) for task in tasks(profile)}
     starts = {thread: None if start is None else _one_frame(start) for thread, start in roots.items()}
-    out.write(tree.collapsed(names, starts, "events" if selected.name in SUM_EVENTS else weight))
+    tree.write_collapsed(descriptor_of(out), names, starts, "events" if selected.name in SUM_EVENTS else weight)
 
 
 def _thread_root(task: Task) -> str:
