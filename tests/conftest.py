@@ -60,8 +60,8 @@ def _fail_in_ci(report: pytest.TestReport | pytest.CollectReport) -> None:
 
 @pytest.fixture
 def choice(request: pytest.FixtureRequest) -> random.Random:
-    """Chooses what a test takes of many: the same in every run, others with another `--hypothesis-seed`."""
-    return random.Random(f"{request.config.getoption('hypothesis_seed')} {request.node.name}")
+    """Chooses what a test takes of many: the same in every run, others with a `--hypothesis-seed` other than 1."""
+    return random.Random(f"{request.config.getoption('hypothesis_seed') or 1} {request.node.name}")
 
 
 @pytest.fixture(scope="session")

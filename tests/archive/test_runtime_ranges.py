@@ -104,7 +104,7 @@ def test_answers_about_ranges_are_those_of_the_log(
         assert differences(_asked(), (recorded, saved), ranges, tmp_path / "out", choice) == []
 
 
-@pytest.mark.parametrize(("path", "rows", "num_ranges"), [(*LONG, 2), (*LOGS["allocations"], 5), (*LOGS["locks"], 5)])
+@pytest.mark.parametrize(("path", "rows", "num_ranges"), [(*LONG, 1), (*LOGS["allocations"], 3), (*LOGS["locks"], 5)])
 def test_the_page_of_a_range(path: str, rows: int, num_ranges: int, opened: Opened) -> None:
     """With its timeline: calls, waits, collections, instants."""
     recorded, saved_path = opened.of((CORPUS / path,), rows)
