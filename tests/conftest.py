@@ -2,6 +2,7 @@
 
 import gc
 import os
+import random
 from collections.abc import Generator
 from pathlib import Path
 
@@ -55,6 +56,12 @@ def _fail_in_ci(report: pytest.TestReport | pytest.CollectReport) -> None:
     if os.environ.get("CI"):
         report.outcome = "failed"
         report.longrepr = f"skipped, which CI does not allow: {report.longreprtext}"
+
+
+@pytest.fixture
+def choice(request: pytest.FixtureRequest) -> random.Random:
+    """Chooses what a test takes of many: the same in every run, others with a `--hypothesis-seed` other than 1."""
+    return random.Random(f"{request.config.getoption('hypothesis_seed') or 1} {request.node.name}")
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -93,19 +94,19 @@ def differences(
     pair: tuple[pf.Profile, pf.Profile],
     ranges: Sequence[tuple[int, int]],
     folder: Path,
-    *,
-    first: int = 0,
+    choice: random.Random,
     **more: Any,
 ) -> list[str]:
     """Questions and exports with other answers of a saved profile than of the recordings.
 
-    Each is asked of one of the ranges: the first one of the range with the number `first`.
+    Half of them are asked, each of one of the ranges, and the first one, the report, of the first one.
     """
     asked = (*asked, *((one.name, exported, (one, one.outputs[0], folder)) for one in EXPORTED))
+    chosen = (asked[0], *choice.sample(asked[1:], len(asked) // 2))
     different = []
     for number, times in enumerate(ranges):
         parts = [part_of(one, *times, **more) for one in pair]
-        for what, ask, arguments in asked[(number - first) % len(ranges) :: len(ranges)]:
+        for what, ask, arguments in chosen[number :: len(ranges)]:
             expected, found = (answer_to(partial(ask, part, *arguments)) for part in parts)
             if repr(expected) != repr(found):
                 error = found if isinstance(found, (str, Exception)) else "other"

@@ -12,7 +12,7 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,8 +45,12 @@ class Difference:
         return f"{self.question}\n  {self.expected[begin : at + 160]!r}\n  {self.found[begin : at + 160]!r}"
 
 
-def differences(one: RecordingSet, folder: Path, **options: Any) -> Iterator[Difference | None]:
+def differences(
+    one: RecordingSet, folder: Path, *, is_asked: Callable[[], bool] = lambda: True, **options: Any
+) -> Iterator[Difference | None]:
     """What differs between the recordings and their saved profile; None for each equal answer.
+
+    Each question is asked where `is_asked` is true.
 
     Raises:
         PerfuseError: The recordings cannot be opened together, or not saved.
@@ -59,6 +63,8 @@ def differences(one: RecordingSet, folder: Path, **options: Any) -> Iterator[Dif
             pairs = zip(questions(profile, folder / "out"), questions(saved, folder / "out"), strict=True)
             for (name, expect), (same, find) in pairs:
                 assert name == same
+                if not is_asked():
+                    continue
                 expected, found = answer_to(expect), answer_to(find)
                 if isinstance(expected, Exception):
                     yield Difference(name, f"{type(expected).__name__}: {expected}", _text(found))

@@ -93,44 +93,45 @@ def _asked() -> tuple[tuple[str, Callable[..., Any], tuple[Any, ...]], ...]:
 
 
 @pytest.mark.parametrize("name", LOGS)
-def test_answers_about_ranges_are_those_of_the_log(name: str, opened: Opened, tmp_path: Path) -> None:
-    """The copy is damaged: what reads it is an error. From log to log, a question is of another kind of range."""
+def test_answers_about_ranges_are_those_of_the_log(
+    name: str, opened: Opened, tmp_path: Path, choice: random.Random
+) -> None:
+    """The copy is damaged: what reads it is an error. From log to log, other questions are of other kinds of ranges."""
     recorded, path = _log(opened, name)
     with pf.fuse(path) as saved:
         ranges = _times(recorded, LOGS[name][1], len(name))
-        first = list(LOGS).index(name)
-        assert differences(_asked(), (recorded, saved), ranges, tmp_path / "out", first=first) == []
+        assert differences(_asked(), (recorded, saved), ranges, tmp_path / "out", choice) == []
 
 
-def test_several_logs(opened: Opened, tmp_path: Path) -> None:
+def test_several_logs(opened: Opened, tmp_path: Path, choice: random.Random) -> None:
     """Logs of the same threads, one after the other in the table: borders of logs are in the middle of row groups."""
     names = ("xray/fdr/small-v5.xray", "xray/fdr/threads4-rotate-v5.xray")
     recorded, path = opened.of(tuple(CORPUS / name for name in names), 33)
     with pf.fuse(path) as saved:
-        assert differences(_asked(), (recorded, saved), _times(recorded, 33, 5), tmp_path / "out") == []
+        assert differences(_asked(), (recorded, saved), _times(recorded, 33, 5), tmp_path / "out", choice) == []
 
 
-def test_calls_beside_samples(opened: Opened, tmp_path: Path) -> None:
+def test_calls_beside_samples(opened: Opened, tmp_path: Path, choice: random.Random) -> None:
     """A log of the program that perf sampled, whose functions a map names."""
     kind = KINDS["perf_xray"]
     recorded, path = opened.of(kind.paths, 5, **kind.fuse_options)
     with pf.fuse(path) as saved:
         assert border_events.BORDER_EVENTS in saved._opened.members
         ranges = _times(recorded, 5, 5)
-        assert differences(_asked(), (recorded, saved), ranges, tmp_path / "out") == []
+        assert differences(_asked(), (recorded, saved), ranges, tmp_path / "out", choice) == []
         for times in (ranges[4], ranges[-1]):
             parts = [part_of(one, *times).during("slice", "*") for one in (recorded, saved)]
             expected, found = (answer_to(partial(report, one, {"--tree": True})) for one in parts)
             assert repr(expected) == repr(found)
 
 
-def test_threads_and_filters(opened: Opened, tmp_path: Path) -> None:
+def test_threads_and_filters(opened: Opened, tmp_path: Path, choice: random.Random) -> None:
     """A thread of a range, and filters of stacks in it."""
     recorded, path = _log(opened, "basic, threads")
     with pf.fuse(path) as saved:
         thread = recorded.sql("SELECT tid FROM threads JOIN call_events USING (thread_id) LIMIT 1").fetchall()[0][0]
         ranges = _times(recorded, ROWS, 3)[7:]
-        assert differences(_asked(), (recorded, saved), ranges, tmp_path / "out", thread=thread) == []
+        assert differences(_asked(), (recorded, saved), ranges, tmp_path / "out", choice, thread=thread) == []
         name = recorded.sql("SELECT name::VARCHAR FROM functions LIMIT 1 OFFSET 3").fetchall()[0][0]
         for times in ranges[:2]:
             filtered = [part_of(one, *times).hide(name) for one in (recorded, saved)]

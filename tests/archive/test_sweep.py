@@ -1,7 +1,8 @@
-"""Saved profiles answer all questions as their recordings do: a choice of the corpus. `sweep.py` compares all of it."""
+"""Saved profiles answer questions as their recordings do: a choice of both. `sweep.py` compares all of the corpus."""
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -28,10 +29,11 @@ CHOICE = (
 
 
 @pytest.mark.parametrize("name", CHOICE)
-def test_all_questions_have_the_same_answers(name: str, tmp_path: Path) -> None:
+def test_questions_have_the_same_answers(name: str, tmp_path: Path, choice: random.Random) -> None:
+    """Half of all questions."""
     if not CORPUS.exists():
         pytest.skip("no corpus")
     one = next(one for one in every_set() if one.name == name)
-    answers = list(differences(one, tmp_path, **ALL))
-    assert len(answers) > 200
+    answers = list(differences(one, tmp_path, is_asked=lambda: choice.random() < 0.5, **ALL))
+    assert len(answers) > 100
     assert [str(one) for one in answers if one is not None] == []

@@ -43,7 +43,7 @@ def test_the_function_in_focus_stays_the_same_in_another_range(view):
     rows = [row for row in reported(POSTCARDS)["top_total"] if row["kind"] == "jit" and row["tiers"][1:]]
     names = [row["name"] for row in rows if row["name"] in of_range]
     assert len(names) > 3
-    for name in names:
+    for name in names[:4]:
         viewed.show("callers", function=quote(name, safe=""))
         viewed.page.get_by_role("button", name="Sandwich flame graph").click()
         viewed.settled("flame")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 import warnings
 from collections import Counter
@@ -149,10 +150,12 @@ def test_a_function_of_other_processes_is_stated(files: tuple[str, str], perfuse
 
 
 @pytest.mark.parametrize("target", [one.name for one in TARGETS if one.name != "perf-data"])
-@pytest.mark.parametrize("name", ["mono/v17/everything.mlpd", "xray/fdr/threads4-v5.xray"])
-def test_the_only_process_is_the_whole(jitdump_corpus: Path, name: str, target: str, tmp_path: Path) -> None:
+def test_the_only_process_is_the_whole(
+    jitdump_corpus: Path, target: str, tmp_path: Path, choice: random.Random
+) -> None:
     """Also of what belongs to no thread, such as counters."""
-    with pf.fuse(jitdump_corpus.parent / name) as whole, warnings.catch_warnings():
+    log = jitdump_corpus.parent / choice.choice(("mono/v17/everything.mlpd", "xray/fdr/threads4-v5.xray"))
+    with pf.fuse(log) as whole, warnings.catch_warnings():
         warnings.simplefilter("ignore", ExportWarning)
         ((pid,),) = whole.sql("SELECT pid FROM processes").fetchall()
         written = [_written(part, target, tmp_path) for part in (whole, whole.process(pid))]

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from elftools.dwarf.callframe import FDE
 from elftools.elf.elffile import ELFFile
 
@@ -34,22 +33,17 @@ EVENT = re.compile(rb"cpu: \d+, thread: -?\d+, process: -?\d+, kind: [a-z]+-even
 SIZE = re.compile(rb"size = (-?\d+) bytes")
 
 
-@pytest.fixture
-def numbers(request: pytest.FixtureRequest) -> random.Random:
-    return random.Random(int(request.config.getoption("--hypothesis-seed") or 1))
-
-
 def num_mutations() -> int:
     return int(os.environ.get("PERFUSE_MUTATIONS", "40"))
 
 
-def mutated(data: bytes, begin: int, end: int, numbers: random.Random) -> bytes:
+def mutated(data: bytes, begin: int, end: int, choice: random.Random) -> bytes:
     """A copy with one to three changed bytes in a range."""
     changed = bytearray(data)
-    for _ in range(numbers.randint(1, 3)):
-        at = numbers.randrange(begin, end)
-        bit = changed[at] ^ (1 << numbers.randrange(8))
-        changed[at] = numbers.choice([bit, numbers.randrange(256), 0, 1, 0x7F, 0x80, 0xFF])
+    for _ in range(choice.randint(1, 3)):
+        at = choice.randrange(begin, end)
+        bit = changed[at] ^ (1 << choice.randrange(8))
+        changed[at] = choice.choice([bit, choice.randrange(256), 0, 1, 0x7F, 0x80, 0xFF])
     return bytes(changed)
 
 
@@ -68,14 +62,14 @@ def as_unsigned(text: bytes) -> bytes:
 
 
 def test_xray_logs_are_decoded_as_llvm_xray_does(
-    xray_corpus: Path, llvm_xray: str, tmp_path: Path, numbers: random.Random
+    xray_corpus: Path, llvm_xray: str, tmp_path: Path, choice: random.Random
 ) -> None:
     log, out = tmp_path / "log.xray", tmp_path / "log.yaml"
     num_same = 0
     for _ in range(num_mutations()):
-        name = numbers.choice(LOGS)
+        name = choice.choice(LOGS)
         data = (xray_corpus / f"{name}.xray").read_bytes()
-        log.write_bytes(mutated(data, XRAY_HEADER_BYTES, len(data), numbers))
+        log.write_bytes(mutated(data, XRAY_HEADER_BYTES, len(data), choice))
         theirs = subprocess.run([llvm_xray, "convert", "-f", "yaml", log], capture_output=True, check=False)
         if theirs.returncode == 0:
             xray_log.convert(log, output=out, yaml=True)
@@ -85,16 +79,16 @@ def test_xray_logs_are_decoded_as_llvm_xray_does(
 
 
 def test_sframe_sections_are_decoded_as_readelf_does(
-    sframe_corpus: Path, tmp_path: Path, numbers: random.Random
+    sframe_corpus: Path, tmp_path: Path, choice: random.Random
 ) -> None:
     """A difference is one of rows which `check` reports: readelf prints what it finds after them."""
     readelf = program_at("readelf")
     program = tmp_path / "program.elf"
     num_same = 0
     for _ in range(num_mutations()):
-        source = sframe_corpus / "v1" / "x86_64" / numbers.choice(PROGRAMS)
+        source = sframe_corpus / "v1" / "x86_64" / choice.choice(PROGRAMS)
         begin, size = section(source)
-        program.write_bytes(mutated(source.read_bytes(), begin + SFRAME_MAGIC_BYTES, begin + size, numbers))
+        program.write_bytes(mutated(source.read_bytes(), begin + SFRAME_MAGIC_BYTES, begin + size, choice))
         theirs = subprocess.run([str(readelf), "--sframe", program], capture_output=True, check=False, timeout=600)
         if theirs.returncode != 0 or theirs.stderr:
             continue
@@ -117,13 +111,13 @@ def repaired(source: Path, folder: Path) -> Path | None:
 
 
 def test_llvm_xray_accepts_repaired_logs(
-    xray_corpus: Path, llvm_xray: str, tmp_path: Path, numbers: random.Random
+    xray_corpus: Path, llvm_xray: str, tmp_path: Path, choice: random.Random
 ) -> None:
     log = tmp_path / "log.xray"
     num_accepted = 0
     for _ in range(num_mutations()):
-        data = (xray_corpus / f"{numbers.choice(LOGS)}.xray").read_bytes()
-        log.write_bytes(mutated(data, XRAY_HEADER_BYTES, len(data), numbers))
+        data = (xray_corpus / f"{choice.choice(LOGS)}.xray").read_bytes()
+        log.write_bytes(mutated(data, XRAY_HEADER_BYTES, len(data), choice))
         out = repaired(log, tmp_path)
         if out is not None:
             done = subprocess.run([llvm_xray, "fdr-dump", "--verify", out], capture_output=True, check=False)
@@ -132,14 +126,14 @@ def test_llvm_xray_accepts_repaired_logs(
     assert num_accepted > num_mutations() // 2
 
 
-def test_readelf_accepts_repaired_sections(sframe_corpus: Path, tmp_path: Path, numbers: random.Random) -> None:
+def test_readelf_accepts_repaired_sections(sframe_corpus: Path, tmp_path: Path, choice: random.Random) -> None:
     readelf = program_at("readelf")
     program = tmp_path / "program.elf"
     num_accepted = 0
     for _ in range(num_mutations()):
-        source = sframe_corpus / "v1" / "x86_64" / numbers.choice(PROGRAMS)
+        source = sframe_corpus / "v1" / "x86_64" / choice.choice(PROGRAMS)
         begin, size = section(source)
-        program.write_bytes(mutated(source.read_bytes(), begin + SFRAME_MAGIC_BYTES, begin + size, numbers))
+        program.write_bytes(mutated(source.read_bytes(), begin + SFRAME_MAGIC_BYTES, begin + size, choice))
         out = repaired(program, tmp_path)
         if out is not None:
             done = subprocess.run([readelf, "--sframe", out], capture_output=True, check=False, timeout=600)
@@ -148,33 +142,34 @@ def test_readelf_accepts_repaired_sections(sframe_corpus: Path, tmp_path: Path, 
     assert num_accepted > num_mutations() // 2
 
 
-def test_perf_accepts_repaired_recordings(tmp_path: Path, numbers: random.Random) -> None:
-    """Records of kinds that perf does not know are kept, and reported: a newer perf may know them."""
+def test_perf_accepts_repaired_recordings(tmp_path: Path, choice: random.Random) -> None:
+    """Records of kinds and samples of events that perf does not know are kept, and reported."""
     perf = program_at("perf")
     recording = tmp_path / "perf.data"
     num_accepted = 0
     for _ in range(num_mutations()):
-        data = (PERF_DATA / numbers.choice(RECORDINGS)).read_bytes()
-        recording.write_bytes(mutated(data, PERF_HEADER_BYTES, len(data), numbers))
+        data = (PERF_DATA / choice.choice(RECORDINGS)).read_bytes()
+        recording.write_bytes(mutated(data, PERF_HEADER_BYTES, len(data), choice))
         out = repaired(recording, tmp_path)
         if out is not None:
             done = subprocess.run([perf, "script", "-D", "-i", out], capture_output=True, check=False, timeout=600)
             if done.returncode != 0:
-                assert "PD006" in {one.code for one in perfuse.open(out).check()}, (kept(recording), done.stderr)
+                reported = {one.code for one in perfuse.open(out).check()}
+                assert reported & {"PD006", "PD013"}, (kept(recording), done.stderr)
             num_accepted += done.returncode == 0
     assert num_accepted > num_mutations() // 2
 
 
 def test_rules_of_changed_eh_frame_are_those_of_pyelftools(
-    sframe_corpus: Path, tmp_path: Path, numbers: random.Random
+    sframe_corpus: Path, tmp_path: Path, choice: random.Random
 ) -> None:
     """The CFA of each function that both decode and that no other overlaps, at each address where a row starts."""
     program, made = tmp_path / "program.elf", tmp_path / "made.elf"
     num_same = 0
-    for _ in range(num_mutations()):
-        source = sframe_corpus / "v1" / "x86_64" / numbers.choice(PROGRAMS)
+    for _ in range(num_mutations() // 2):
+        source = sframe_corpus / "v1" / "x86_64" / choice.choice(PROGRAMS)
         begin, size = section(source, ".eh_frame")
-        program.write_bytes(mutated(source.read_bytes(), begin, begin + size, numbers))
+        program.write_bytes(mutated(source.read_bytes(), begin, begin + size, choice))
         theirs = cfa_of_pyelftools(program)
         try:
             sframe.from_eh_frame(program).section.write_into(program, made)
@@ -185,7 +180,7 @@ def test_rules_of_changed_eh_frame_are_those_of_pyelftools(
                 at = sorted({address for address, _ in [*rows, *theirs[function]]})
                 assert [cfa_at(rows, one) for one in at] == [cfa_at(theirs[function], one) for one in at], kept(program)
                 num_same += 1
-    assert num_same > num_mutations() * 2
+    assert num_same > num_mutations()
 
 
 RETURN_ADDRESS = 16

@@ -111,6 +111,11 @@ class ProfilerCli:
         found = self._of_thread("samples-top-down", thread, callTreeOptions={"maxNodes": 1_000_000})
         return found["regularCallTree"]["children"]  # type: ignore[no-any-return]
 
+    def markers(self, thread: str) -> list[dict[str, Any]]:
+        """All markers of a thread."""
+        found = self._of_thread("markers", thread, markerFilters={"list": True})
+        return found.get("flatMarkers", [])  # type: ignore[no-any-return]
+
     def stop(self) -> None:
         if self._server:
             self._server.terminate()

@@ -181,10 +181,7 @@ def _holds_in_firefox(profile: Any, profiler: Any, tmp_path: Path) -> None:
     listed = profiler.ask("profile", "info", "--all")["processes"]
     theirs: Counter[tuple[str, str, int, int]] = Counter()
     for thread in (thread for process in listed for thread in process["threads"]):
-        marked = profiler.ask("thread", "markers", "--thread", thread["threadHandle"], "--list", "--limit", "0").get(
-            "flatMarkers", []
-        )
-        for marker in marked:
+        for marker in profiler.markers(thread["threadHandle"]):
             of = thread["name"].partition(" (")[0]
             length = round(marker.get("duration", 0) * 1e6)
             theirs[of, marker["name"], round(marker["start"] * 1e6), length] += 1

@@ -29,20 +29,40 @@ STACKS = "main;work;hot 70\nmain;work;cold 20\nmain;idle 10\n"
 SECRET = "hunter2"
 
 
-@pytest.fixture
-def recordings(tmp_path: Path) -> Path:
+def make_recordings(directory: Path) -> Path:
     """A directory with recordings, next to files that the server must not read."""
-    inside = tmp_path / "recordings"
+    inside = directory / "recordings"
     inside.mkdir()
     (inside / "run.folded").write_text(STACKS)
-    (tmp_path / "outside.folded").write_text(STACKS.replace("hot", SECRET))
+    (directory / "outside.folded").write_text(STACKS.replace("hot", SECRET))
     shutil.copytree(EXAMPLES / "postcards", inside / "postcards")
     return inside
 
 
 @pytest.fixture
+def recordings(tmp_path: Path) -> Path:
+    """A directory that a test may change."""
+    return make_recordings(tmp_path)
+
+
+@pytest.fixture
 def client(recordings: Path) -> Iterator[Client]:
+    """The client of a server that a test may stop, of the directory that it may change."""
     with serving(recordings) as client:
+        client.initialize()
+        yield client
+
+
+@pytest.fixture(scope="module")
+def same_recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory that no test changes."""
+    return make_recordings(tmp_path_factory.mktemp("same"))
+
+
+@pytest.fixture(scope="module")
+def same_client(same_recordings: Path) -> Iterator[Client]:
+    """The client of one server, whose every request has its answer when a test ends."""
+    with serving(same_recordings) as client:
         client.initialize()
         yield client
 
@@ -68,8 +88,8 @@ def test_a_newer_version_gets_the_newest_that_the_server_has(recordings: Path) -
         assert client.initialize("2099-01-01")["protocolVersion"] == "2025-06-18"
 
 
-def test_tools_are_declared(client: Client) -> None:
-    answer = client.request("tools/list")["result"]
+def test_tools_are_declared(same_client: Client) -> None:
+    answer = same_client.request("tools/list")["result"]
     for tool in answer["tools"]:
         assert tool["annotations"]["readOnlyHint"] is True
         schema = tool["inputSchema"]
@@ -118,13 +138,15 @@ def test_the_reference_names_every_tool_and_argument() -> None:
         (b'{"jsonrpc": "2.0", "id": "x", "method": "' + b"a" * MAX_MESSAGE_BYTES + b'"}', -32600),
     ],
 )
-def test_messages_that_are_not_served_are_answered_with_an_error(client: Client, message: bytes, code: int) -> None:
-    client.send(message + b"\n")
-    assert client.receive()["error"]["code"] == code
-    assert client.request("ping")["result"] == {}
+def test_messages_that_are_not_served_are_answered_with_an_error(
+    same_client: Client, message: bytes, code: int
+) -> None:
+    same_client.send(message + b"\n")
+    assert same_client.receive()["error"]["code"] == code
+    assert same_client.request("ping")["result"] == {}
 
 
-def test_notifications_and_answers_have_no_answer(client: Client) -> None:
+def test_notifications_and_answers_have_no_answer(same_client: Client) -> None:
     for message in (
         b'{"jsonrpc": "2.0", "method": "notifications/unknown"}',
         b'{"jsonrpc": "2.0", "method": "tools/list"}',
@@ -133,17 +155,17 @@ def test_notifications_and_answers_have_no_answer(client: Client) -> None:
         b"",
         b"   ",
     ):
-        client.send(message + b"\n")
-    assert client.request("ping")["result"] == {}
+        same_client.send(message + b"\n")
+    assert same_client.request("ping")["result"] == {}
 
 
-def test_a_batch_is_answered_together(client: Client) -> None:
-    client.send(
+def test_a_batch_is_answered_together(same_client: Client) -> None:
+    same_client.send(
         b'[{"jsonrpc": "2.0", "id": "a", "method": "ping"}, {"jsonrpc": "2.0", "method": "notifications/x"}, 3,'
         b' {"jsonrpc": "2.0", "id": "b", "method": "tools/call", "params": {"name": "explain", "arguments":'
         b' {"codes": ["JD010"]}}}]\n'
     )
-    first, second, third = client.receive()
+    first, second, third = same_client.receive()
     assert (first["id"], first["result"]) == ("a", {})
     assert second["error"]["code"] == -32600
     assert "JD010" in third["result"]["content"][0]["text"]
@@ -221,34 +243,34 @@ def test_there_must_be_a_directory(tmp_path: Path) -> None:
 # Tools
 
 
-def test_each_tool_answers(client: Client) -> None:
+def test_each_tool_answers(same_client: Client) -> None:
     """The values are those of the file, which is in this test."""
     files = ["run.folded"]
-    assert re.search(r"70\.0%\s+70\.0%\s+█+\s+hot\s", client.text("report", files=files))
-    assert re.search(r"90\.0%\s+-\s+90\s.*work", client.text("tree", files=files))
-    assert re.search(r"70\.0%\s+70\s.*work", client.text("tree", files=files, callers="hot"))
-    assert "60" in client.text("query", files=files, sql="SELECT sum(weight)::INT - 40 AS n FROM samples")
-    changed = client.text("diff", base=files, new=["run.folded"])
+    assert re.search(r"70\.0%\s+70\.0%\s+█+\s+hot\s", same_client.text("report", files=files))
+    assert re.search(r"90\.0%\s+-\s+90\s.*work", same_client.text("tree", files=files))
+    assert re.search(r"70\.0%\s+70\s.*work", same_client.text("tree", files=files, callers="hot"))
+    assert "60" in same_client.text("query", files=files, sql="SELECT sum(weight)::INT - 40 AS n FROM samples")
+    changed = same_client.text("diff", base=files, new=["run.folded"])
     assert "unclear" in changed or "same" in changed
-    assert "perf.data" in client.text("open", files=["postcards"])
-    assert "turbofan" in client.text("annotate", files=["postcards"], function="shade")
-    assert "JD052" in client.text("explain", codes=["JD052"])
+    assert "perf.data" in same_client.text("open", files=["postcards"])
+    assert "turbofan" in same_client.text("annotate", files=["postcards"], function="shade")
+    assert "JD052" in same_client.text("explain", codes=["JD052"])
 
 
-def test_answers_are_those_of_the_command_line(client: Client, recordings: Path) -> None:
+def test_answers_are_those_of_the_command_line(same_client: Client, same_recordings: Path) -> None:
     command = [sys.executable, "-m", "perfuse", "report", "run.folded", "--tree", "--budget", "3600"]
-    shown = subprocess.run(command, cwd=recordings, capture_output=True, text=True, check=True).stdout
-    assert client.text("tree", files=["run.folded"]) == shown.rstrip("\n")
+    shown = subprocess.run(command, cwd=same_recordings, capture_output=True, text=True, check=True).stdout
+    assert same_client.text("tree", files=["run.folded"]) == shown.rstrip("\n")
 
 
-def test_a_selection_is_the_one_of_the_command_line(client: Client) -> None:
-    text = client.text("report", files=["run.folded"], only=["work"], drop="cold")
+def test_a_selection_is_the_one_of_the_command_line(same_client: Client) -> None:
+    text = same_client.text("report", files=["run.folded"], only=["work"], drop="cold")
     assert "hot" in text
     assert "cold" not in text.replace("--drop cold", "")
 
 
 @pytest.mark.parametrize("max_bytes", [0, 1500, 40_000, 10**9])
-def test_answers_have_at_most_so_many_bytes(client: Client, max_bytes: int) -> None:
+def test_answers_have_at_most_so_many_bytes(same_client: Client, max_bytes: int) -> None:
     most = min(max(max_bytes, 600), 40_000)
     rows = "SELECT range, repeat('é', 50) FROM range(1000)"
     for tool, arguments in (
@@ -258,16 +280,16 @@ def test_answers_have_at_most_so_many_bytes(client: Client, max_bytes: int) -> N
         ("query", {"files": ["run.folded"], "sql": rows, "limit": 1000}),
         ("explain", {}),
     ):
-        text = client.text(tool, **arguments, max_bytes=max_bytes)
+        text = same_client.text(tool, **arguments, max_bytes=max_bytes)
         assert len(text.encode()) <= most
         assert len(text.encode()) > min(most, 3000) / 3
         is_whole = tool != "query" and most == 40_000
         assert is_whole or "left out" in text or "larger budget" in text or "more rows" in text
 
 
-def test_the_hottest_instructions_are_kept(client: Client) -> None:
+def test_the_hottest_instructions_are_kept(same_client: Client) -> None:
     """perf annotate has 18 samples at offset 0x1fe of this code; see tests/truth/test_annotated_samples.py."""
-    text = client.text("annotate", files=["postcards"], function="shade", max_bytes=1200)
+    text = same_client.text("annotate", files=["postcards"], function="shade", max_bytes=1200)
     assert re.search(r"9\.0%\s+18\s+18\s+1fe\s", text)
     assert "c2437" in text
 
@@ -297,14 +319,14 @@ def test_the_hottest_instructions_are_kept(client: Client) -> None:
         ("diff", {"base": ["run.folded"]}, "new is missing"),
     ],
 )
-def test_errors_say_what_to_do(client: Client, tool: str, arguments: dict[str, object], message: str) -> None:
-    assert message in client.error(tool, **arguments)
+def test_errors_say_what_to_do(same_client: Client, tool: str, arguments: dict[str, object], message: str) -> None:
+    assert message in same_client.error(tool, **arguments)
 
 
-def test_arguments_are_an_object(client: Client) -> None:
-    result = client.request("tools/call", name="open", arguments=["run.folded"])["result"]
+def test_arguments_are_an_object(same_client: Client) -> None:
+    result = same_client.request("tools/call", name="open", arguments=["run.folded"])["result"]
     assert result["isError"]
-    assert client.request("tools/call", name="explain")["result"]["isError"] is False
+    assert same_client.request("tools/call", name="explain")["result"]["isError"] is False
 
 
 def test_values_are_not_options(client: Client, recordings: Path) -> None:
@@ -380,12 +402,12 @@ def test_pipes_and_devices(client: Client, recordings: Path) -> None:
         "SET enable_external_access = true",
     ],
 )
-def test_sql_reaches_no_file(client: Client, recordings: Path, sql: str) -> None:
-    before = sorted(recordings.parent.rglob("*"))
-    text = client.error("query", files=["run.folded"], sql=sql.format(recordings.parent / "outside.folded"))
+def test_sql_reaches_no_file(same_client: Client, same_recordings: Path, sql: str) -> None:
+    before = sorted(same_recordings.parent.rglob("*"))
+    text = same_client.error("query", files=["run.folded"], sql=sql.format(same_recordings.parent / "outside.folded"))
     assert SECRET not in text
     assert "--allow-files" not in text
-    assert sorted(recordings.parent.rglob("*")) == before
+    assert sorted(same_recordings.parent.rglob("*")) == before
 
 
 def test_source_files_are_read_in_the_named_directory_only(client: Client, recordings: Path) -> None:

@@ -15,6 +15,7 @@ from perfuse.cli import run
 from perfuse.errors import ExportError, UsageError
 from perfuse.output.file import OutputError
 
+SMALL = Path(__file__).parents[1] / "cli" / "testdata" / "perf.data"
 USAGE = 2
 UNREADABLE = 3
 Words = list[str]
@@ -47,10 +48,10 @@ NAMES: dict[str, Callable[[Path], Path]] = {
 
 
 @pytest.fixture
-def recording(jitdump_corpus: Path, tmp_path: Path) -> Path:
-    """A perf.data by a name that every verb writes to."""
+def recording(tmp_path: Path) -> Path:
+    """A small perf.data by a name that every verb writes to."""
     (tmp_path / "folder").mkdir()
-    return Path(shutil.copyfile(jitdump_corpus / "produced/node20.perf.data", tmp_path / "flame.html"))
+    return Path(shutil.copyfile(SMALL, tmp_path / "flame.html"))
 
 
 @pytest.mark.parametrize("force", [False, True], ids=["", "force"])

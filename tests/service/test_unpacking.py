@@ -29,7 +29,7 @@ def zeros_gz(num_bytes: int) -> bytes:
 
 
 def zeros_xz(num_bytes: int) -> bytes:
-    packer = lzma.LZMACompressor()
+    packer = lzma.LZMACompressor(preset=0)
     parts = [packer.compress(bytes(MIB)) for _ in range(num_bytes // MIB)]
     return b"".join([*parts, packer.flush()])
 

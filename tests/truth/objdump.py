@@ -5,10 +5,11 @@ What is ignored is listed in docs/decisions/2026-11-23-disassemblers.md.
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -34,7 +35,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A symbol with its code and its instructions."""
+    """A symbol with its code and its instructions, which are empty where they were not asked for."""
 
     name: str
     address: int
@@ -42,8 +43,8 @@ class Function:
     lines: list[Line]
 
 
-def functions(elf: Path, objdump: str = "objdump") -> Iterator[Function]:
-    """The functions of an ELF file, in the order of its symbol table."""
+def functions(elf: Path, objdump: str = "objdump", chosen: Container[int] | None = None) -> Iterator[Function]:
+    """The functions of an ELF file, in the order of its symbol table; instructions only of chosen numbers in it."""
     done = subprocess.run([objdump, "-d", "-w", "-z", elf], capture_output=True, check=True)
     at: dict[int, tuple[int, str]] = {}
     for line in done.stdout.decode(errors="replace").split("\n"):
@@ -52,6 +53,7 @@ def functions(elf: Path, objdump: str = "objdump") -> Iterator[Function]:
         if columns and address.endswith(":"):
             at[int(address[:-1], 16)] = len(columns[0].replace(" ", "")) // 2, columns[1] if len(columns) > 1 else ""
     addresses = sorted(at)
+    numbers = itertools.count()
     image = elf.read_bytes()
     with elf.open("rb") as file:
         table = ELFFile(file)
@@ -63,6 +65,8 @@ def functions(elf: Path, objdump: str = "objdump") -> Iterator[Function]:
             section = sections[symbol["st_shndx"]]
             offset = start - section["sh_addr"] + section["sh_offset"]
             inside = addresses[bisect_left(addresses, start) : bisect_left(addresses, start + size)]
+            if chosen is not None and next(numbers) not in chosen:
+                inside = []
             lines = [Line(one - start, at[one][0], common_form(at[one][1], start)) for one in inside]
             yield Function(symbol.name, start, image[offset : offset + size], lines)
 

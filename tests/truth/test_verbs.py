@@ -3,6 +3,7 @@
 import shutil
 import struct
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -229,8 +230,8 @@ def test_report_of_unwind_tables(kind: Kind) -> None:
     path=["convert", "convert:perf-map"],
     source="address, size and name of each compiled method and helper: another decoder of Mono logs",
 )
-def test_convert_names_all_code(kind: Kind, path: str, tmp_path: Path) -> None:
-    del path  # the verb and the target are both run
+def test_convert_names_all_code(kind: Kind, tmp_path: Path) -> None:
+    """By the verb with the target, which are a cell each."""
     out = tmp_path / "perf-1.map"
     command_line("convert", *kind.paths, "-o", out)
     lines = [line.split(" ", 2) for line in out.read_text(encoding="utf-8").splitlines()]
@@ -248,6 +249,7 @@ def test_convert_names_all_code(kind: Kind, path: str, tmp_path: Path) -> None:
         assert found >= methods
 
 
+@cache
 def code_at_end(kind: Kind) -> dict[int, tuple[int, str]]:
     """Size and name by address of methods and helpers (which have no name here) that no later one was written over."""
     code: dict[int, tuple[int, str]] = {}
