@@ -227,7 +227,7 @@ OF_AN_EVENT = ("collapsed", "html")
 TARGETS = (*OF_AN_EVENT, "pprof", "speedscope", "perfetto", "chrome", "firefox")
 CRAFTED = ("/crafted/", "/malformed/", "/tiny/")
 """Folders with a hundred small recordings of the same few structures."""
-MOST_TARGETS, OF_CRAFTED = 3, 1
+MOST_TARGETS, OF_CRAFTED = 4, 2
 """Targets of a recording, and of each of these: every target writes dozens of both."""
 
 
