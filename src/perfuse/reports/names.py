@@ -9,7 +9,7 @@ from functools import cache
 from typing import Protocol, TypeVar
 
 from perfuse import _core
-from perfuse.filters.names import last_part, module_name
+from perfuse.filters.names import after_brackets, last_part, module_name
 
 _WRAPPER = r"\(wrapper ([\w-]+)\) (.+)"
 _CLOSING = {"<": ">", "(": ")", "[": "]", "{": "}"}
@@ -22,6 +22,8 @@ def function_text(name: str) -> str:
 
     >>> function_text("R<int> ns::Scavenger::Visit<A, B<C>>(ns::Object*, int) const")
     'ns::Scavenger::Visit<…>'
+    >>> function_text("run(int)::Local::step()")  # a class in a function
+    'run(int)::Local::step()'
     >>> function_text("(wrapper managed-to-native) System.AppDomain:InternalUnload (int)")
     'System.AppDomain:InternalUnload (int) [managed-to-native]'
     """
@@ -41,6 +43,8 @@ def function_text(name: str) -> str:
             continue
         if char == "(":
             if not name.startswith("(anonymous namespace)", index):
+                if "::" in after_brackets(name[index:]):
+                    return name
                 break
             parts.append("(anonymous)")
             closing.append(")")
