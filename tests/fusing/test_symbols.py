@@ -108,3 +108,22 @@ def test_a_directory_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
         SourceFiles(pf.fuse(profile), [tmp_path / "none"])
     with pytest.raises(pf.UsageError, match="there is no directory"):
         pf.fleet.open(tmp_path / "fleet").add([profile], symbol_dirs=[str(tmp_path / "none")])
+
+
+def test_a_debug_file_beside_a_program_is_found_where_perf_has_stored_the_program(recorded: Recorded) -> None:
+    """The copy in perf's cache has the link to the debug file, which is not beside the copy."""
+    program, (cached,) = recorded.program, recorded.home.glob(".debug/.build-id/*/*/elf")
+    program.write_bytes(recorded.unstripped)
+    debug = program.with_name("busy.debug")
+    for command in (
+        ["objcopy", "--only-keep-debug", program, debug],
+        ["strip", "--strip-all", program],
+        ["objcopy", f"--add-gnu-debuglink={debug}", program],
+    ):
+        subprocess.run(command, check=True)
+    content = program.read_bytes()
+    cached.unlink()
+    cached.write_bytes(content)
+    names = recorded.names()
+    assert names == recorded.perf_names()
+    assert names["secret"] > 20
