@@ -328,9 +328,9 @@ def task(attribute: Attribute, kind: int, pid: int, ppid: int, tid: int, time: i
     return Record(kind, 0, body + attribute.sample_id(pid, tid, time))
 
 
-def comm(attribute: Attribute, pid: int, tid: int, name: str) -> Record:
-    """The name of a thread from before the recording."""
-    return Record(COMM, 0, struct.pack("<II", pid, tid) + text(name) + attribute.sample_id(pid, tid))
+def comm(attribute: Attribute, pid: int, tid: int, name: str, time: int = 0) -> Record:
+    """The name of a thread, from before the recording where it has no time."""
+    return Record(COMM, 0, struct.pack("<II", pid, tid) + text(name) + attribute.sample_id(pid, tid, time))
 
 
 def event_desc(attributes: Iterable[tuple[Attribute, str]]) -> bytes:

@@ -337,7 +337,7 @@ class Profile:
         Raises:
             UsageError: There is no such thread; the hint has similar names, or all of them.
         """
-        return self._selected(self.selection.of_thread(thread, self._whole().tables["threads"]))
+        return self._selected(self.selection.of_thread(thread, self._whole().tables))
 
     def process(self, process: str | int) -> "Profile":
         """The samples and calls of the threads of a process, by pid, name, or handle such as `p3`.

@@ -116,6 +116,17 @@ def test_requests_that_name_nothing_are_errors(
     assert hint in done.err
 
 
+def test_a_name_without_parameters_is_that_function_before_it_is_a_part_of_others(
+    perfuse: Perfuse, recordings: Path
+) -> None:
+    with Writer(recordings / "jit-78.dump", pid=78, arch="x86_64") as out:
+        out.code_load("void sort<fill()::Less>(int*)", 0x1000, RETURN)
+        out.code_load("fill()", 0x2000, RETURN)
+    assert perfuse("annotate", "jit-78.dump", "fill").out.startswith("fill()")
+    done = perfuse("annotate", "jit-78.dump", "il")
+    assert "2 functions match 'il'" in done.err
+
+
 @pytest.mark.parametrize("budget", [260, 400, 700])
 def test_a_budget_is_kept_and_what_is_left_out_is_stated(perfuse: Perfuse, dump: str, budget: int) -> None:
     whole = perfuse("annotate", dump, "loop").out

@@ -96,3 +96,19 @@ def test_a_filter_that_leaves_nothing_of_the_compared_event(perfuse: Perfuse, tm
     done = perfuse("diff", str(path), str(path), "--only", "module:b", "--event", "cpu-clock")
     assert done.code == 2
     assert "A: --only module:b leaves nothing of cpu-clock" in done.err
+
+
+def test_an_earlier_name_of_a_thread_leads_to_its_present_one(perfuse: Perfuse, tmp_path: Path) -> None:
+    """`report --by command` lists it, so it is given to `--thread`."""
+    clock = Attribute.of((1, 0), FIELDS, ids=[1])
+    samples = [
+        crafting.sample(clock, pid=11, tid=12, time=time, ip=64, chain=[crafting.CONTEXT_USER, 64]) for time in (10, 30)
+    ]
+    names = [crafting.comm(clock, 11, 12, "loading"), crafting.comm(clock, 11, 12, "serving", 20)]
+    recording = str(PerfFile([clock], [names[0], samples[0], names[1], samples[1]]).write(tmp_path / "perf.data"))
+    by_command = perfuse("report", recording, "--by", "command").out
+    assert "loading" in by_command
+    done = perfuse("report", recording, "--thread", "loading")
+    assert (done.code, done.out) == (2, "")
+    assert "no thread 'loading'" in done.err
+    assert "earlier the name of serving 12: give that" in done.err

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import perfuse as pf
+from perfuse.analysis.function_search import find_function
 from perfuse.analysis.source_files import SourceFiles
 
 SOURCE = """\
@@ -108,3 +109,69 @@ def test_a_directory_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
         SourceFiles(pf.fuse(profile), [tmp_path / "none"])
     with pytest.raises(pf.UsageError, match="there is no directory"):
         pf.fleet.open(tmp_path / "fleet").add([profile], symbol_dirs=[str(tmp_path / "none")])
+
+
+def test_a_debug_file_beside_a_program_is_found_where_perf_has_stored_the_program(recorded: Recorded) -> None:
+    """The copy in perf's cache has the link to the debug file, which is not beside the copy."""
+    program, (cached,) = recorded.program, recorded.home.glob(".debug/.build-id/*/*/elf")
+    program.write_bytes(recorded.unstripped)
+    debug = program.with_name("busy.debug")
+    for command in (
+        ["objcopy", "--only-keep-debug", program, debug],
+        ["strip", "--strip-all", program],
+        ["objcopy", f"--add-gnu-debuglink={debug}", program],
+    ):
+        subprocess.run(command, check=True)
+    content = program.read_bytes()
+    cached.unlink()
+    cached.write_bytes(content)
+    names = recorded.names()
+    assert names == recorded.perf_names()
+    assert names["secret"] > 20
+
+
+LAMBDAS = """\
+#include <time.h>
+static volatile unsigned sink;
+template <class F> __attribute__((always_inline)) static inline void repeat(F work)
+{
+    for (clock_t end = clock() + CLOCKS_PER_SEC / 8; clock() < end;)
+        for (unsigned n = 0; n < 100000; n++) work(n);
+}
+namespace { struct Adder { __attribute__((always_inline)) void add(unsigned n) {
+    sink += n * 5; } }; }
+int main()
+{
+    repeat([](unsigned n) {
+        sink += n * 7; });
+    repeat([](unsigned n) {
+        sink += n * 11; });
+    Adder adder;
+    repeat([&](unsigned n) { adder.add(n); });
+}
+"""
+
+
+def test_inlined_functions_without_a_name_for_the_linker_have_that_of_their_place(tmp_path: Path) -> None:
+    """Lambdas are all called `operator()`. Which of them a sample is in, its line shows."""
+    (tmp_path / "lambdas.cc").write_text(LAMBDAS)
+    subprocess.run(["g++", "-g", "-O1", "-o", "lambdas", "lambdas.cc"], cwd=tmp_path, check=True)
+    command = ["perf", "record", "-q", "-e", "cpu-clock:u", "-F", "500", "-o", "perf.data", "./lambdas"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    profile = pf.fuse(tmp_path / "perf.data")
+    found = profile.sql(
+        """SELECT f.name, s.line FROM samples JOIN stacks USING (stack_id) JOIN frames s USING (frame_id)
+        JOIN functions f USING (function_id) WHERE s.path LIKE '%lambdas.cc'"""
+    )
+    places: dict[str, set[int]] = {}
+    for name, line in found.fetchall():
+        places.setdefault(name, set()).add(line)
+    with pytest.raises(pf.UsageError, match="has no machine code of its own") as caught:
+        find_function(profile, "Adder::add")
+    assert re.fullmatch(r"it was inlined, annotate a caller: f\d+ main", str(caught.value.hint))
+    places = {name: lines for name, lines in places.items() if lines & {9, 13, 15}}
+    assert places == {
+        "(anonymous namespace)::Adder::add": {9},
+        "main()::{lambda#1}::operator()": {13},
+        "main()::{lambda#2}::operator()": {15},
+    }

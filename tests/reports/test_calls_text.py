@@ -115,6 +115,14 @@ def test_endings() -> None:
     assert where_texts([one.function for one in ROWS], source_place) == ["main.cc:3", "libscavenger.so.4"]
 
 
+def test_functions_of_one_name_and_line_have_their_columns() -> None:
+    """A bundle of JavaScript has one line, and hundreds of functions called `t`."""
+    places = [("t", 1, 40), ("t", 1, 71), ("t", 2, 5), ("run", 1, 9), ("t", 1, None)]
+    of_bundle = [function(name, path="/app.js", line=line, column=column) for name, line, column in places]
+    assert where_texts(of_bundle, source_place) == ["app.js:1:40", "app.js:1:71", "app.js:2", "app.js:1", "app.js:1"]
+    assert where_texts(of_bundle[1:], source_place)[0] == "app.js:1"
+
+
 @pytest.mark.parametrize(
     ("facts", "lines"),
     [

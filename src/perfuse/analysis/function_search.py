@@ -7,8 +7,8 @@ from typing import Any
 
 from perfuse.analysis.profiles import TableProfile
 from perfuse.errors import UsageError, nearest_hint
-from perfuse.filters.names import matching_names
-from perfuse.reports.names import source_place, where_texts
+from perfuse.filters.names import bare_name, matching_names
+from perfuse.reports.names import function_text, source_place, where_texts
 from perfuse.table import Columns
 
 _HANDLE = re.compile(r"([fc])(\d+)")
@@ -89,10 +89,10 @@ def find_function(profile: TableProfile, wanted: str) -> Search:
             )
     if _ADDRESS.fullmatch(wanted):
         return _by_address(profile, codes, int(wanted, 16))
-    rows = [row for row, name in enumerate(names) if name == wanted]
-    if not rows:
-        distinct = matching_names(wanted, set(names))
-        rows = [row for row, name in enumerate(names) if name in distinct]
+    distinct = set(names)
+    meant = distinct & {wanted} or {name for name in distinct if wanted in name and bare_name(name) == wanted}
+    meant = meant or matching_names(wanted, distinct)
+    rows = [row for row, name in enumerate(names) if name in meant]
     found = _with_code(profile, codes, _grouped(profile, functions, rows))
     if len(found) == 1:
         return Search(found[0])
@@ -106,12 +106,22 @@ def find_function(profile: TableProfile, wanted: str) -> Search:
         )
     if rows:
         inlined = sorted({names[row] for row in rows})[:3]
-        raise UsageError(
-            f"{', '.join(inlined)} has no machine code of its own",
-            hint="where it was inlined, annotate its caller; a perf map has its name alone: a dump has its code",
-            field="function",
-        )
+        hint = "where it was inlined, annotate its caller; a perf map has its name alone: a dump has its code"
+        if into := _inlined_into(profile, {functions["function_id"][row] for row in rows}):
+            known_name = dict(functions.tuples("function_id", "name"))
+            more = f"; … {len(into) - _SHOWN:,} more" if len(into) > _SHOWN else ""
+            listed = "; ".join(f"f{key} {function_text(known_name[key])}" for key in into[:_SHOWN])
+            hint = f"it was inlined, annotate a caller: {listed}{more}"
+        raise UsageError(f"{', '.join(inlined)} has no machine code of its own", hint=hint, field="function")
     raise UsageError(f"no function {wanted!r}", hint=nearest_hint(wanted, dict.fromkeys(names)), field="function")
+
+
+def _inlined_into(profile: TableProfile, keys: set[int]) -> list[int]:
+    """The functions with code of their own in which samples of others were taken, which were inlined there."""
+    columns = ("function_id", "inline_depth", "code_object_id", "mapping_id", "address")
+    frames = list(Columns(profile.tables["frames"]).tuples(*columns))
+    places = {tuple(place) for key, depth, *place in frames if key in keys and depth}
+    return sorted({key for key, depth, *place in frames if not depth and tuple(place) in places and key is not None})
 
 
 def _has_code(profile: TableProfile, codes: Columns) -> bool:

@@ -165,7 +165,7 @@ def bare_name(name: str) -> str | None:
     for place, char in enumerate(rest):
         if char == "(" and not depth:
             # What follows parameters with `::` is a lambda or a class in the function.
-            if "::" in _after_brackets(rest[place:]):
+            if "::" in after_brackets(rest[place:]):
                 return None
             break
         if ".<" in name:
@@ -178,7 +178,7 @@ def bare_name(name: str) -> str | None:
     return words[-1].replace("\0", _ANONYMOUS) if words and not depth else None
 
 
-def _after_brackets(text: str) -> str:
+def after_brackets(text: str) -> str:
     """What follows the brackets that a text begins with."""
     depth = 0
     for place, char in enumerate(text):

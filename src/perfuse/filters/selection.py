@@ -1,12 +1,15 @@
 """The selected threads and time of a profile."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from perfuse.errors import UsageError, nearest_hint
 from perfuse.filters.names import handle_key
 from perfuse.table import Columns, sql_text
 from perfuse.value_class import replace, value_class
+
+_SHOWN = 3
+"""Number of threads that a message lists."""
 
 
 class ThreadKey(int):
@@ -96,18 +99,21 @@ class Selection:
         rows = Columns(threads).tuples("thread_id", "tid", "native_id", "name")
         return [row[0] for row in rows if self.has_thread(*row)]
 
-    def of_thread(self, thread: str | int, threads: Any) -> "Selection":
-        """The selection with one thread, by thread id, name, or handle such as `t3`; `threads` is that table.
+    def of_thread(self, thread: str | int, tables: Mapping[str, Any]) -> "Selection":
+        """The selection with one thread, by thread id, name, or handle such as `t3`.
 
         Raises:
             UsageError: There is no such thread, or it is not selected.
         """
-        found = replace(self, thread=thread)
+        found, threads = replace(self, thread=thread), tables["threads"]
         if not found.keys(threads) and isinstance(thread, str) and (key := handle_key(thread, "t")) is not None:
             found = replace(self, thread=ThreadKey(key))
         if not found.keys(threads):
             of = "" if self.process is None else f" of process {self.process!r}"
-            raise UsageError(f"no thread {thread!r}{of}", hint=_near_threads(threads, thread, self.thread_ids))
+            hint = _near_threads(threads, thread, self.thread_ids)
+            if earlier := _once_named(tables, thread, self.thread_ids):
+                hint = f"earlier the name of {earlier}: give that; `report --by command` adds up by earlier ones"
+            raise UsageError(f"no thread {thread!r}{of}", hint=hint)
         return found
 
     def of_process(self, process: str | int, processes: Any, threads: Any) -> "Selection":
@@ -198,6 +204,14 @@ def _near_threads(threads: Any, thread: str | int, among: Sequence[int] | None =
     """
     rows = [row for row in Columns(threads).tuples("thread_id", "tid", "name") if among is None or row[0] in among]
     return _nearest("thread", thread, [(str(key if tid is None else tid), name) for key, tid, name in rows])
+
+
+def _once_named(tables: Mapping[str, Any], name: str | int, among: Sequence[int] | None) -> str:
+    """The threads that had a name and have another now: `worker 17`."""
+    keys = {key for key, one in Columns(tables["thread_names"]).tuples("thread_id", "name") if one == name}
+    rows = Columns(tables["threads"]).tuples("thread_id", "tid", "name")
+    found = [f"{now} {tid or ''}".strip() for key, tid, now in rows if key in keys and (among is None or key in among)]
+    return ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN:,} more" if len(found) > _SHOWN else "")
 
 
 def _nearest(what: str, given: str | int, rows: Sequence[tuple[str, str | None]]) -> str:

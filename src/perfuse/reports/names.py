@@ -9,7 +9,7 @@ from functools import cache
 from typing import Protocol, TypeVar
 
 from perfuse import _core
-from perfuse.filters.names import last_part, module_name
+from perfuse.filters.names import after_brackets, last_part, module_name
 
 _WRAPPER = r"\(wrapper ([\w-]+)\) (.+)"
 _CLOSING = {"<": ">", "(": ")", "[": "]", "{": "}"}
@@ -22,6 +22,8 @@ def function_text(name: str) -> str:
 
     >>> function_text("R<int> ns::Scavenger::Visit<A, B<C>>(ns::Object*, int) const")
     'ns::Scavenger::Visit<…>'
+    >>> function_text("run(int)::Local::step()")  # a class in a function
+    'run(int)::Local::step()'
     >>> function_text("(wrapper managed-to-native) System.AppDomain:InternalUnload (int)")
     'System.AppDomain:InternalUnload (int) [managed-to-native]'
     """
@@ -41,6 +43,8 @@ def function_text(name: str) -> str:
             continue
         if char == "(":
             if not name.startswith("(anonymous namespace)", index):
+                if "::" in after_brackets(name[index:]):
+                    return name
                 break
             parts.append("(anonymous)")
             closing.append(")")
@@ -136,7 +140,8 @@ def where_texts(functions: Sequence[Named], place: Callable[[Named], str]) -> li
     """Where each function is, in short: `lvm.c:1151`.
 
     Functions of one name are distinguished by the directories of their places, and by their modules where the places
-    are one. Those of one program have their source files: `server main.c`.
+    are one. Those of one program have their source files, `server main.c`, those of one line their columns,
+    `app.js:1:40`.
     """
     places = [place(one) for one in functions]
     of_name: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
@@ -154,12 +159,27 @@ def where_texts(functions: Sequence[Named], place: Callable[[Named], str]) -> li
     for one, where, path in zip(functions, found, paths, strict=True):
         if path:
             files[one.name, where].add(path)
-    return [
+    found = [
         f"{where} {distinct_texts(files[one.name, where], last_part)[path]}"
         if path and len(files[one.name, where]) > 1
         else where
         for one, where, path in zip(functions, found, paths, strict=True)
     ]
+    columns: dict[tuple[str, str], set[int]] = defaultdict(set)
+    declared = [_column_after(one, where) for one, where in zip(functions, found, strict=True)]
+    for one, where, column in zip(functions, found, declared, strict=True):
+        if column:
+            columns[one.name, where].add(column)
+    return [
+        f"{where}:{column}" if column and len(columns[one.name, where]) > 1 else where
+        for one, where, column in zip(functions, found, declared, strict=True)
+    ]
+
+
+def _column_after(function: NamedFunction, where: str) -> int | None:
+    """The column of the declaration of a function at `app.js:1`; None where it or the line is not known."""
+    line, column = (getattr(function, name, None) for name in ("line", "column"))
+    return column if where.endswith(f":{line}") else None
 
 
 def where_text(function: SourceFunction) -> str:

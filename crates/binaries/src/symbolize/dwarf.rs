@@ -5,12 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use addr2line::{LookupContinuation, LookupResult};
-use gimli::{AttributeValue, DebuggingInformationEntry, DwAt, UnitOffset, UnitRef, constants};
+use gimli::{AttributeValue, UnitOffset, UnitRef, constants};
 use object::{Object, ObjectSection};
+use rustc_hash::FxHashMap;
 
 use super::dwarf_sections::{DwarfReader, DwarfSources};
-use super::dwarf_units::DwarfUnits;
+use super::dwarf_units::{DwarfUnits, Units};
 use super::image::Image;
+use super::scoped_names::{DebugEntry, MAX_REFERENCES, ScopedNames, is_scoped, reference};
 use super::split_dwarf::{SplitDwarf, SplitFiles};
 
 /// The DWARF of a file; units are decoded when an address in them is looked up.
@@ -18,6 +20,8 @@ pub(crate) struct Dwarf {
     /// Borrows from `sources`, as `split` does; declared before it, since fields are dropped in order.
     units: DwarfUnits,
     split: SplitDwarf,
+    /// By the place of the unit in memory, which `units` has as long as this exists.
+    scoped_names: RefCell<FxHashMap<usize, ScopedNames>>,
     sources: RefCell<DwarfSources>,
 }
 
@@ -59,7 +63,8 @@ impl Dwarf {
         let units = DwarfUnits::new(dwarf)?;
         let mut programs = vec![program.to_owned(), image.path.clone()];
         programs.dedup();
-        Ok(Self { units, split: SplitDwarf::new(programs, split), sources: RefCell::new(sources) })
+        let (split, scoped_names) = (SplitDwarf::new(programs, split), RefCell::default());
+        Ok(Self { units, split, scoped_names, sources: RefCell::new(sources) })
     }
 
     /// What of the units that were looked up was not found, or is damaged: their inlined calls and declarations are unknown.
@@ -85,8 +90,14 @@ impl Dwarf {
         let Ok(mut frames) = self.whole(units.find_frames(address)) else { return };
         while let Ok(Some(found)) = frames.next() {
             let location = found.location;
+            let raw = found.function.as_ref().map(|function| function.name.slice());
+            let is_scoped = found.function.as_ref().is_some_and(|function| is_scoped(function.language));
+            let has_scope = is_scoped && raw.is_some_and(|raw| !raw.starts_with(b"_Z"));
+            let entry = found.dw_die_offset.filter(|_| has_scope);
+            let whole = entry.and_then(|entry| self.scoped_name(units, address, entry));
+            let is_its = |whole: &&[u8]| raw.is_some_and(|raw| whole.ends_with(raw));
             frame(DwarfFrame {
-                name: found.function.as_ref().map(|function| function.name.slice()),
+                name: whole.as_ref().map(String::as_bytes).filter(is_its).or(raw),
                 path: location.as_ref().and_then(|location| location.file),
                 line: location.as_ref().and_then(|location| location.line).filter(|&line| line != 0),
                 column: location.as_ref().and_then(|location| location.column).filter(|&column| column != 0),
@@ -95,10 +106,19 @@ impl Dwarf {
     }
 }
 
-type DebugEntry = DebuggingInformationEntry<DwarfReader>;
-
-/// Limit on the references followed from a function to its declaration; real chains have two.
-const MAX_REFERENCES: usize = 8;
+impl Dwarf {
+    /// The name of an inlined function with the classes and functions that it is declared in.
+    fn scoped_name(&self, units: &Units, address: u64, entry: UnitOffset) -> Option<String> {
+        let unit = self.whole(units.find_dwarf_and_unit(address))?;
+        // The function around them has the name of its symbol.
+        if unit.entry(entry).ok()?.tag() != constants::DW_TAG_inlined_subroutine {
+            return None;
+        }
+        let place = std::ptr::from_ref(unit.unit).addr();
+        let mut names = self.scoped_names.borrow_mut();
+        names.entry(place).or_insert_with(|| ScopedNames::of(unit)).find(unit, entry)
+    }
+}
 
 /// The declaration of a function.
 #[derive(Debug, Default)]
@@ -167,13 +187,6 @@ impl FunctionDeclaration {
             let Ok(next) = unit.entry(next) else { return };
             entry = next;
         }
-    }
-}
-
-fn reference(entry: &DebugEntry, name: DwAt) -> Option<UnitOffset> {
-    match entry.attr_value(name)? {
-        AttributeValue::UnitRef(offset) => Some(offset),
-        _ => None,
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) struct DwarfUnits {
 }
 
 /// A reader of one unit, or of all.
-type Units = Context<DwarfReader>;
+pub(super) type Units = Context<DwarfReader>;
 
 impl DwarfUnits {
     /// The units in these sections.

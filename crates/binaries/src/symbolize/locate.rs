@@ -201,14 +201,15 @@ impl SearchPath {
             // A program in memory has the name that its loader gave it.
             found.extend(path.strip_prefix("/memfd:").map(|name| dir.join(relative_path(Path::new(name)))));
         }
+        // Debug files are beside the program itself: a copy in a cache has none.
+        if self.follow == Follow::All {
+            found.push(PathBuf::from(path));
+        }
         if let Some(id) = build_id {
             found.extend(self.cached(id, path, "elf"));
             found.extend(by_id(&self.symbol_dirs, id, ""));
             found.extend(debuginfod(&self.symbol_dirs, id, "executable"));
             found.extend(debuginfod(&self.debug_dirs, id, "executable"));
-        }
-        if self.follow == Follow::All {
-            found.push(PathBuf::from(path));
         }
         found
     }
@@ -301,14 +302,14 @@ mod tests {
     }
 
     #[test]
-    fn a_given_directory_comes_first_and_the_path_itself_last() {
+    fn a_given_directory_comes_first_then_the_path_itself_then_caches() {
         let id = ElfBuildId::from_hex("abcdef0123456789abcdef0123456789abcdef01").expect("hex");
         let found = search_path().images("/usr/bin/../lib/x", Some(&id));
         assert_eq!(found[0], Path::new("/s/usr/bin/lib/x"), "no way out of the directory");
         assert_eq!(found[1], Path::new("/s/x"));
-        assert_eq!(found.last().map(PathBuf::as_path), Some(Path::new("/usr/bin/../lib/x")));
+        assert_eq!(found[2], Path::new("/usr/bin/../lib/x"));
         let cached = Path::new("/b/.build-id/ab/cdef0123456789abcdef0123456789abcdef01/elf");
-        assert!(found.iter().any(|path| path == cached), "{found:?}");
+        assert!(found[3..].iter().any(|path| path == cached), "{found:?}");
     }
 
     #[test]

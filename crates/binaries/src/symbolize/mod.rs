@@ -21,6 +21,7 @@ mod perf_map;
 mod plt;
 mod recorded_path;
 mod recorded_symbols;
+mod scoped_names;
 mod split_dwarf;
 mod symbol_index;
 mod symbolizer;

@@ -89,7 +89,7 @@ pub(crate) fn demangle(raw: &str) -> Option<String> {
     let style = DemangleOptions::default().no_return_type().recursion_limit(MAX_NESTING);
     let typed = with_result(raw, style);
     let raw = typed.as_deref().unwrap_or(raw);
-    let name = cpp_name(raw, style)?;
+    let name = cpp_name(raw, style).or_else(|| with_condition_in_result(raw, style))?;
     let expanded = parameter_pack::expanded(raw, style)
         .or_else(|| parameter_pack::expanded_as_in_result(raw, &name, style));
     Some(expanded.unwrap_or(name))
@@ -122,6 +122,14 @@ fn with_result(raw: &str, style: DemangleOptions) -> Option<String> {
             || function.is_some_and(|before| is_constructor(&before) == Some(true));
         is_found.then(|| format!("{name}v{parameters}"))
     })
+}
+
+/// A function that exists where a condition of `std` is true, as `std::swap` does: the demangler does not read the condition, `srSt…E5value`. It is
+/// in the result, which is not shown, so any other expression with the same type is as good: its size.
+fn with_condition_in_result(raw: &str, style: DemangleOptions) -> Option<String> {
+    let other = raw.replace("XsrSt", "XstSt").replace("XntsrSt", "XntstSt").replace("E5valueE", "EE");
+    let name = if other == raw { None } else { cpp_name(&other, style) };
+    name.filter(|name| !name.contains("sizeof"))
 }
 
 /// A C++ name in the spelling of other tools.
@@ -369,6 +377,12 @@ mod tests {
                 "print<char*, int const&, int>(char*&&, int const&, int&&)::args",
             ),
             ("_ZZN4OnceC4I4CallEERT_ENUlvE_4_FUNEv", "Once::Once<Call>(Call&)::{lambda()#1}::_FUN()"),
+            // Functions with a condition in their result.
+            (
+                "_ZSt4swapIjENSt9enable_ifIXsrSt6__and_IJSt6__not_ISt15__is_tuple_likeIT_EESt21is_move_constructibleIS4_ESt18is_move_assignableIS4_EEE5valueEvE4typeERS4_SE_",
+                "std::swap<unsigned int>(unsigned int&, unsigned int&)",
+            ),
+            ("_Z3addIiENSt9enable_ifIXsrSt11is_integralIT_E5valueES2_E4typeES2_", "add<int>(int)"),
             ("_ZTV5Shape", "vtable for Shape"),
             ("_ZTT5Shape", "VTT for Shape"),
             ("_ZN5ProxyI7ManagerI8FunctionJEE4LoopE3runEv", "Proxy<Manager<Function>, Loop>::run()"),
