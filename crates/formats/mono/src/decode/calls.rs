@@ -219,7 +219,7 @@ impl EventDecoder<'_> {
         let (mut first_time, mut last_time) = (u64::MAX, 0u64);
         let before = self.state();
         if self.error.is_none() {
-            while let Some(call) = self.call_bytes(self.pos).and_then(StoredCall::read) {
+            while let Some(call) = self.next_call() {
                 self.time = self.time.wrapping_add(call.time_difference);
                 self.pos = self.pos.wrapping_add(call.len);
                 num_enters = num_enters.wrapping_add((call.byte == EventByte::METHOD_ENTER).into());
@@ -240,6 +240,17 @@ impl EventDecoder<'_> {
         }
         let span = is_any.then_some((first_time.wrapping_add(1), last_time));
         CallCounts { num_enters, num_leaves, num_exceptions, span }
+    }
+
+    /// The next event if it is a call. Zeros are appended at the end of the buffer: a call that ends in them is incomplete.
+    #[inline(always)]
+    fn next_call(&self) -> Option<StoredCall> {
+        if let Some(bytes) = self.call_bytes(self.pos) {
+            return StoredCall::read(bytes);
+        }
+        let (rest, mut padded) = (self.remaining(), [0; MAX_BYTES]);
+        padded.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        StoredCall::read(&padded).filter(|call| call.len <= rest.len())
     }
 
     /// Passes leaf calls and returns their number. Their times are not before that of the event before, which is not 0.
