@@ -57,8 +57,8 @@ pub struct Durations {
 }
 
 impl Durations {
-    /// Number of durations that are counted at a time.
-    const MANY: usize = 1 << 13;
+    /// Number of durations that are counted at a time: as many bytes as a few pages have, for each function of each segment.
+    const MANY: usize = 1 << 11;
     /// Durations below this are counted by their length.
     const COUNTED_NS: usize = 1 << 11;
 

@@ -229,7 +229,7 @@ impl<V: Visitor> Calls<V> {
             last_ns = last_ns.max(event.ts_ns).max(end.ts_ns);
             last_offset = end.record_offset;
             match event.kind {
-                CallEvent::Enter if exit.is_some() => self.leaf(&mut thread, &event, end, cpu),
+                _ if exit.is_some() => self.leaf(&mut thread, &event, end, cpu),
                 CallEvent::Enter => self.enter(&mut thread, &event, cpu, StartReason::Entry),
                 CallEvent::Exit => self.exit(&mut thread, &event, cpu, EndReason::Exit),
                 CallEvent::TailExit => self.exit(&mut thread, &event, cpu, EndReason::TailCall),
@@ -300,18 +300,8 @@ impl<V: Visitor> Calls<V> {
         cpu: Option<u32>,
         start_reason: StartReason,
     ) -> OpenCall<V::CallData> {
-        let Event { ts_ns: start_ns, thread_id, function_id, source_id, record_offset, .. } = *event;
-        let depth = thread.stack.len() as u32;
-        let entry = CallEntry {
-            thread_id,
-            function_id,
-            start_ns,
-            start_reason,
-            cpu,
-            depth,
-            source_id,
-            record_offset,
-        };
+        let Event { ts_ns: start_ns, function_id, .. } = *event;
+        let entry = CallEntry::of(event, cpu, start_reason, thread.stack.len());
         let mark = self.visitor.enter(&entry, thread.stack.last());
         OpenCall { start_ns, function_id, start_reason, mark, children_ns: 0 }
     }
@@ -325,9 +315,28 @@ impl<V: Visitor> Calls<V> {
         exit: CallExit,
         cpu: Option<u32>,
     ) {
-        let call = self.begun(thread, event, cpu, StartReason::Entry);
-        let end = (exit.ts_ns, EndReason::Exit, exit.record_offset);
-        self.ended(event.thread_id, &call, &mut thread.stack, end);
+        if self.selection.time_ns.is_some() {
+            let call = self.begun(thread, event, cpu, StartReason::Entry);
+            let end = (exit.ts_ns, EndReason::Exit, exit.record_offset);
+            return self.ended(event.thread_id, &call, &mut thread.stack, end);
+        }
+        let CallExit { ts_ns: end_ns, record_offset } = exit;
+        let (start_ns, start_reason, reason) = (event.ts_ns, StartReason::Entry, EndReason::Exit);
+        let duration_ns = if start_ns < end_ns { end_ns.abs_diff(start_ns) } else { 0 };
+        let leave = Leave {
+            start_ns,
+            start_reason,
+            end_ns,
+            reason,
+            duration_ns,
+            self_ns: duration_ns,
+            record_offset,
+        };
+        let entry = CallEntry::of(event, cpu, start_reason, thread.stack.len());
+        if let Some(parent) = thread.stack.last_mut() {
+            parent.children_ns = parent.children_ns.saturating_add(duration_ns);
+        }
+        self.visitor.leaf(&entry, &leave, thread.stack.last());
     }
 
     #[inline(always)]

@@ -200,6 +200,11 @@ impl Visitor for Accountant {
         self.tree.leave(call, level, leave, parent);
     }
 
+    #[inline(always)]
+    fn leaf(&mut self, entry: &CallEntry, leave: &Leave, parent: Option<&OpenCall<u32>>) {
+        self.tree.leaf(entry, leave, parent);
+    }
+
     fn orphan(&mut self, event: &Event, cpu: Option<u32>, depth: u32, parent: Option<&OpenCall<u32>>) {
         self.tree.orphan(event, cpu, depth, parent);
     }

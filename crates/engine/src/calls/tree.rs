@@ -279,14 +279,42 @@ impl CallPathTree {
     }
 }
 
+impl CallPathTree {
+    /// Node of a call that begins.
+    #[inline(always)]
+    fn node_of(&mut self, entry: &CallEntry, parent: Option<&OpenCall<u32>>) -> u32 {
+        let group = self.group(entry.thread_id, entry.cpu);
+        let parent = parent.map_or_else(|| self.thread(entry.thread_id), |parent| parent.mark);
+        self.child(parent, entry.function_id, group)
+    }
+
+    /// Counts a call of a node at its end. `first` is called where it is the first one.
+    #[inline(always)]
+    fn count(&mut self, node: u32, leave: &Leave, first: impl FnOnce(&mut FirstCall)) {
+        let index = node as usize;
+        let Some(node) = self.nodes.get_mut(index) else { return };
+        if node.num_calls == 0
+            && let Some(place) = self.places.get_mut(index)
+        {
+            first(place);
+        }
+        node.num_calls = node.num_calls.wrapping_add(1);
+        node.total_ns = node.total_ns.saturating_add(leave.duration_ns);
+        node.self_ns = node.self_ns.saturating_add(leave.self_ns);
+        let PathNode { series, edge, .. } = *node;
+        self.series.add(series, leave);
+        if edge != NONE {
+            self.edges.add(edge, leave);
+        }
+    }
+}
+
 impl Visitor for CallPathTree {
     type CallData = u32;
 
     #[inline(always)]
     fn enter(&mut self, entry: &CallEntry, parent: Option<&OpenCall<u32>>) -> u32 {
-        let group = self.group(entry.thread_id, entry.cpu);
-        let parent = parent.map_or_else(|| self.thread(entry.thread_id), |parent| parent.mark);
-        let node = self.child(parent, entry.function_id, group);
+        let node = self.node_of(entry, parent);
         if self.nodes.get(node as usize).is_some_and(|node| node.num_calls == 0)
             && let Some(place) = self.places.get_mut(node as usize)
         {
@@ -298,21 +326,14 @@ impl Visitor for CallPathTree {
 
     #[inline(always)]
     fn leave(&mut self, call: &OpenCall<u32>, _level: Level, leave: &Leave, _parent: Option<&OpenCall<u32>>) {
-        let index = call.mark as usize;
-        let Some(node) = self.nodes.get_mut(index) else { return };
-        if node.num_calls == 0
-            && let Some(place) = self.places.get_mut(index)
-        {
-            place.first_ns = leave.start_ns;
-        }
-        node.num_calls = node.num_calls.saturating_add(1);
-        node.total_ns = node.total_ns.saturating_add(leave.duration_ns);
-        node.self_ns = node.self_ns.saturating_add(leave.self_ns);
-        let PathNode { series, edge, .. } = *node;
-        self.series.add(series, leave);
-        if edge != NONE {
-            self.edges.add(edge, leave);
-        }
+        self.count(call.mark, leave, |place| place.first_ns = leave.start_ns);
+    }
+
+    #[inline(always)]
+    fn leaf(&mut self, entry: &CallEntry, leave: &Leave, parent: Option<&OpenCall<u32>>) {
+        let node = self.node_of(entry, parent);
+        let CallEntry { source_id, record_offset, start_ns: first_ns, .. } = *entry;
+        self.count(node, leave, |place| *place = FirstCall { first_ns, source_id, record_offset, ..*place });
     }
 
     fn leave_earlier(&mut self, thread_id: u32) {

@@ -27,6 +27,16 @@ pub struct CallEntry {
     pub record_offset: u64,
 }
 
+impl CallEntry {
+    /// Of the event that begins a call within `depth` others.
+    #[inline(always)]
+    pub(super) fn of(event: &Event, cpu: Option<u32>, start_reason: StartReason, depth: usize) -> Self {
+        let Event { ts_ns: start_ns, thread_id, function_id, source_id, record_offset, .. } = *event;
+        let depth = depth as u32;
+        Self { thread_id, function_id, start_ns, start_reason, cpu, depth, source_id, record_offset }
+    }
+}
+
 /// An open call, with the visitor's mark. Small, since there is one for each call.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenCall<M> {
@@ -103,6 +113,15 @@ pub trait Visitor {
         leave: &Leave,
         parent: Option<&OpenCall<Self::CallData>>,
     );
+
+    /// A call without calls in it, as most are, begins and ends within `parent`. Only called where no time is selected.
+    #[inline(always)]
+    fn leaf(&mut self, entry: &CallEntry, leave: &Leave, parent: Option<&OpenCall<Self::CallData>>) {
+        let mark = self.enter(entry, parent);
+        let CallEntry { thread_id, function_id, start_ns, start_reason, depth, source_id, .. } = *entry;
+        let call = OpenCall { start_ns, function_id, start_reason, mark, children_ns: 0 };
+        self.leave(&call, Level { source_id, thread_id, depth }, leave, parent);
+    }
 
     /// The call entered last has an argument.
     fn argument(&mut self, _call: &OpenCall<Self::CallData>, _level: Level, _value: u64) {}

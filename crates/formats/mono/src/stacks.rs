@@ -134,13 +134,16 @@ impl LogStacks {
         let gather_part = |tasks: &[(usize, &[EventBuffer])]| {
             let (mut part, mut known) = (Self::default(), K::default());
             for &(first, buffers) in tasks {
-                for (_, number) in buffers.iter().zip(first..) {
-                    let kinds_in_buffer = survey.events.kinds.get(number);
-                    if kinds_in_buffer.is_some_and(|in_buffer| in_buffer.meets(kinds)) {
-                        add_buffer(&mut part, &mut known, number);
-                    }
+                let has_events = |number: &usize| {
+                    survey.events.kinds.get(*number).is_some_and(|in_buffer| in_buffer.meets(kinds))
+                };
+                let numbers = (first..).take(buffers.len());
+                let bytes = file_range(buffers.first(), buffers.last());
+                if numbers.clone().all(|number| has_events(&number)) {
+                    log.source.prepare(bytes.clone());
                 }
-                log.source.release(file_range(buffers.first(), buffers.last()));
+                numbers.filter(has_events).for_each(|number| add_buffer(&mut part, &mut known, number));
+                log.source.release(bytes);
             }
             part
         };

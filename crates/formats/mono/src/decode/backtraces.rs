@@ -60,7 +60,12 @@ impl<T> Meaning<T> {
 /// Backtraces that were decoded, with what they stand for.
 #[derive(Debug)]
 pub struct KnownBacktraces<T> {
-    by_hash: FxHashMap<u64, KnownBacktrace<T>>,
+    all: Vec<KnownBacktrace<T>>,
+    /// Number in `all` of each, by the hash of its methods.
+    by_hash: FxHashMap<u64, u32>,
+    /// Number in `all` of the last one that began like this. Most backtraces are the last one that began like them: they are
+    /// compared without a search for their end and without hashing them.
+    by_start: Vec<u32>,
     /// The encodings of all.
     encodings: Vec<u8>,
 }
@@ -69,37 +74,76 @@ pub struct KnownBacktraces<T> {
 struct KnownBacktrace<T> {
     first: u64,
     last: u64,
-    /// Range of the other methods in `encodings`.
+    /// Number of the other methods, and their range in `encodings`.
+    num_others: u64,
     start: usize,
     end: usize,
     value: T,
 }
 
+/// Size of `by_start`: a power of two.
+const NUM_STARTS: usize = 1 << 13;
+
+/// Index in `by_start` of backtraces with this first method, number of others and first bytes of these.
+#[inline]
+fn start_slot(first: u64, num_others: u64, bytes: [u8; 8]) -> usize {
+    const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mixed = first.wrapping_mul(MULTIPLIER) ^ num_others ^ u64::from_le_bytes(bytes);
+    (mixed.wrapping_mul(MULTIPLIER) >> 40) as usize % NUM_STARTS
+}
+
 impl<T> Default for KnownBacktraces<T> {
     fn default() -> Self {
-        Self { by_hash: FxHashMap::default(), encodings: Vec::new() }
+        let by_start = vec![u32::MAX; NUM_STARTS];
+        Self { all: Vec::new(), by_hash: FxHashMap::default(), by_start, encodings: Vec::new() }
     }
 }
 
 impl<T: Copy> KnownBacktraces<T> {
+    /// What the backtrace at the start of `bytes` stands for, its last method, and the length of the others in bytes, where it is
+    /// the last one that began like this.
+    #[inline]
+    pub(super) fn find_last(&self, first: u64, num_others: u64, bytes: &[u8]) -> Option<(T, u64, usize)> {
+        let slot = start_slot(first, num_others, *bytes.first_chunk()?);
+        let known = self.all.get(*self.by_start.get(slot)? as usize)?;
+        let encoding = self.encodings.get(known.start..known.end)?;
+        let is_same = known.first == first
+            && known.num_others == num_others
+            && bytes.get(..encoding.len())? == encoding;
+        is_same.then_some((known.value, known.last, encoding.len()))
+    }
+
     /// What a backtrace stands for, and its last method.
     #[inline]
-    pub(super) fn find(&self, backtrace: &EncodedBacktrace<'_>) -> Option<(T, u64)> {
-        let known = self.by_hash.get(&backtrace.hash())?;
+    pub(super) fn find(&mut self, backtrace: &EncodedBacktrace<'_>) -> Option<(T, u64)> {
+        let number = *self.by_hash.get(&backtrace.hash())?;
+        let known = *self.all.get(number as usize)?;
         let is_same =
             known.first == backtrace.first && self.encodings.get(known.start..known.end)? == backtrace.others;
+        if is_same
+            && let Some(bytes) = backtrace.others.first_chunk()
+            && let Some(last) = self.by_start.get_mut(start_slot(known.first, known.num_others, *bytes))
+        {
+            *last = number;
+        }
         is_same.then_some((known.value, known.last))
     }
 
     /// Adds a backtrace, unless it stands for something else at another time; returns what it stands for.
     #[cold]
-    pub(super) fn add(&mut self, backtrace: &EncodedBacktrace<'_>, last: u64, meaning: Meaning<T>) -> T {
+    pub(super) fn add(
+        &mut self,
+        backtrace: &EncodedBacktrace<'_>,
+        methods: &[u64],
+        meaning: Meaning<T>,
+    ) -> T {
         let Meaning::Constant(value) = meaning else { return meaning.value() };
         let start = self.encodings.len();
         self.encodings.extend_from_slice(backtrace.others);
-        let end = self.encodings.len();
-        self.by_hash
-            .insert(backtrace.hash(), KnownBacktrace { first: backtrace.first, last, start, end, value });
+        let (first, last) = (backtrace.first, methods.last().copied().unwrap_or(backtrace.first));
+        let num_others = (methods.len() as u64).saturating_sub(1);
+        self.by_hash.insert(backtrace.hash(), self.all.len() as u32);
+        self.all.push(KnownBacktrace { first, last, num_others, start, end: self.encodings.len(), value });
         value
     }
 }

@@ -394,18 +394,22 @@ impl EventDecoder<'_> {
             return Some((alloc, meaning_of(&[], alloc.time).value()));
         };
         let first = leb128::sign_extend(read_number(self.data, &mut at)?);
+        let first = self.method.wrapping_add_signed(first) & self.mask;
         let rest = self.data.get(at..).filter(|rest| num_after_first <= rest.len() as u64)?;
-        let len = leb128::skip(rest, num_after_first)?;
-        let encoded = EncodedBacktrace {
-            first: self.method.wrapping_add_signed(first) & self.mask,
-            others: rest.get(..len)?,
-        };
-        let (value, last) = match known.find(&encoded) {
+        let (value, last, len) = match known.find_last(first, num_after_first, rest) {
             Some(found) => found,
             None => {
-                let methods = encoded.decode(num_after_first, self.mask)?;
-                let last = methods.last().copied().unwrap_or(encoded.first);
-                (known.add(&encoded, last, meaning_of(&methods, alloc.time)), last)
+                let len = leb128::skip(rest, num_after_first)?;
+                let encoded = EncodedBacktrace { first, others: rest.get(..len)? };
+                let (value, last) = match known.find(&encoded) {
+                    Some(found) => found,
+                    None => {
+                        let methods = encoded.decode(num_after_first, self.mask)?;
+                        let last = methods.last().copied().unwrap_or(first);
+                        (known.add(&encoded, &methods, meaning_of(&methods, alloc.time)), last)
+                    }
+                };
+                (value, last, len)
             }
         };
         self.method = last;

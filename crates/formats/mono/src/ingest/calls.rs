@@ -12,7 +12,7 @@ use crate::ingest::scan;
 use crate::ingest::threads::ThreadKeys;
 use crate::log::LogData;
 use crate::names::LogNames;
-use crate::reader::RELEASE_BYTES;
+use crate::reader::{RELEASE_BYTES, file_range};
 use crate::records::{Event, EventBody};
 
 const KINDS: KindSet =
@@ -49,20 +49,18 @@ pub fn segments(log: &Arc<LogData>, placement: &Placement) -> Vec<CallStream> {
     let segments = groups.chunks(len).map(|groups| -> CallStream {
         let (log, placement, threads) = (Arc::clone(log), placement.clone(), threads.clone());
         let mut functions = FunctionCache::new(&placement);
-        let mut released: Option<usize> = None;
+        let mut mapped = 0..0;
         let mut rows = Arc::default();
         Box::new(groups.concat().into_iter().map(move |buffer| {
-            let (placement, threads, functions) = (&placement, &threads, &mut functions);
-            let run = CallReader { log: &log, placement, threads, functions }.read_run(buffer, &mut rows);
-            if let Some(buffer) = log.survey().buffers.list.get(buffer) {
-                let start = *released.get_or_insert(buffer.offset as usize);
-                let end = buffer.end() as usize;
-                if end.saturating_sub(start) >= RELEASE_BYTES {
-                    log.source.release(start..end);
-                    released = Some(end);
-                }
+            let found = log.survey().buffers.list.get(buffer);
+            let bytes = file_range(found, found);
+            if bytes.end > mapped.end {
+                log.source.release(mapped.start..bytes.start);
+                mapped = bytes.start..bytes.end.max(bytes.start.saturating_add(RELEASE_BYTES));
+                log.source.prepare(mapped.clone());
             }
-            run.into()
+            let (placement, threads, functions) = (&placement, &threads, &mut functions);
+            CallReader { log: &log, placement, threads, functions }.read_run(buffer, &mut rows).into()
         }))
     });
     segments.collect()

@@ -124,3 +124,62 @@ fn numbers_of_any_length_decode_alike() {
         }
     }
 }
+
+/// A number in so many bytes, with the sign bit of its last one or without.
+fn signed_number(num_bytes: usize, last: u8) -> Vec<u8> {
+    let mut bytes = vec![0xd5; num_bytes];
+    bytes[num_bytes - 1] = last;
+    bytes
+}
+
+/// Times of the earliest and the latest call, except time 0, where there is a call.
+fn span_of_calls(log: &MonoLog) -> Option<(u64, u64)> {
+    let (mut event, mut times) = (Event::default(), Vec::new());
+    for buffer in &log.survey().buffers.list {
+        let mut decoder = buffer.decoder(log.source(), log.survey().dialect);
+        while let Some(Ok(())) = decoder.read(&mut event) {
+            times.push(decoder.time());
+        }
+    }
+    let earliest = times.iter().copied().filter(|time| *time > 0).min();
+    times.iter().max().map(|latest| (earliest.unwrap_or(0), *latest))
+}
+
+#[test]
+fn leaf_calls_of_any_form_decode_alike() {
+    for time_bytes in 1..4 {
+        for method_bytes in 1..7 {
+            for leave_bytes in 1..4 {
+                for (last, base) in
+                    [(0x15, TIME), (0x55, 1), (0x2a, u64::MAX - 40_000), (0x41, (1 << 62) - 9)]
+                {
+                    let method = signed_number(method_bytes, last);
+                    let enter = [vec![0x23], signed_number(time_bytes, 0x15), method.clone()].concat();
+                    let leave = [vec![0x13], signed_number(leave_bytes, 0x2a), vec![0]].concat();
+                    let other = [vec![0x13], signed_number(leave_bytes, 0x2a), method].concat();
+                    let left = [vec![0x33], number(time_bytes), vec![0]].concat();
+                    let leaf = [enter.clone(), leave.clone()].concat();
+                    let jit = event(0x43, &[&[2], &[4], &[8], b"A:B ()\0"]);
+                    let calls = [leaf.clone(), leaf.clone(), enter, leaf.clone(), other, leaf.clone(), left];
+                    let events =
+                        [&calls[..], &[leaf.clone(), jit], &calls, &[leaf.clone(), leave, leaf]].concat();
+                    let what = format!("{time_bytes}, {method_bytes}, {leave_bytes}, {base}");
+                    assert_alike(&log(&[buffer_of(THREAD, base, &events)]), &what);
+                    let alone = log(&[buffer_of(THREAD, base, &calls)]);
+                    assert_eq!(alone.survey().events.span, span_of_calls(&alone), "{what}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn leaf_calls_at_time_0_have_no_time() {
+    for num in 0..4u8 {
+        let enter = [0x23, 0x80 | num, 0, 2];
+        let events = vec![[enter, [0x13, 0x80, 0, 0]].concat(); 9];
+        let log = log(&[buffer_of(THREAD, 0, &events)]);
+        assert_alike(&log, &format!("{num}"));
+        assert_eq!(log.survey().events.span, span_of_calls(&log).filter(|_| num > 0), "{num}");
+    }
+}
