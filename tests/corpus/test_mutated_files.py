@@ -143,7 +143,7 @@ def test_readelf_accepts_repaired_sections(sframe_corpus: Path, tmp_path: Path, 
 
 
 def test_perf_accepts_repaired_recordings(tmp_path: Path, choice: random.Random) -> None:
-    """Records of kinds and samples of events that perf does not know are kept, and reported."""
+    """Records of kinds that perf does not know are kept, and reported: a newer perf may know them."""
     perf = program_at("perf")
     recording = tmp_path / "perf.data"
     num_accepted = 0
@@ -154,8 +154,7 @@ def test_perf_accepts_repaired_recordings(tmp_path: Path, choice: random.Random)
         if out is not None:
             done = subprocess.run([perf, "script", "-D", "-i", out], capture_output=True, check=False, timeout=600)
             if done.returncode != 0:
-                reported = {one.code for one in perfuse.open(out).check()}
-                assert reported & {"PD006", "PD013"}, (kept(recording), done.stderr)
+                assert "PD006" in {one.code for one in perfuse.open(out).check()}, (kept(recording), done.stderr)
             num_accepted += done.returncode == 0
     assert num_accepted > num_mutations() // 2
 

@@ -318,4 +318,12 @@ impl Attributes {
             None => Some((0, record_type != RecordType::SAMPLE)),
         }
     }
+
+    /// Whether a record of the kernel has an id that no event has.
+    #[must_use]
+    pub fn is_id_unknown(&self, record_type: RecordType, body: &[u8], endian: Endian) -> bool {
+        let first = self.list.first().filter(|_| self.list.len() > 1);
+        let id = first.and_then(|first| first.layout.id(record_type, body, endian));
+        id.is_some_and(|id| id != 0 && !self.by_id.contains_key(&id))
+    }
 }

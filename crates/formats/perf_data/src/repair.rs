@@ -61,7 +61,7 @@ fn change(found: &Diagnostic) -> Option<Change> {
         "the header states where they are"
     } else if rule == &TRAILING {
         "the bytes after the last section were left out"
-    } else if rule == &UNKNOWN_EVENT && found.field == "entries" {
+    } else if rule == &UNKNOWN_EVENT && found.field != "sample_type" {
         "the record was left out"
     } else {
         return None;

@@ -221,9 +221,13 @@ impl RecordSurvey {
     fn add_sample(&mut self, file: &RecordFile, record: &RawEvent<'_>, time: u64) {
         let found = file.attributes.find(record.record_type, record.body, file.endian);
         if let Some((_, false)) = found {
-            self.record_findings.push(&UNKNOWN_EVENT, record.offset, Some(record.index), "id", || {
-                "no attribute has this event id".into()
-            });
+            let (field, text) =
+                match file.attributes.is_id_unknown(record.record_type, record.body, file.endian) {
+                    true => ("id", "no attribute has this event id"),
+                    false => ("sample_type", "samples of several events have no event id"),
+                };
+            self.record_findings
+                .push(&UNKNOWN_EVENT, record.offset, Some(record.index), field, || text.into());
         }
         let sample = file.sample(record);
         if let Err(error) = &sample {

@@ -124,7 +124,11 @@ pub fn write_readable<W: Write + Seek>(perf: &PerfData, out: &mut W) -> Result<I
 fn is_readable(file: &PerfFile, record: &RawEvent<'_>) -> bool {
     let can_be_read = record.record_type.known_name().is_none()
         || file.body_error(record).is_none_or(|error| error.kind == ErrorKind::NoTerminator);
-    can_be_read && unknown_id(file, record).is_none()
+    let is_of_event = || match record.record_type {
+        RecordType::SAMPLE => !file.attributes.is_id_unknown(record.record_type, record.body, file.endian),
+        _ => unknown_id(file, record).is_none(),
+    };
+    can_be_read && is_of_event()
 }
 
 /// Which records of a recording are written.

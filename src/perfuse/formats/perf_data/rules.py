@@ -99,8 +99,8 @@ RULES: dict[str, Explanation] = {
     "PD013": Explanation(
         title="an event id belongs to no attribute",
         meaning=(
-            "A sample with it was decoded and named as a sample of the first event. perf refuses a file whose index of "
-            "ids has one; `perfuse repair` leaves the index out."
+            "A sample with it was decoded and named as a sample of the first event. perf refuses the file; "
+            "`perfuse repair` leaves out such samples, and an index of ids that has one."
         ),
         action="The id lists of the file are damaged, or two recordings were joined by hand.",
     ),

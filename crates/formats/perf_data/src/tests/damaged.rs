@@ -122,6 +122,27 @@ fn records_that_cannot_be_read_are_left_out() {
 }
 
 #[test]
+fn a_sample_with_an_id_of_no_event_is_left_out() {
+    let mut bytes = recording(3);
+    let num_samples = |bytes: &[u8]| open_bytes(bytes.to_vec()).file().survey().num_samples;
+    let num = num_samples(&bytes);
+    let perf = open_bytes(bytes.clone());
+    let mut at = Position::default();
+    let found =
+        std::iter::from_fn(|| perf.next_record(&mut at)).find(|view| view.name == "PERF_RECORD_SAMPLE");
+    let first = found.map(|view| view.offset as usize).unwrap();
+    let id = (first..).step_by(8).find(|&at| {
+        let word = u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+        perf.file().attributes.index_of(word).is_some()
+    });
+    bytes[id.unwrap()] ^= 0x55;
+    let (once, changes) = repaired(&bytes);
+    assert_eq!(changes, ["PD013"]);
+    assert_eq!(num_samples(&once), num - 1);
+    assert!(repaired(&once) == (once, Vec::new()));
+}
+
+#[test]
 fn an_index_with_an_id_of_no_event_is_left_out() {
     let mut bytes = recording(0);
     let indices = |bytes: &[u8]| {
