@@ -93,13 +93,13 @@ struct Folding<'a> {
     /// Nodes that steps refer to.
     callees: Vec<u32>,
     /// The last is the next one.
-    open: Vec<Step<'a>>,
+    open: Vec<LineStep<'a>>,
     /// Frames that follow the same text: memory that is used again.
-    level: Vec<Frame<'a>>,
+    level: Vec<FoldedFrame<'a>>,
 }
 
 /// A frame of the stacks of one node.
-struct Frame<'a> {
+struct FoldedFrame<'a> {
     text: &'a str,
     /// What is counted of the samples that end here.
     count: u64,
@@ -108,7 +108,7 @@ struct Frame<'a> {
 }
 
 /// The text of a frame, and what is written of stacks that begin like this.
-struct Step<'a> {
+struct LineStep<'a> {
     text: &'a str,
     /// Length of the stack's text before the frame.
     len_before: usize,
@@ -125,7 +125,7 @@ enum Then {
     Callees(Range<usize>),
 }
 
-impl<'a> Step<'a> {
+impl<'a> LineStep<'a> {
     /// By the text of the lines.
     fn compare(&self, other: &Self) -> Ordering {
         let len = self.text.len().min(other.text.len());
@@ -145,7 +145,7 @@ impl<'a> Folding<'a> {
             let frame = match self.root(number) {
                 Some(text) => {
                     let count = if self.is_without_stack(number) { self.recorded(number) } else { 0 };
-                    Frame { text, count, callees: number..end }
+                    FoldedFrame { text, count, callees: number..end }
                 }
                 None => self.frame(number),
             };
@@ -170,7 +170,7 @@ impl<'a> Folding<'a> {
         let first_step = self.open.len();
         level.sort_unstable_by_key(|frame| frame.text);
         for same in level.chunk_by(|one, other| one.text == other.text) {
-            let Some(Frame { text, .. }) = same.first() else { continue };
+            let Some(FoldedFrame { text, .. }) = same.first() else { continue };
             let count = same.iter().map(|frame| u128::from(frame.count)).sum();
             let first = self.callees.len();
             for Range { start, end } in same.iter().map(|frame| frame.callees.clone()) {
@@ -182,7 +182,7 @@ impl<'a> Folding<'a> {
             let end = Some(Then::End(count)).filter(|_| count > 0);
             let more = Some(callees).filter(|callees| !callees.is_empty()).map(Then::Callees);
             let steps = end.into_iter().chain(more);
-            self.open.extend(steps.map(|then| Step { text, len_before, num_callees: 0, then }));
+            self.open.extend(steps.map(|then| LineStep { text, len_before, num_callees: 0, then }));
         }
         level.clear();
         self.level = level;
@@ -194,12 +194,12 @@ impl<'a> Folding<'a> {
     }
 
     /// The frame of a node.
-    fn frame(&self, number: u32) -> Frame<'a> {
+    fn frame(&self, number: u32) -> FoldedFrame<'a> {
         // What has no stack is counted for the root.
         let is_counted = !(self.is_without_stack(number) && self.root(number).is_some());
         let count = if is_counted { self.recorded(number) } else { 0 };
         let end = self.ends.get(number as usize).copied().unwrap_or_default();
-        Frame { text: self.text(number), count, callees: number.saturating_add(1)..end }
+        FoldedFrame { text: self.text(number), count, callees: number.saturating_add(1)..end }
     }
 
     fn text(&self, number: u32) -> &'a str {
