@@ -37,23 +37,13 @@ perfuse: not enough memory: the system gives no more
 
 def main() -> NoReturn:
     """The console script."""
-    gc.set_threshold(OBJECTS_BEFORE_GC, *gc.get_threshold()[1:])
-    _core.exit_when_out_of_memory()
-    _prefetch_files(sys.argv[1:])
     import atexit
-    import contextlib
     import errno
 
-    from perfuse.cli.environment import buffer_stdout
-    from perfuse.cli.signals import Stopped, handle_signals, report_end
-
+    gc.set_threshold(OBJECTS_BEFORE_GC, *gc.get_threshold()[1:])
+    _core.exit_when_out_of_memory()
     try:
-        handle_signals()
-        buffer_stdout()
-        exit_code = run()
-    except Stopped as stopped:
-        report_end(stopped.text)
-        exit_code = stopped.exit_code
+        exit_code = _run_command()
     except (MemoryError, ImportError, SystemError, OSError) as error:
         # Nothing is left to describe it with: modules may not be loaded any more, and CPython may have no exception.
         is_of_memory = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
@@ -64,9 +54,26 @@ def main() -> NoReturn:
     # Leaves without taking the interpreter apart, which takes longer than many a command.
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
+        try:
             stream.flush()
+        except (OSError, ValueError):
+            continue
     os._exit(exit_code)
+
+
+def _run_command() -> int:
+    """Runs this process's command until it ends or is stopped. Its files take memory while modules are imported."""
+    _prefetch_files(sys.argv[1:])
+    from perfuse.cli.environment import buffer_stdout
+    from perfuse.cli.signals import Stopped, handle_signals, report_end
+
+    try:
+        handle_signals()
+        buffer_stdout()
+        return run()
+    except Stopped as stopped:
+        report_end(stopped.text)
+        return stopped.exit_code
 
 
 def run(args: Sequence[str] | None = None) -> int:
