@@ -6,6 +6,7 @@
 mod call_threads;
 mod job_results;
 
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process;
 use std::ptr;
@@ -115,18 +116,28 @@ pub fn next_short<T>(items: &mut impl Iterator<Item = T>) -> Vec<T> {
 /// It must not wait for other work of the pool, such as a value that another thread computes in parallel.
 pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     match pool() {
-        Some(pool) if !is_worker() => pool.install(part(work)),
-        _ => work(),
+        _ if is_worker() => work(),
+        Some(pool) => pool.install(part(work)),
+        None => {
+            become_pool();
+            work()
+        }
     }
+}
+
+/// Makes the calling thread a pool of its own. Without threads, parallel iterators outside of a pool panic.
+fn become_pool() {
+    let alone = ThreadPoolBuilder::new().num_threads(1).use_current_thread().build();
+    let _never_freed = ManuallyDrop::new(alone);
 }
 
 /// Starts a job on the pool of this process; it runs at once where there is none.
 pub fn spawn(job: impl FnOnce() + Send + 'static) {
     let job = part(job);
     match pool() {
-        _ if is_worker() => rayon::spawn(job),
-        Some(pool) => pool.spawn(job),
         None => job(),
+        Some(_) if is_worker() => rayon::spawn(job),
+        Some(pool) => pool.spawn(job),
     }
 }
 
@@ -215,6 +226,16 @@ mod tests {
     fn work_in_another_pool_stays_there() {
         let four = ThreadPoolBuilder::new().num_threads(4).build().unwrap();
         assert_eq!(four.install(|| install(num_threads)), 4);
+    }
+
+    #[test]
+    fn a_thread_is_a_pool_where_none_can_be_started() {
+        let sums = || {
+            become_pool();
+            let sum = || install(|| (0..1000u64).into_par_iter().sum::<u64>());
+            (sum(), sum(), num_threads())
+        };
+        assert_eq!(thread::spawn(sums).join().unwrap(), (499_500, 499_500, 1));
     }
 
     #[test]

@@ -58,17 +58,15 @@ _NO_MEMORY = (
     "cannot allocate memory",
     "can't start new thread",
     "PyObject pointer is null",  # where an extension does not expect that
-    "global thread pool has not been initialized",  # parallel iterators of the core where no thread can be started
 )
 """Texts of errors that others raise where address space is used up."""
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an exception of Python, of another extension or of a library of the core states that the system gives no
-    more memory."""
+    """Whether an exception of Python or of another extension states that the system gives no more memory."""
     import click
 
-    foreign = isinstance(error, InternalError) or not isinstance(error, PerfuseError | OSError | click.ClickException)
+    foreign = not isinstance(error, PerfuseError | OSError | click.ClickException)
     return isinstance(error, MemoryError) or (foreign and any(text in str(error) for text in _NO_MEMORY))
 
 
