@@ -16,7 +16,7 @@ use std::ops::{Deref, Range};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use memmap2::{Advice, Mmap, UncheckedAdvice};
+use memmap2::{Mmap, UncheckedAdvice};
 
 use fault::Watch;
 
@@ -95,16 +95,6 @@ impl MappedFile {
         }
     }
 
-    /// Asks the operating system to map the pages of a range at once, before a pass: cheaper than a page fault every few
-    /// pages. Nothing is done for a long range: its pages would be in memory together.
-    pub fn prepare(&self, range: Range<usize>) {
-        if let Some(len) = range.end.min(self.map.len()).checked_sub(range.start)
-            && len <= MOST_PREPARED
-        {
-            let _ = self.map.advise_range(Advice::PopulateRead, range.start, len);
-        }
-    }
-
     /// Returns the pages of a range to the operating system; they are read again on access.
     pub fn release(&self, range: Range<usize>) {
         if let Some(len) = range.end.min(self.map.len()).checked_sub(range.start) {
@@ -114,9 +104,6 @@ impl MappedFile {
         }
     }
 }
-
-/// Longest range that is mapped at once, in bytes.
-const MOST_PREPARED: usize = 64 << 20;
 
 /// Most files that stay open: a process may have 1,024 open by default.
 const MOST_OPEN: usize = 256;

@@ -123,13 +123,6 @@ impl Source {
         matches!(&self.bytes, Bytes::Mapped(map) if map.is_cut())
     }
 
-    /// Asks the operating system to map the pages of a range at once, before a pass: cheaper than a page fault every few pages.
-    pub fn prepare(&self, range: Range<usize>) {
-        if let Bytes::Mapped(map) = &self.bytes {
-            map.prepare(range);
-        }
-    }
-
     /// The first byte from an offset on that may be other than zero: what a sparse file does not store is skipped.
     #[must_use]
     pub fn next_data(&self, offset: usize) -> usize {

@@ -42,7 +42,6 @@ fn build_index(source: &Arc<Source>, start: FileStart) -> DumpIndex {
     let mut reader = Reader::new(source, start.endian, start.first_record, 0);
     let mut is_reserved = false;
     loop {
-        pages.prepare_after(source, reader.offset());
         let Some(step) = reader.next() else { break };
         builder.add(&step, reader.index());
         is_reserved = is_reserved || builder.reserve_for(source.len());

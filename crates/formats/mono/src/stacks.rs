@@ -139,9 +139,6 @@ impl LogStacks {
                 };
                 let numbers = (first..).take(buffers.len());
                 let bytes = file_range(buffers.first(), buffers.last());
-                if numbers.clone().all(|number| has_events(&number)) {
-                    log.source.prepare(bytes.clone());
-                }
                 numbers.filter(has_events).for_each(|number| add_buffer(&mut part, &mut known, number));
                 log.source.release(bytes);
             }

@@ -278,12 +278,6 @@ pub struct RecordPages {
 }
 
 impl RecordPages {
-    /// Maps the pages that a pass at a position comes to next.
-    #[inline]
-    pub fn prepare_after(&mut self, file: &RecordFile, at: Position) {
-        self.file.prepare_after(&file.source, at.offset);
-    }
-
     /// Returns pages before a position, which the pass does not need again.
     #[inline]
     pub fn release_before(&mut self, file: &RecordFile, at: Position) {

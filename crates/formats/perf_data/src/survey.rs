@@ -113,7 +113,6 @@ impl RecordSurvey {
         let mut pages = RecordPages::default();
         survey.end = loop {
             perfuse_stopping::checkpoint();
-            pages.prepare_after(file, at);
             match file.next(&mut at) {
                 Ok(record) => {
                     survey.add_record(file, &record, &mut rounds);

@@ -89,7 +89,6 @@ impl FdrSurvey {
         let jobs = read_batches(&extents, |extent| extent.records.clone());
         let walk = |ReadBatch { items, bytes }| {
             let mut ids = FunctionIds::default();
-            source.prepare(Range::clone(&bytes));
             let extents = extents.get(items).unwrap_or_default().iter();
             let blocks: Vec<FdrBlock> =
                 extents.flat_map(|extent| read_blocks(source, extent, dialect, &mut ids)).collect();

@@ -61,11 +61,11 @@ fn thread_key(placement: &Placement, (pid, tid): (i32, i32)) -> u32 {
 /// Approximate number of bytes of records per batch.
 const BATCH_BYTES: usize = RECORDS_PER_SLICE * FUNCTION_BYTES;
 
-/// Ranges closer to each other than this are read as one.
+/// Ranges of the file that are closer to each other than this are returned to the operating system as one.
 const MERGE_DISTANCE_BYTES: usize = 4096;
 
-/// Number of batches whose part of the file is mapped, and returned after they were decoded, at once.
-const BATCHES_MAPPED: usize = 4;
+/// Most batches after which their part of the file is returned to the operating system.
+const MOST_BATCHES: usize = 4;
 
 /// Number of batches per segment.
 const BATCHES_PER_SEGMENT: usize = 64;
@@ -74,7 +74,7 @@ const BATCHES_PER_SEGMENT: usize = 64;
 fn call_events(log: &XRay, placement: &Placement) -> BatchStream {
     let (decoder, jobs) = jobs(log, placement);
     let per_thread = jobs.len().checked_div(num_threads()).unwrap_or_default();
-    let groups = jobs.chunks(per_thread.clamp(1, BATCHES_MAPPED)).map(<[_]>::to_vec).collect();
+    let groups = jobs.chunks(per_thread.clamp(1, MOST_BATCHES)).map(<[_]>::to_vec).collect();
     Box::new(JobResults::new(groups, move |jobs: Vec<BatchJob>| decoder.batches(&jobs)).flatten())
 }
 
@@ -88,8 +88,6 @@ pub fn call_segments(log: &XRay, placement: &Placement) -> Vec<CallStream> {
         segments.push(call_stream(Box::new(CallEventSegment {
             decoder: Arc::clone(&decoder),
             jobs: jobs.into(),
-            prepared: Vec::new(),
-            num_prepared: 0,
         })));
     }
     segments
@@ -166,24 +164,16 @@ fn basic_jobs(survey: &basic::BasicSurvey) -> Vec<BatchJob> {
 struct CallEventSegment {
     decoder: Arc<CallEventDecoder>,
     jobs: VecDeque<BatchJob>,
-    /// Ranges of the file that were prepared for the next batches.
-    prepared: Vec<Range<usize>>,
-    num_prepared: usize,
 }
 
 impl Iterator for CallEventSegment {
     type Item = RecordBatch;
 
     fn next(&mut self) -> Option<RecordBatch> {
-        let source = self.decoder.log.source();
-        if self.num_prepared == 0 {
-            self.prepared.drain(..).for_each(|bytes| source.release(bytes));
-            self.num_prepared = BATCHES_MAPPED.min(self.jobs.len());
-            self.prepared = self.decoder.read_batches(self.jobs.iter().take(BATCHES_MAPPED));
-            self.prepared.iter().for_each(|bytes| source.prepare(bytes.clone()));
-        }
-        self.num_prepared = self.num_prepared.saturating_sub(1);
-        self.jobs.pop_front().map(|job| self.decoder.batch(&job))
+        let job = self.jobs.pop_front()?;
+        let batch = self.decoder.batch(&job);
+        self.decoder.release(&[job]);
+        Some(batch)
     }
 }
 
@@ -196,36 +186,34 @@ struct CallEventDecoder {
 }
 
 impl CallEventDecoder {
-    /// Ranges of the file that some jobs read; neighbouring ranges are merged, to save system calls.
-    fn read_batches<'a>(&self, jobs: impl Iterator<Item = &'a BatchJob>) -> Vec<Range<usize>> {
+    /// Returns the pages of the file that jobs read; those of neighbouring ranges at once, to save system calls.
+    fn release(&self, jobs: &[BatchJob]) {
+        let source = self.log.source();
         let in_order = matches!(self.log.content(), LogContent::Basic(survey) if survey.order.is_none());
-        let mut read_batches: Vec<Range<usize>> = Vec::new();
-        let mut add = |range: Range<usize>| match read_batches.last_mut() {
-            Some(last)
-                if last.end <= range.start && range.start.saturating_sub(last.end) < MERGE_DISTANCE_BYTES =>
-            {
-                last.end = range.end;
+        let mut next = 0..0;
+        let mut add = |range: Range<usize>| {
+            if next.end <= range.start && range.start.saturating_sub(next.end) < MERGE_DISTANCE_BYTES {
+                next.end = range.end;
+            } else {
+                source.release(std::mem::replace(&mut next, range));
             }
-            _ => read_batches.push(range),
         };
         for job in jobs {
             match job {
                 BatchJob::Fdr(slices) => slices.iter().for_each(|unit| add(unit.range.clone())),
                 BatchJob::Basic(positions) if in_order => {
-                    add(basic::record_offset(positions.start)..basic::record_offset(positions.end))
+                    add(basic::record_offset(positions.start)..basic::record_offset(positions.end));
                 }
                 BatchJob::Basic(_) => {}
             }
         }
-        read_batches
+        source.release(next);
     }
 
     /// Decodes batches that are next to each other.
     fn batches(&self, jobs: &[BatchJob]) -> Vec<RecordBatch> {
-        let (source, ranges) = (self.log.source(), self.read_batches(jobs.iter()));
-        ranges.iter().for_each(|bytes| source.prepare(bytes.clone()));
         let batches = jobs.iter().map(|job| self.batch(job)).collect();
-        ranges.into_iter().for_each(|bytes| source.release(bytes));
+        self.release(jobs);
         batches
     }
 

@@ -56,8 +56,7 @@ pub fn segments(log: &Arc<LogData>, placement: &Placement) -> Vec<CallStream> {
             let bytes = file_range(found, found);
             if bytes.end > mapped.end {
                 log.source.release(mapped.start..bytes.start);
-                mapped = bytes.start..bytes.end.max(bytes.start.saturating_add(RELEASE_BYTES));
-                log.source.prepare(mapped.clone());
+                mapped = bytes.start..bytes.start.saturating_add(RELEASE_BYTES);
             }
             let (placement, threads, functions) = (&placement, &threads, &mut functions);
             CallReader { log: &log, placement, threads, functions }.read_run(buffer, &mut rows).into()

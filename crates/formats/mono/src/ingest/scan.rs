@@ -208,23 +208,10 @@ fn collect<T: Send>(log: &LogData, kinds: KindSet, pick: impl Fn(&[usize], &mut 
     parts.into_iter().flatten().collect()
 }
 
-/// The range of the file that a group of buffers is in.
-fn bytes_of(log: &LogData, group: &[usize]) -> Range<usize> {
-    let buffer = |number: Option<&usize>| log.survey().buffers.list.get(*number?);
-    file_range(buffer(group.first()), buffer(group.last()))
-}
-
-/// Maps the pages of buffers at once, where there is little between them.
-fn prepare(log: &LogData, group: &[usize]) {
-    let bytes = bytes_of(log, group);
-    if (bytes.len() as u64) < 2 * BATCH_BYTES {
-        log.source.prepare(bytes);
-    }
-}
-
-/// Returns the pages of buffers to the system.
+/// Returns the pages of a group of buffers to the system.
 fn release(log: &LogData, group: &[usize]) {
-    log.source.release(bytes_of(log, group));
+    let buffer = |number: Option<&usize>| log.survey().buffers.list.get(*number?);
+    log.source.release(file_range(buffer(group.first()), buffer(group.last())));
 }
 
 /// A table whose batches `make` builds from groups of buffers, in parallel, on demand.
@@ -299,7 +286,6 @@ where
             let Self { log, make, stored, .. } = &*self;
             let stored = || stored.lock().unwrap_or_else(PoisonError::into_inner);
             let make = |group: &Vec<usize>| {
-                prepare(log, group);
                 let mut own = stored().pop().unwrap_or_default();
                 let batch = make(log, group, &mut own);
                 stored().push(own);

@@ -71,7 +71,6 @@ impl EventSurvey {
         let tasks = tasks(buffers);
         let scan_task = |(first, list): (usize, &[EventBuffer])| {
             let range = file_range(list.first(), list.last());
-            data.prepare(range.clone());
             let mut task = SurveyTask::new(dialect);
             for (at, buffer) in list.iter().enumerate() {
                 task.read_buffer(data, first.saturating_add(at), buffer);
