@@ -93,7 +93,7 @@ check: check-rust check-python check-docs
 check-rust: fuzz/Cargo.lock
 	$(RUST) | xargs -0 rustfmt --check --edition 2024 # by name: `cargo fmt` does not see modules that macros declare
 	cargo clippy --workspace --all-targets --quiet -- --deny warnings
-	cargo clippy --manifest-path fuzz/Cargo.toml --quiet -- --deny warnings
+	cargo clippy --manifest-path fuzz/Cargo.toml --target-dir target --quiet -- --deny warnings # libraries were checked above
 	RUSTDOCFLAGS="--deny warnings" cargo doc --no-deps --quiet $(addprefix -p perfuse-,$(PUBLISHED))
 
 .PHONY: check-python
@@ -159,10 +159,10 @@ agents: $(VENV)/built.stamp
 fuzz: fuzz/Cargo.lock
 	fuzz/run --seconds $(SECONDS_TO_FUZZ) $(if $(RUNS),--runs $(RUNS)) $(if $(JOBS),--jobs $(JOBS)) $(if $(PLAIN),--plain)
 
-## fuzz-check  fuzzes every target for 20 s from the inputs of the repository, with the seed SEED and the stable toolchain
+## fuzz-check  fuzzes every target for 10 s from the inputs of the repository, with the seed SEED and the stable toolchain
 .PHONY: fuzz-check
 fuzz-check: fuzz/Cargo.lock
-	SEED=$(SEED) fuzz/run --plain --fresh --jobs 2 --seconds 20
+	SEED=$(SEED) fuzz/run --plain --fresh --jobs 2 --seconds 10
 
 # Libraries have the versions that perfuse has; cargo adds what only fuzzing needs.
 fuzz/Cargo.lock: Cargo.lock
