@@ -41,8 +41,7 @@ fn build_index(source: &Arc<Source>, start: FileStart) -> DumpIndex {
     let mut pages = PassPages::default();
     let mut reader = Reader::new(source, start.endian, start.first_record, 0);
     let mut is_reserved = false;
-    loop {
-        let Some(step) = reader.next() else { break };
+    while let Some(step) = reader.next() {
         builder.add(&step, reader.index());
         is_reserved = is_reserved || builder.reserve_for(source.len());
         pages.release_before(source, reader.offset());
