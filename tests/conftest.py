@@ -22,6 +22,35 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.set_threshold(OBJECTS_BEFORE_GC, *gc.get_threshold()[1:])
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out cases of the tests that are marked `some(n)`, where a seed is given: `make test` runs n, chosen by it.
+
+    Tests of a module with the same parameters have the same choice, so that what they share is made once.
+    """
+    seed = config.getoption("hypothesis_seed")
+    if seed is None:
+        return
+    cases: dict[tuple[str, int], set[str]] = {}
+    for item in items:
+        if case := _case(item):
+            cases.setdefault(case[0], set()).add(case[1])
+    chosen = {
+        group: set(random.Random(f"{seed} {group[0]}").sample(sorted(found), min(group[1], len(found))))
+        for group, found in cases.items()
+    }
+    left_out = [item for item in items if (case := _case(item)) and case[1] not in chosen[case[0]]]
+    config.hook.pytest_deselected(items=left_out)
+    ignored = set(left_out)
+    items[:] = [item for item in items if item not in ignored]
+
+
+def _case(item: pytest.Item) -> tuple[tuple[str, int], str] | None:
+    """The module and number of a test that is marked `some`, and the text of its parameters."""
+    marker = item.get_closest_marker("some")
+    callspec = getattr(item, "callspec", None)
+    return ((item.nodeid.partition("::")[0], marker.args[0]), callspec.id) if marker and callspec else None
+
+
 def pytest_collection_finish() -> None:
     """The collector leaves out the thousands of tests, which would be a tenth of the processor's time."""
     gc.collect()

@@ -38,6 +38,8 @@ def packs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Kind], Path]:
     return pack
 
 
+pytestmark = pytest.mark.some(12)
+
 REPORTS = ((), ("--tree",), ("--inverted", "--json"), ("--between", "0..0.5"))
 """Options of reports, of which a kind of recording gets one, besides all rows as JSON."""
 MOST_TARGETS = 8

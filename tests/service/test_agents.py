@@ -18,6 +18,7 @@ from evaluate import ask  # noqa: E402 - found in the directory above
 from planted_causes import CASES, MAX_BYTES, MAX_CALLS, Case  # noqa: E402
 
 
+@pytest.mark.some(10)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_cause_is_in_the_answers(case: Case, tmp_path: Path) -> None:
     result = ask(case, tmp_path)

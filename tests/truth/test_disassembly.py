@@ -75,6 +75,7 @@ def differences(ours: list[Line], theirs: list[Line]) -> list[tuple[Line, Line |
 @pytest.mark.parametrize(
     "dump", [dump for dump in DUMPS if dump.name not in WITHOUT_CODE | REPEATED], ids=lambda dump: dump.name
 )
+@pytest.mark.some(8)
 @pytest.mark.truth(recording="jitdump", path="annotate", source="objdump -d")
 def test_functions_of_a_dump_are_as_objdump_prints_them(dump: Path, tmp_path: Path, choice: random.Random) -> None:
     need("objdump")

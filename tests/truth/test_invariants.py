@@ -26,6 +26,8 @@ from perfuse.table import Columns
 from . import exported
 from .kinds import CORPUS, KINDS
 
+pytestmark = pytest.mark.some(200)
+
 MOST_BYTES = 1_500_000
 """Of a recording, unpacked."""
 
