@@ -127,6 +127,32 @@ def test_a_name_without_parameters_is_that_function_before_it_is_a_part_of_other
     assert "2 functions match 'il'" in done.err
 
 
+@pytest.mark.parametrize(
+    ("wanted", "name"),
+    [
+        ("ns::Map<…>::find", "int ns::Map<int, long>::find(int const&)"),
+        ("ns::Map::find", "int ns::Map<int, long>::find(int const&)"),
+        ("ns::Map<…>::operator[]", "long& ns::Map<int, long>::operator[](int const&)"),
+        ("ns::parse", "ns::parse(std::string const&)"),
+        ("ns::parse [clone .cold]", "ns::parse(std::string const&) [clone .cold]"),
+    ],
+)
+def test_a_name_as_reports_show_it_is_that_function(perfuse: Perfuse, recordings: Path, wanted: str, name: str) -> None:
+    names = (
+        "int ns::Map<int, long>::find(int const&)",
+        "ns::Map<int, long>::find_all()",
+        "long& ns::Map<int, long>::operator[](int const&)",
+        "ns::parse(std::string const&)",
+        "ns::parse(std::string const&) [clone .cold]",
+    )
+    with Writer(recordings / "jit-79.dump", pid=79, arch="x86_64") as out:
+        for number, one in enumerate(names):
+            out.code_load(one, 0x1000 + number * 0x100, RETURN)
+    done = perfuse("annotate", "jit-79.dump", wanted, "--json")
+    assert (done.code, done.err) == (0, "")
+    assert json.loads(done.out)["function"]["name"] == name
+
+
 @pytest.mark.parametrize("budget", [260, 400, 700])
 def test_a_budget_is_kept_and_what_is_left_out_is_stated(perfuse: Perfuse, dump: str, budget: int) -> None:
     whole = perfuse("annotate", dump, "loop").out

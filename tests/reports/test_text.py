@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfuse import Hex
+from perfuse.filters.names import function_text
 from perfuse.reports.grid import Column, bar, grid, sparkline
 from perfuse.reports.json_text import address_value, is_address, json_text
-from perfuse.reports.names import function_text, module_name, module_text
+from perfuse.reports.names import module_name, module_text
 from perfuse.reports.text import Role, Style, cell_width, cut, cut_middle, pad, printable
 from perfuse.reports.units import bytes_text, duration_text, percent_text
 
@@ -117,7 +118,15 @@ def test_sizes_and_parts() -> None:
     [
         ("R<int> ns::Scavenger::Visit<A, B<C>>(ns::Object*, int) const", "ns::Scavenger::Visit<…>"),
         ("v8::internal::(anonymous namespace)::Invoke(v8::internal::Isolate*)", "v8::internal::(anonymous)::Invoke"),
-        ("std::operator<(a, b)", "std::operator<(a, b)"),
+        ("bool std::operator<(a, b)", "std::operator<"),
+        ("bool std::operator< <int, b<c> >(a, b)", "std::operator< <…>"),
+        ("V& std::map<K, V<int> >::operator[](K&&)", "std::map<…>::operator[]"),
+        ("std::less<int>::operator()(int, int) const", "std::less<…>::operator()"),
+        ("ns::A<int>::operator std::vector<int, b<int> >() const", "ns::A<…>::operator std::vector<…>"),
+        ("void* ns::A::operator new[](unsigned long)", "ns::A::operator new[]"),
+        ("decltype(auto) ns::f<A<&B::operator()>>(int)", "decltype(auto) ns::f<A<&B::operator()>>(int)"),
+        ("long ns::f(std::string const&) [clone .cold]", "ns::f [clone .cold]"),
+        ("ns::f(int) [clone .isra.0] [clone .part.1]", "ns::f [clone .isra.0] [clone .part.1]"),
         ("core::fmt::Formatter::pad", "core::fmt::Formatter::pad"),
         ("<A as B>::run", "<A as B>::run"),
         ("a::b<(", "a::b<("),

@@ -7,8 +7,8 @@ from typing import Any
 
 from perfuse.analysis.profiles import TableProfile
 from perfuse.errors import UsageError, nearest_hint
-from perfuse.filters.names import bare_name, matching_names
-from perfuse.reports.names import function_text, source_place, where_texts
+from perfuse.filters.names import function_text, matching_names, shown_names
+from perfuse.reports.names import source_place, where_texts
 from perfuse.table import Columns
 
 _HANDLE = re.compile(r"([fc])(\d+)")
@@ -90,10 +90,11 @@ def find_function(profile: TableProfile, wanted: str) -> Search:
     if _ADDRESS.fullmatch(wanted):
         return _by_address(profile, codes, int(wanted, 16))
     distinct = set(names)
-    meant = distinct & {wanted} or {name for name in distinct if wanted in name and bare_name(name) == wanted}
-    meant = meant or matching_names(wanted, distinct)
+    meant = shown_names(wanted, distinct) or matching_names(wanted, distinct)
     rows = [row for row, name in enumerate(names) if name in meant]
     found = _with_code(profile, codes, _grouped(profile, functions, rows))
+    if len(found) > 1:  # a clone and an instantiation are other functions where they are shown as such
+        found = [one for one in found if function_text(one.name) == wanted] or found
     if len(found) == 1:
         return Search(found[0])
     if found:

@@ -9,8 +9,9 @@ from perfuse.analysis.sampled import nothing_selected
 from perfuse.errors import ExportError, UsageError
 from perfuse.exporters.contents import contents, note_other_events
 from perfuse.exporters.palette import hexadecimal
+from perfuse.filters.names import function_text
 from perfuse.reports.measured_text import everything_text, value_text
-from perfuse.reports.names import function_text, source_place, where_texts
+from perfuse.reports.names import source_place, where_texts
 from perfuse.reports.text import cut_middle, printable
 from perfuse.reports.units import counted, percent_text
 

@@ -12,9 +12,10 @@ from perfuse.analysis.annotation import Annotation, Compilation, Listing
 from perfuse.analysis.instructions import CALLS, Instruction, inner_target
 from perfuse.analysis.sampled import Event
 from perfuse.analysis.source_files import SourceFiles
+from perfuse.filters.names import function_text
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.jump_arrows import jump_arrows
-from perfuse.reports.names import function_text, module_text, where_text
+from perfuse.reports.names import module_text, where_text
 from perfuse.reports.text import Role, Style, cut, pad, printable
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, hex_text
 

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from perfuse.filters.names import function_text
 from perfuse.reports.compared_runs import ComparedRun, Selected, run_warnings
 from perfuse.reports.grid import Cell, Column, Ranked, fields, fitted, section
 from perfuse.reports.measured_text import number_text
-from perfuse.reports.names import function_text, source_place, where_texts
+from perfuse.reports.names import source_place, where_texts
 from perfuse.reports.text import Role, Style, cell_width, cut_middle
 from perfuse.reports.units import count_text, counted
 from perfuse.value_class import as_dict

@@ -10,6 +10,7 @@ from perfuse.analysis.event_groups import EventGroup, FunctionEvents, Ratio, eve
 from perfuse.analysis.sampled import Event, SampleFilter, events, nothing_selected, recorded_events
 from perfuse.analysis.weights import FunctionWeight, GroupWeight, UnnamedFrames, Weights
 from perfuse.errors import UsageError, require_known
+from perfuse.filters.names import function_text
 from perfuse.joins import Join, Unwinding
 from perfuse.reports.grid import BAR_COLUMNS, Cell, Column, bar, fields, grid, section
 from perfuse.reports.inputs import (
@@ -22,7 +23,7 @@ from perfuse.reports.inputs import (
     summary_lines,
 )
 from perfuse.reports.machine import MachineReport, machine_lines, machine_report
-from perfuse.reports.names import code_place, distinct_texts, function_text, module_text, where_texts
+from perfuse.reports.names import code_place, distinct_texts, module_text, where_texts
 from perfuse.reports.registry import Options, Report
 from perfuse.reports.text import ORIGIN_ROLES, Role, Style, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text

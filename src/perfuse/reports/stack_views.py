@@ -23,7 +23,7 @@ from perfuse.analysis.stack_groups import (
     WholeStack,
 )
 from perfuse.errors import UsageError, require_known
-from perfuse.filters.names import last_part
+from perfuse.filters.names import function_text, last_part
 from perfuse.reports.call_tables import wrapped_names
 from perfuse.reports.grid import Cell, Column, fields, grid, section
 from perfuse.reports.inputs import (
@@ -36,7 +36,7 @@ from perfuse.reports.inputs import (
     selection_text,
     summary_lines,
 )
-from perfuse.reports.names import code_place, distinct_texts, function_text, module_text, where_texts
+from perfuse.reports.names import code_place, distinct_texts, module_text, where_texts
 from perfuse.reports.registry import LIMIT_IS_DEFAULT, Options, Report
 from perfuse.reports.text import Role, Style, cut, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text, ticks_text
