@@ -215,6 +215,35 @@ def test_inlined_calls_are_marked(perfuse: Perfuse, recordings: Path) -> None:
     assert "no machine code of its own" in done.err
 
 
+def test_functions_that_are_names_alone_state_what_has_their_code(perfuse: Perfuse, recordings: Path) -> None:
+    event = crafting.Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME | crafting.PERIOD)
+    kernel = 0xFFFFFFFF81000000
+    body = struct.pack("<iiQQQ", -1, 0, kernel, 0x1000000, kernel) + crafting.text("[kernel.kallsyms]_text")
+    records = [
+        crafting.Record(crafting.MMAP, 1, body + event.sample_id(2**32 - 1)),
+        crafting.mmap2(event, 61, "//anon", 0x7000, 0x1000, prot=7),
+        crafting.sample(event, pid=61, tid=61, time=10, ip=0x7010),
+        crafting.sample(event, pid=61, tid=61, time=20, ip=kernel + 0x110, misc=1),
+    ]
+    crafting.PerfFile([event], records).write(recordings / "names.data")
+    (recordings / "perf-61.map").write_text("7000 100 ofMap\n", encoding="ascii")
+    (recordings / "lists").mkdir()
+    listed = f"{kernel:x} T _text\n{kernel + 0x100:x} T do_work\n{kernel + 0x200:x} T other\n"
+    (recordings / "lists" / "kallsyms").write_text(listed, encoding="ascii")
+    for name, message, hint in (
+        ("ofMap", "ofMap is from a perf map, which has no machine code", "perfuse doctor"),
+        (
+            "do_work",
+            "the machine code of do_work is not available",
+            "directory of the kernel's vmlinux with --symbols",
+        ),
+    ):
+        done = perfuse("annotate", "names.data", name, "--symbols", "lists")
+        assert (done.code, done.out) == (2, "")
+        assert message in done.err
+        assert hint in done.err
+
+
 def test_moved_code_is_listed_by_place(perfuse: Perfuse, recordings: Path) -> None:
     times = iter(range(1_000_000_000, 2_000_000_000, 1_000_000))
     with Writer(recordings / "jit-6.dump", pid=6, arch="x86_64", timestamps=lambda: next(times)) as out:
