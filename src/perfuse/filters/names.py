@@ -164,6 +164,8 @@ def function_text(name: str) -> str:
     'ns::Map<…>::operator[]'
     >>> function_text("ns::parse(char const*) [clone .cold]")
     'ns::parse [clone .cold]'
+    >>> function_text("int32 [app] App::<Main>m__3(int32)[OptimizedTier1]")
+    'App::<Main>m__3 [OptimizedTier1]'
     >>> function_text("run(int)::Local::step()")  # a class in a function
     'run(int)::Local::step()'
     >>> function_text("(wrapper managed-to-native) System.AppDomain:InternalUnload (int)")
@@ -174,8 +176,8 @@ def function_text(name: str) -> str:
     short = _without_types(name, "<…>") if "::" in name else None
     if not short:
         return name
-    clones = re.search(r"(?: \[clone [^\]]*\])*$", name)
-    return short.replace(_ANONYMOUS, "(anonymous)") + (clones[0] if clones else "")
+    which = re.search(r"((?: \[clone [^\]]*\])+|(?<=\))\[\w+\])$", name)
+    return short.replace(_ANONYMOUS, "(anonymous)") + (f" {which[0].lstrip()}" if which else "")
 
 
 def bare_name(name: str) -> str | None:
@@ -189,17 +191,20 @@ def bare_name(name: str) -> str | None:
 
 def _without_types(name: str, arguments: str) -> str | None:
     """A name without return type and parameters, and with a text in place of template arguments."""
-    if "(" not in name:
+    if "(" not in name or name.startswith("<"):  # `<A as B>::run` of Rust
         return None
     rest = name.replace(_ANONYMOUS, "\0")
     operator = _OPERATOR.search(rest)
     start, end = operator.span() if operator else (len(rest), len(rest))
     parts: list[str] = []
     closing: list[str] = []
+    is_text = False
     for index, char in enumerate(rest):
         if start <= index < end and not closing:
             parts.append(char)
         elif closing:
+            if is_text:
+                parts.append(char)
             if char in _CLOSING:
                 closing.append(_CLOSING[char])
             elif char == closing[-1] and rest[index - 1] != "-":
@@ -209,8 +214,10 @@ def _without_types(name: str, arguments: str) -> str | None:
             if "::" in after_brackets(rest[index:]):
                 return None
             break
-        elif char == "<" and parts[-1:] != ["."]:  # `.<init>` is a constructor of Java
-            parts.append(arguments)
+        elif char == "<":
+            # `.<init>` of Java and `<Main>m__3` of C# are names.
+            is_text = not operator and rest[index - 1] in ".:+/ "
+            parts.append(char if is_text else arguments)
             closing.append(">")
         else:
             parts.append(char)

@@ -247,10 +247,17 @@ WRITTEN_LATER = (
 )
 LOST_RECORDS = "records were lost (data_loss below), which may be those of this code; or its jit-PID.dump is missing"
 ANONYMOUS = "anonymous memory"
+LLVMLITE = (
+    "llvmlite, as Numba uses it, writes no dump itself: `perfuse.jitdump.Writer` does (docs/guides/python-jit.md)"
+)
 ADVICE = (
     ("file not found", "give the directory that has the binaries: --symbols DIR"),
     (OTHER_TIME, "code ran before its dump has it: record with -k mono, so that both are on one clock"),
     (ANONYMOUS, "a dump is missing: add the jit-PID.dump; perfuse doctor shows how to record one"),
+    (
+        "pe file",
+        "of .NET it is precompiled code: DOTNET_ReadyToRun=0 has it compiled while the program runs, with names",
+    ),
     ("build id differs", "this machine has another version; give the directory of the recorded one: --symbols DIR"),
     ("kallsyms", "record as root, or on the machine itself: sudo sysctl kernel.kptr_restrict=0"),
     ("kernel", "record as root, or on the machine itself: sudo sysctl kernel.kptr_restrict=0"),
@@ -477,6 +484,8 @@ def _unnamed_section(report: ProfileReport, style: Style) -> Iterator[str]:
         advices[OTHER_TIME] = WRITTEN_LATER
     if ANONYMOUS in advices and any(finding.severity == "data_loss" for finding in report.diagnostics):
         advices[ANONYMOUS] = LOST_RECORDS
+    elif ANONYMOUS in advices and any("libllvmlite" in one.name for one in report.modules):
+        advices[ANONYMOUS] = LLVMLITE
     for advice in dict.fromkeys(advices.values()):
         yield "  " + style.paint("hint: ", Role.FAINT) + advice
 
