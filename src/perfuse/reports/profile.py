@@ -439,8 +439,8 @@ def _function_table(functions: Sequence[FunctionWeight], whole: int, order: str,
         Column("self", right=True),
         Column("total", right=True),
         Column(""),
-        Column("function", shrinks=30),
-        *([Column("tier", role=Role.FAINT, shrinks=8)] if tiers else []),
+        Column("function", shrinks=16),
+        *([Column("tier", role=Role.FAINT, shrinks=5)] if tiers else []),
         Column("where", role=Role.FAINT, shrinks=8, cut=cut_middle),
     ]
     weights = [one.self_weight if order == "self" else one.total_weight for one in functions]

@@ -445,8 +445,8 @@ def _group_section(
         Column("weight", right=True),
         *_number_columns(of),
         *_count_column(report),
-        Column(by or "function", shrinks=24, cut=cut_middle if by in ("module", "line") else cut),
-        *([Column("where", role=Role.FAINT, shrinks=8, cut=cut_middle)] if by in (None, "function", "line") else []),
+        Column(by or "function", shrinks=12, cut=cut_middle if by in ("module", "line") else cut),
+        *([Column("where", role=Role.FAINT, shrinks=4, cut=cut_middle)] if by in (None, "function", "line") else []),
         Column("", role=Role.FAINT),
     ]
     rows: list[list[Cell]] = []
@@ -483,15 +483,15 @@ def tree_lines(tree: StackTree, report: StackReport, style: Style) -> Iterator[s
     columns = [
         *_number_columns(of),
         *_count_column(report),
-        Column("function", shrinks=30),
-        Column("tier", role=Role.FAINT, shrinks=5),
-        Column("where", role=Role.FAINT, shrinks=8, cut=cut_middle),
+        Column("function", shrinks=16),
+        Column("tier", role=Role.FAINT, shrinks=3),
+        Column("where", role=Role.FAINT, shrinks=4, cut=cut_middle),
         Column("", role=Role.FAINT),
     ]
     has_tiers = any(one.function.tier for one in tree.nodes)
     rows: list[list[Cell]] = []
     where = where_texts([node.function for node in tree.nodes], code_place)
-    for node, drawn, place in zip(tree.nodes, _drawn(tree.nodes), where, strict=True):
+    for node, drawn, place in zip(tree.nodes, _drawn(tree.nodes, style.width), where, strict=True):
         name = function_text(node.function.name) + (" (inl)" if node.function.is_inlined else "")
         name += " …" if node.left_out else ""
         handle = node.function.handle if tree.is_inverted or node.stack_id is None else f"s{node.stack_id}"
@@ -515,12 +515,15 @@ def _blank(tree: StackTree, report: StackReport) -> list[Cell]:
     return [""] * (len(_count_column(report)) + (not tree.is_inverted))
 
 
-_DEEPEST = 24
-"""Levels that are drawn; deeper nodes state theirs as a number."""
+_DEEPEST, _LEAST_DRAWN = 24, 3
+"""Levels that are drawn, and those on narrow terminals; deeper nodes state theirs as a number."""
+_OTHER_COLUMNS = 52
+"""Width of the numbers, the tier and the place beside a name."""
 
 
-def _drawn(nodes: Sequence[TreeNode]) -> list[str]:
-    """The lines in front of the name of each node."""
+def _drawn(nodes: Sequence[TreeNode], width: int | None) -> list[str]:
+    """The lines in front of the name of each node: at most half of the space for both."""
+    deepest = _DEEPEST if width is None else min(_DEEPEST, max(_LEAST_DRAWN, (width - _OTHER_COLUMNS) // 4))
     is_last = [True] * len(nodes)
     last_of: dict[int | None, int] = {}
     for one in nodes:
@@ -535,7 +538,7 @@ def _drawn(nodes: Sequence[TreeNode]) -> list[str]:
             below.append("")
             continue
         above = below[one.parent]
-        if one.depth > _DEEPEST:
+        if one.depth > deepest:
             prefixes.append(f"{above}{one.depth}: ")
             below.append(above)
             continue
