@@ -3,17 +3,21 @@
 import io
 import json
 import re
+from pathlib import Path
 from unicodedata import combining, east_asian_width
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import perfuse as pf
 from perfuse import Hex
 from perfuse.filters.names import function_text
 from perfuse.reports.grid import Column, bar, grid, sparkline
 from perfuse.reports.json_text import address_value, is_address, json_text
 from perfuse.reports.names import module_name, module_text
+from perfuse.reports.profile import profile_lines, profile_report
+from perfuse.reports.stack_views import StackRequest, stack_lines, stack_report
 from perfuse.reports.text import Role, Style, cell_width, cut, cut_middle, pad, printable
 from perfuse.reports.units import bytes_text, duration_text, percent_text
 
@@ -111,6 +115,20 @@ def test_sizes_and_parts() -> None:
     ]
     assert percent_text(1, 3) == "33.3%"
     assert percent_text(1, 0) == "-"
+
+
+def test_functions_of_one_text_are_shown_whole(tmp_path: Path) -> None:
+    overloads = ["ns::start(int)", "ns::start(std::vector<int> const&)"]
+    recording = tmp_path / "overloads.collapsed"
+    lines = [f"main;{name} {7 + number}\n" for number, name in enumerate([*overloads, "ns::stop(int)"])]
+    recording.write_text("".join(lines), encoding="ascii")
+    with pf.fuse(recording) as profile:
+        report = "\n".join(profile_lines(profile_report(profile), Style()))
+        tree = "\n".join(stack_lines(stack_report(profile, StackRequest(tree=True, limit=None)), Style()))
+    for text in (report, tree):
+        assert all(name in text for name in overloads)
+        assert "ns::stop" in text
+        assert "ns::stop(" not in text
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,18 @@ from functools import cache
 from typing import Protocol, TypeVar
 
 from perfuse import _core
-from perfuse.filters.names import last_part, module_name
+from perfuse.filters.names import function_text, last_part, module_name
+
+
+def function_texts(names: Sequence[str]) -> list[str]:
+    """The text of each function of a list; those that have one text, such as overloads, are shown whole.
+
+    >>> function_texts(["ns::f(int)", "ns::f(long)", "ns::g(int)", "ns::f(int)"])
+    ['ns::f(int)', 'ns::f(long)', 'ns::g', 'ns::f(int)']
+    """
+    texts = {name: function_text(name) for name in names}
+    alike = Counter(texts.values())
+    return [name if alike[texts[name]] > 1 else texts[name] for name in names]
 
 
 def module_text(module: str) -> str:

@@ -10,7 +10,6 @@ from perfuse.analysis.event_groups import EventGroup, FunctionEvents, Ratio, eve
 from perfuse.analysis.sampled import Event, SampleFilter, events, nothing_selected, recorded_events
 from perfuse.analysis.weights import FunctionWeight, GroupWeight, UnnamedFrames, Weights
 from perfuse.errors import UsageError, require_known
-from perfuse.filters.names import function_text
 from perfuse.joins import Join, Unwinding
 from perfuse.reports.grid import BAR_COLUMNS, Cell, Column, bar, fields, grid, section
 from perfuse.reports.inputs import (
@@ -23,7 +22,7 @@ from perfuse.reports.inputs import (
     summary_lines,
 )
 from perfuse.reports.machine import MachineReport, machine_lines, machine_report
-from perfuse.reports.names import code_place, distinct_texts, module_text, where_texts
+from perfuse.reports.names import code_place, distinct_texts, function_texts, module_text, where_texts
 from perfuse.reports.registry import Options, Report
 from perfuse.reports.text import ORIGIN_ROLES, Role, Style, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text
@@ -331,7 +330,8 @@ def group_lines(group: EventGroup, limit: int, style: Style) -> Iterator[str]:
 
     rows: list[list[Cell]] = [[*cells(group.total), ("all functions", Role.FAINT), ""]]
     modules = where_texts(shown, lambda one: one.module or "")
-    rows += [[*cells(one), function_text(one.name), where] for one, where in zip(shown, modules, strict=True)]
+    names = function_texts([one.name for one in shown])
+    rows += [[*cells(one), name, where] for one, name, where in zip(shown, names, modules, strict=True)]
     titles = [*(event.name for event in group.events), *(ratio.name for ratio in group.ratios)]
     columns = [Column(title, right=True) for title in titles]
     columns += [Column("function", shrinks=24), Column("where", role=Role.FAINT, shrinks=8, cut=cut_middle)]
@@ -445,10 +445,10 @@ def _function_table(functions: Sequence[FunctionWeight], whole: int, order: str,
     ]
     weights = [one.self_weight if order == "self" else one.total_weight for one in functions]
     rows: list[list[Cell]] = []
-    for one, weight, place in zip(functions, weights, where_texts(functions, code_place), strict=True):
+    names = function_texts([one.name for one in functions])
+    for one, shown, weight, place in zip(functions, names, weights, where_texts(functions, code_place), strict=True):
         drawn: Cell = (_bar(weight, max(weights), style), ORIGIN_ROLES.get(one.kind, Role.FAINT))
         numbers = [percent_text(one.self_weight, whole), percent_text(one.total_weight, whole)]
-        shown = function_text(one.name)
         name: Cell = (shown, Role.FAINT) if one.kind == "unknown" else shown
         rows.append([*numbers, drawn, name, *([", ".join(one.tiers)] if tiers else []), place])
     yield from grid(columns, rows, style)

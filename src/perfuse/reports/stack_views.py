@@ -36,7 +36,7 @@ from perfuse.reports.inputs import (
     selection_text,
     summary_lines,
 )
-from perfuse.reports.names import code_place, distinct_texts, module_text, where_texts
+from perfuse.reports.names import code_place, distinct_texts, function_texts, module_text, where_texts
 from perfuse.reports.registry import LIMIT_IS_DEFAULT, Options, Report
 from perfuse.reports.text import Role, Style, cut, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text, ticks_text
@@ -454,8 +454,8 @@ def _group_section(
     places = distinct_texts((one.name for one in groups), shorten) if shorten else {}
     functions = [one.function for one in groups if one.function]
     of_functions = dict(zip(functions, where_texts(functions, code_place), strict=True))
-    for one in groups:
-        name = places.get(one.name) or function_text(one.name)
+    names = [places[one.name] for one in groups] if places else function_texts([one.name for one in groups])
+    for one, name in zip(groups, names, strict=True):
         where: list[Cell] = []
         if by in (None, "function"):
             where = [of_functions[one.function] if one.function else ""]
@@ -491,8 +491,9 @@ def tree_lines(tree: StackTree, report: StackReport, style: Style) -> Iterator[s
     has_tiers = any(one.function.tier for one in tree.nodes)
     rows: list[list[Cell]] = []
     where = where_texts([node.function for node in tree.nodes], code_place)
-    for node, drawn, place in zip(tree.nodes, _drawn(tree.nodes, style.width), where, strict=True):
-        name = function_text(node.function.name) + (" (inl)" if node.function.is_inlined else "")
+    names = function_texts([node.function.name for node in tree.nodes])
+    for node, drawn, short, place in zip(tree.nodes, _drawn(tree.nodes, style.width), names, where, strict=True):
+        name = short + (" (inl)" if node.function.is_inlined else "")
         name += " …" if node.left_out else ""
         handle = node.function.handle if tree.is_inverted or node.stack_id is None else f"s{node.stack_id}"
         # Samples below a node are its own, too; calls are not calls of it.
