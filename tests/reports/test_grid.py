@@ -8,7 +8,7 @@ import perfuse as pf
 from perfuse.reports.grid import Column, grid
 from perfuse.reports.profile import profile_lines, profile_report
 from perfuse.reports.stack_views import StackRequest, stack_lines, stack_report
-from perfuse.reports.text import Role, Style, cell_width
+from perfuse.reports.text import Style, cell_width
 
 
 def test_one_long_name_does_not_move_other_lines_of_a_file() -> None:
@@ -18,8 +18,8 @@ def test_one_long_name_does_not_move_other_lines_of_a_file() -> None:
     assert lines == ["  function  where", "  main      a.c", f"  {long}  b.c", "  worker    c.c"]
 
 
-def test_where_a_function_is_becomes_half_as_wide_as_its_name() -> None:
-    columns = [Column("function", shrinks=4), Column("where", role=Role.FAINT, shrinks=4)]
+def test_a_column_that_counts_twice_becomes_half_as_wide() -> None:
+    columns = [Column("function", shrinks=4), Column("where", shrinks=4, counts=2)]
     for width, sizes in ((34, (20, 10)), (19, (10, 5)), (12, (4, 4))):
         [_, row] = grid(columns, [("f" * 50, "w" * 50)], Style(width=width))
         assert tuple(map(len, row.split())) == sizes

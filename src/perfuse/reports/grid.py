@@ -30,6 +30,8 @@ class Column:
     shrinks: int | None = None
     """The width it may be reduced to when lines are too long; None where it keeps its width."""
     cut: Callable[[str, int], str] = cut
+    counts: int = 1
+    """How many times its width counts in the search for the widest column, which is reduced first."""
 
 
 def grid(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], style: Style, indent: str = "  ") -> Iterator[str]:
@@ -77,11 +79,7 @@ def _cell(cell: Cell, column: Column) -> tuple[str, Role]:
 
 
 def _shrink(widths: list[int], columns: Sequence[Column], room: int) -> None:
-    """Reduces the widest reducible columns, until the line fits or none can be reduced.
-
-    Faint ones, which state where a function is, become half as wide as its name.
-    """
-    factors = [2 if column.role is Role.FAINT else 1 for column in columns]
+    """Reduces the widest reducible columns, until the line fits or none can be reduced."""
     floors = [
         width if column.shrinks is None else column.shrinks for width, column in zip(widths, columns, strict=True)
     ]
@@ -90,7 +88,7 @@ def _shrink(widths: list[int], columns: Sequence[Column], room: int) -> None:
         reducible = [at for at, width in enumerate(widths) if width > floors[at]]
         if not reducible:
             return
-        widths[max(reducible, key=lambda at: widths[at] * factors[at])] -= 1
+        widths[max(reducible, key=lambda at: widths[at] * columns[at].counts)] -= 1
 
 
 def _line(

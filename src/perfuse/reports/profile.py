@@ -334,7 +334,7 @@ def group_lines(group: EventGroup, limit: int, style: Style) -> Iterator[str]:
     rows += [[*cells(one), name, where] for one, name, where in zip(shown, names, modules, strict=True)]
     titles = [*(event.name for event in group.events), *(ratio.name for ratio in group.ratios)]
     columns = [Column(title, right=True) for title in titles]
-    columns += [Column("function", shrinks=24), Column("where", role=Role.FAINT, shrinks=8, cut=cut_middle)]
+    columns += [Column("function", shrinks=24), Column("where", role=Role.FAINT, shrinks=8, cut=cut_middle, counts=2)]
     yield from grid(columns, rows, style)
     if len(group.functions) > len(shown):
         left_out = counted(len(group.functions) - len(shown), "function")
@@ -440,8 +440,8 @@ def _function_table(functions: Sequence[FunctionWeight], whole: int, order: str,
         Column("total", right=True),
         Column(""),
         Column("function", shrinks=16),
-        *([Column("tier", role=Role.FAINT, shrinks=5)] if tiers else []),
-        Column("where", role=Role.FAINT, shrinks=8, cut=cut_middle),
+        *([Column("tier", role=Role.FAINT, shrinks=5, counts=3)] if tiers else []),
+        Column("where", role=Role.FAINT, shrinks=8, cut=cut_middle, counts=2),
     ]
     weights = [one.self_weight if order == "self" else one.total_weight for one in functions]
     rows: list[list[Cell]] = []

@@ -446,7 +446,11 @@ def _group_section(
         *_number_columns(of),
         *_count_column(report),
         Column(by or "function", shrinks=12, cut=cut_middle if by in ("module", "line") else cut),
-        *([Column("where", role=Role.FAINT, shrinks=4, cut=cut_middle)] if by in (None, "function", "line") else []),
+        *(
+            [Column("where", role=Role.FAINT, shrinks=4, cut=cut_middle, counts=2)]
+            if by in (None, "function", "line")
+            else []
+        ),
         Column("", role=Role.FAINT),
     ]
     rows: list[list[Cell]] = []
@@ -484,8 +488,8 @@ def tree_lines(tree: StackTree, report: StackReport, style: Style) -> Iterator[s
         *_number_columns(of),
         *_count_column(report),
         Column("function", shrinks=16),
-        Column("tier", role=Role.FAINT, shrinks=3),
-        Column("where", role=Role.FAINT, shrinks=4, cut=cut_middle),
+        Column("tier", role=Role.FAINT, shrinks=3, counts=3),
+        Column("where", role=Role.FAINT, shrinks=4, cut=cut_middle, counts=2),
         Column("", role=Role.FAINT),
     ]
     has_tiers = any(one.function.tier for one in tree.nodes)
