@@ -244,6 +244,23 @@ def test_functions_that_are_names_alone_state_what_has_their_code(perfuse: Perfu
         assert hint in done.err
 
 
+@pytest.mark.parametrize("declared", [1, 4])
+def test_lines_of_javascript_that_was_made_of_typescript_are_not_those_of_that_file(
+    perfuse: Perfuse, recordings: Path, declared: int
+) -> None:
+    """deno removes lines of types, as those of the interface here; node leaves functions on their lines."""
+    source = recordings / "app.ts"
+    text = "interface P {\n  x: number;\n}\nfunction hot(p: P): number {\n  return p.x * 42;\n}\n"
+    source.write_text(text, encoding="ascii")
+    with Writer(recordings / "jit-9.dump", pid=9, arch="x86_64") as out:
+        line = Line(0, f"file://{source}", declared + 1)
+        out.code_load(f"JS:*hot file://{source}:{declared}:13", 0x1000, LOOP, lines=[line])
+    done = perfuse("annotate", "jit-9.dump", "hot", columns=300)
+    assert done.code == 0, done.err
+    made = "lines are those of JavaScript that was made of app.ts, not of this file"
+    assert (made in done.out, "return p.x * 42;" in done.out) == (declared == 1, declared == 4)
+
+
 def test_moved_code_is_listed_by_place(perfuse: Perfuse, recordings: Path) -> None:
     times = iter(range(1_000_000_000, 2_000_000_000, 1_000_000))
     with Writer(recordings / "jit-6.dump", pid=6, arch="x86_64", timestamps=lambda: next(times)) as out:
