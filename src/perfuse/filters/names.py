@@ -235,7 +235,14 @@ def shown_names(text: str, names: Iterable[str]) -> set[str]:
     distinct = set(names)
     if text in distinct or not (words := re.findall(r"\w+", text)):
         return distinct & {text}
-    return {name for name in distinct if words[-1] in name and text in (function_text(name), bare_name(name))}
+    # What is followed by `::` does not end a name. Taking names apart costs much more than this search.
+    may_end = re.compile(rf"\b{words[-1]}\b(?!::)").search
+    is_shortened = any(mark in text for mark in ("<…>", "[", "(anonymous)"))
+    return {
+        name
+        for name in distinct
+        if may_end(name) and (bare_name(name) == text or (is_shortened and function_text(name) == text))
+    }
 
 
 def after_brackets(text: str) -> str:
