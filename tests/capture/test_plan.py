@@ -184,6 +184,13 @@ def test_node_where_it_cannot_write(machine: Path, monkeypatch: pytest.MonkeyPat
     assert [one.state for one in plan.findings if one.name == "directory"] == ["limited"]
 
 
+@pytest.mark.parametrize(("script", "states"), [("app.ts", ["limited"]), ("app.js", [])])
+def test_deno_makes_javascript_of_typescript(machine: Path, script: str, states: list[str]) -> None:
+    install(machine, "deno")
+    plan = plan_of(machine, "deno", "run", script)
+    assert [one.state for one in plan.findings if one.name == "deno"] == states
+
+
 def test_runtimes_that_are_named(machine: Path) -> None:
     install(machine, "start")
     assert set(settings(plan_of(machine, "start", runtimes=("node",)))) == {"NODE_OPTIONS"}

@@ -127,6 +127,32 @@ def test_a_name_without_parameters_is_that_function_before_it_is_a_part_of_other
     assert "2 functions match 'il'" in done.err
 
 
+@pytest.mark.parametrize(
+    ("wanted", "name"),
+    [
+        ("ns::Map<…>::find", "int ns::Map<int, long>::find(int const&)"),
+        ("ns::Map::find", "int ns::Map<int, long>::find(int const&)"),
+        ("ns::Map<…>::operator[]", "long& ns::Map<int, long>::operator[](int const&)"),
+        ("ns::parse", "ns::parse(std::string const&)"),
+        ("ns::parse [clone .cold]", "ns::parse(std::string const&) [clone .cold]"),
+    ],
+)
+def test_a_name_as_reports_show_it_is_that_function(perfuse: Perfuse, recordings: Path, wanted: str, name: str) -> None:
+    names = (
+        "int ns::Map<int, long>::find(int const&)",
+        "ns::Map<int, long>::find_all()",
+        "long& ns::Map<int, long>::operator[](int const&)",
+        "ns::parse(std::string const&)",
+        "ns::parse(std::string const&) [clone .cold]",
+    )
+    with Writer(recordings / "jit-79.dump", pid=79, arch="x86_64") as out:
+        for number, one in enumerate(names):
+            out.code_load(one, 0x1000 + number * 0x100, RETURN)
+    done = perfuse("annotate", "jit-79.dump", wanted, "--json")
+    assert (done.code, done.err) == (0, "")
+    assert json.loads(done.out)["function"]["name"] == name
+
+
 @pytest.mark.parametrize("budget", [260, 400, 700])
 def test_a_budget_is_kept_and_what_is_left_out_is_stated(perfuse: Perfuse, dump: str, budget: int) -> None:
     whole = perfuse("annotate", dump, "loop").out
@@ -187,6 +213,52 @@ def test_inlined_calls_are_marked(perfuse: Perfuse, recordings: Path) -> None:
     done = perfuse("annotate", "jit-8.dump", "called")
     assert done.code == 2
     assert "no machine code of its own" in done.err
+
+
+def test_functions_that_are_names_alone_state_what_has_their_code(perfuse: Perfuse, recordings: Path) -> None:
+    event = crafting.Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME | crafting.PERIOD)
+    kernel = 0xFFFFFFFF81000000
+    body = struct.pack("<iiQQQ", -1, 0, kernel, 0x1000000, kernel) + crafting.text("[kernel.kallsyms]_text")
+    records = [
+        crafting.Record(crafting.MMAP, 1, body + event.sample_id(2**32 - 1)),
+        crafting.mmap2(event, 61, "//anon", 0x7000, 0x1000, prot=7),
+        crafting.sample(event, pid=61, tid=61, time=10, ip=0x7010),
+        crafting.sample(event, pid=61, tid=61, time=20, ip=kernel + 0x110, misc=1),
+    ]
+    crafting.PerfFile([event], records).write(recordings / "names.data")
+    (recordings / "perf-61.map").write_text("7000 100 ofMap\n", encoding="ascii")
+    (recordings / "lists").mkdir()
+    listed = f"{kernel:x} T _text\n{kernel + 0x100:x} T do_work\n{kernel + 0x200:x} T other\n"
+    (recordings / "lists" / "kallsyms").write_text(listed, encoding="ascii")
+    for name, message, hint in (
+        ("ofMap", "ofMap is from a perf map, which has no machine code", "perfuse doctor"),
+        (
+            "do_work",
+            "the machine code of do_work is not available",
+            "directory of the kernel's vmlinux with --symbols",
+        ),
+    ):
+        done = perfuse("annotate", "names.data", name, "--symbols", "lists")
+        assert (done.code, done.out) == (2, "")
+        assert message in done.err
+        assert hint in done.err
+
+
+@pytest.mark.parametrize("declared", [1, 4])
+def test_lines_of_javascript_that_was_made_of_typescript_are_not_those_of_that_file(
+    perfuse: Perfuse, recordings: Path, declared: int
+) -> None:
+    """deno removes lines of types, as those of the interface here; node leaves functions on their lines."""
+    source = recordings / "app.ts"
+    text = "interface P {\n  x: number;\n}\nfunction hot(p: P): number {\n  return p.x * 42;\n}\n"
+    source.write_text(text, encoding="ascii")
+    with Writer(recordings / "jit-9.dump", pid=9, arch="x86_64") as out:
+        line = Line(0, f"file://{source}", declared + 1)
+        out.code_load(f"JS:*hot file://{source}:{declared}:13", 0x1000, LOOP, lines=[line])
+    done = perfuse("annotate", "jit-9.dump", "hot", columns=300)
+    assert done.code == 0, done.err
+    made = "lines are those of JavaScript that was made of app.ts, not of this file"
+    assert (made in done.out, "return p.x * 42;" in done.out) == (declared == 1, declared == 4)
 
 
 def test_moved_code_is_listed_by_place(perfuse: Perfuse, recordings: Path) -> None:

@@ -274,3 +274,10 @@ def test_report_sums_accesses(accessed: pf.Profile) -> None:
     assert objects == {"/data/table.bin": (3, 310, 0), "/data/log.bin": (1, 900, 1)}
     [function] = access_sums(accessed, "function")
     assert (function.name, function.count) == ("alpha", 4)
+
+
+def test_addresses_of_data_are_not_code_without_a_name(accessed: pf.Profile) -> None:
+    from perfuse.reports.profile import profile_report
+
+    assert len(accessed.tables["memory_accesses"].to_arrow()) == 4
+    assert [one for one in profile_report(accessed).unnamed if not one.leaf_samples] == []

@@ -175,3 +175,26 @@ def test_inlined_functions_without_a_name_for_the_linker_have_that_of_their_plac
         "main()::{lambda#1}::operator()": {13},
         "main()::{lambda#2}::operator()": {15},
     }
+
+
+def test_names_of_ocaml_are_those_of_perf(tmp_path: Path) -> None:
+    """A program with functions that are named as ocamlopt names them."""
+    symbols = ("camlStdlib__Map__bal_170", "camlOc__$3e$7c_12", "camlOc.fib_81")
+    functions = "".join(
+        f'__attribute__((noinline)) void f{number}(void) __asm__("{symbol}");\n'
+        f"void f{number}(void) {{ for (unsigned n = 0; n < {1_000_000 + number}; n++) sink += n; }}\n"
+        for number, symbol in enumerate(symbols)
+    )
+    main = "int main(void) { for (clock_t end = clock() + CLOCKS_PER_SEC / 3; clock() < end;) { f0(); f1(); f2(); } }\n"
+    (tmp_path / "oc.c").write_text(f"#include <time.h>\nstatic volatile unsigned sink;\n{functions}{main}")
+    subprocess.run(["gcc", "-O1", "-o", "oc", "oc.c"], cwd=tmp_path, check=True)
+    program = tmp_path / "oc"
+    command = ["perf", "record", "-qN", "-e", "cpu-clock:u", "-F", "500", "-o", "perf.data", str(program)]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    recorded = Recorded(tmp_path, tmp_path / "perf.data", program, b"")
+    names = recorded.names()
+    assert {"Stdlib.Map.bal_170", "Oc.>|_12", "Oc.fib_81"} <= names.keys()
+    of_perf = recorded.perf_names()
+    assert {name: names[name] for name in of_perf if "." in name} == {
+        name: count for name, count in of_perf.items() if "." in name
+    }

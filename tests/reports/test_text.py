@@ -3,16 +3,21 @@
 import io
 import json
 import re
+from pathlib import Path
 from unicodedata import combining, east_asian_width
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import perfuse as pf
 from perfuse import Hex
+from perfuse.filters.names import function_text
 from perfuse.reports.grid import Column, bar, grid, sparkline
 from perfuse.reports.json_text import address_value, is_address, json_text
-from perfuse.reports.names import function_text, module_name, module_text
+from perfuse.reports.names import module_name, module_text
+from perfuse.reports.profile import profile_lines, profile_report
+from perfuse.reports.stack_views import StackRequest, stack_lines, stack_report
 from perfuse.reports.text import Role, Style, cell_width, cut, cut_middle, pad, printable
 from perfuse.reports.units import bytes_text, duration_text, percent_text
 
@@ -112,12 +117,39 @@ def test_sizes_and_parts() -> None:
     assert percent_text(1, 0) == "-"
 
 
+def test_functions_of_one_text_are_shown_whole(tmp_path: Path) -> None:
+    overloads = ["ns::start(int)", "ns::start(std::vector<int> const&)"]
+    recording = tmp_path / "overloads.collapsed"
+    lines = [f"main;{name} {7 + number}\n" for number, name in enumerate([*overloads, "ns::stop(int)"])]
+    recording.write_text("".join(lines), encoding="ascii")
+    with pf.fuse(recording) as profile:
+        report = "\n".join(profile_lines(profile_report(profile), Style()))
+        tree = "\n".join(stack_lines(stack_report(profile, StackRequest(tree=True, limit=None)), Style()))
+    for text in (report, tree):
+        assert all(name in text for name in overloads)
+        assert "ns::stop" in text
+        assert "ns::stop(" not in text
+
+
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
         ("R<int> ns::Scavenger::Visit<A, B<C>>(ns::Object*, int) const", "ns::Scavenger::Visit<…>"),
         ("v8::internal::(anonymous namespace)::Invoke(v8::internal::Isolate*)", "v8::internal::(anonymous)::Invoke"),
-        ("std::operator<(a, b)", "std::operator<(a, b)"),
+        ("bool std::operator<(a, b)", "std::operator<"),
+        ("bool std::operator< <int, b<c> >(a, b)", "std::operator< <…>"),
+        ("V& std::map<K, V<int> >::operator[](K&&)", "std::map<…>::operator[]"),
+        ("std::less<int>::operator()(int, int) const", "std::less<…>::operator()"),
+        ("ns::A<int>::operator std::vector<int, b<int> >() const", "ns::A<…>::operator std::vector<…>"),
+        ("void* ns::A::operator new[](unsigned long)", "ns::A::operator new[]"),
+        ("decltype(auto) ns::f<A<&B::operator()>>(int)", "decltype(auto) ns::f<A<&B::operator()>>(int)"),
+        ("long ns::f(std::string const&) [clone .cold]", "ns::f [clone .cold]"),
+        ("ns::f(int) [clone .isra.0] [clone .part.1]", "ns::f [clone .isra.0] [clone .part.1]"),
+        ("int32 [app] App::Fib(int32)[QuickJitted]", "App::Fib [QuickJitted]"),
+        ("bool [app] App+<Iter>c__Iterator1::MoveNext()[Tier0]", "App+<Iter>c__Iterator1::MoveNext [Tier0]"),
+        ("void [a] A+<B>c::X.I<C>.get()[Tier0]", "A+<B>c::X.I<…>.get [Tier0]"),
+        ("<(A, B) as core::ops::Fn<(i32,)>>::call", "<(A, B) as core::ops::Fn<(i32,)>>::call"),
+        ("std::f<1, (E)2>(int) const [clone .cold]", "std::f<…> [clone .cold]"),
         ("core::fmt::Formatter::pad", "core::fmt::Formatter::pad"),
         ("<A as B>::run", "<A as B>::run"),
         ("a::b<(", "a::b<("),

@@ -14,6 +14,7 @@ from perfuse.analysis.instructions import Callee, InlinedCall, Instruction, Loop
 from perfuse.analysis.sampled import Event, events, recorded_span_ns, select_event
 from perfuse.archive.contents import NativeCode, NotSavedError
 from perfuse.errors import UsageError
+from perfuse.filters.names import last_part, module_name
 from perfuse.filters.stacks import StackFilter
 from perfuse.programs.machine import machine_of_code
 from perfuse.table import Columns
@@ -368,7 +369,7 @@ class Annotation:
                 f"the machine code of {self.function.name} is not available: {failure}",
                 hint=_SAVES_CODE
                 if isinstance(failure, NotSavedError)
-                else f"give the directory of {path.rsplit('/', 1)[-1]} with --symbols (symbol_dirs=)",
+                else f"give the directory of {_file_with_code(path)} with --symbols (symbol_dirs=)",
             ) from failure
         return found
 
@@ -574,6 +575,11 @@ class Annotation:
         [(function, tier)] = rows.tuples("function_id", "tier")
         name = self._function_names.get(function, f"f{function}")
         return f"{name} [{tier}]" if tier else name
+
+
+def _file_with_code(path: str) -> str:
+    """The name of the file that a module's code is in."""
+    return "the kernel's vmlinux" if module_name(path) == "[kernel]" else last_part(path)
 
 
 def _with_offset(name: str, offset: int) -> str:

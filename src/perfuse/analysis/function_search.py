@@ -7,8 +7,8 @@ from typing import Any
 
 from perfuse.analysis.profiles import TableProfile
 from perfuse.errors import UsageError, nearest_hint
-from perfuse.filters.names import bare_name, matching_names
-from perfuse.reports.names import function_text, source_place, where_texts
+from perfuse.filters.names import function_text, matching_names, shown_names
+from perfuse.reports.names import source_place, where_texts
 from perfuse.table import Columns
 
 _HANDLE = re.compile(r"([fc])(\d+)")
@@ -17,6 +17,9 @@ _SHOWN = 8
 """Number of functions that the message about several lists."""
 
 NO_CODE = "these files contain no code"
+
+_PERF_MAP = "[perf map]"
+"""The module of functions of perf maps."""
 
 
 @dataclass(slots=True)
@@ -90,10 +93,12 @@ def find_function(profile: TableProfile, wanted: str) -> Search:
     if _ADDRESS.fullmatch(wanted):
         return _by_address(profile, codes, int(wanted, 16))
     distinct = set(names)
-    meant = distinct & {wanted} or {name for name in distinct if wanted in name and bare_name(name) == wanted}
-    meant = meant or matching_names(wanted, distinct)
+    meant = shown_names(wanted, distinct) or matching_names(wanted, distinct)
     rows = [row for row, name in enumerate(names) if name in meant]
-    found = _with_code(profile, codes, _grouped(profile, functions, rows))
+    grouped = _grouped(profile, functions, rows)
+    found = _with_code(profile, codes, grouped)
+    if len(found) > 1:  # a clone and an instantiation are other functions where they are shown as such
+        found = [one for one in found if function_text(one.name) == wanted] or found
     if len(found) == 1:
         return Search(found[0])
     if found:
@@ -105,14 +110,20 @@ def find_function(profile: TableProfile, wanted: str) -> Search:
             field="function",
         )
     if rows:
-        inlined = sorted({names[row] for row in rows})[:3]
-        hint = "where it was inlined, annotate its caller; a perf map has its name alone: a dump has its code"
+        without = sorted({names[row] for row in rows})[:3]
+        if all(one.module == _PERF_MAP for one in grouped):
+            raise UsageError(
+                f"{', '.join(without)} is from a perf map, which has no machine code",
+                hint="a dump has code: `perfuse doctor` shows how each runtime writes one",
+                field="function",
+            )
+        hint = "where it was inlined, annotate its caller"
         if into := _inlined_into(profile, {functions["function_id"][row] for row in rows}):
             known_name = dict(functions.tuples("function_id", "name"))
             more = f"; … {len(into) - _SHOWN:,} more" if len(into) > _SHOWN else ""
             listed = "; ".join(f"f{key} {function_text(known_name[key])}" for key in into[:_SHOWN])
             hint = f"it was inlined, annotate a caller: {listed}{more}"
-        raise UsageError(f"{', '.join(inlined)} has no machine code of its own", hint=hint, field="function")
+        raise UsageError(f"{', '.join(without)} has no machine code of its own", hint=hint, field="function")
     raise UsageError(f"no function {wanted!r}", hint=nearest_hint(wanted, dict.fromkeys(names)), field="function")
 
 

@@ -12,6 +12,8 @@ from perfuse.analysis.profiles import SourceProfile
 from perfuse.input.directories import require_directories
 from perfuse.table import Columns
 
+_COMPILED_FIRST = re.compile(r"\.(?:[cm]?tsx?|jsx)$")
+"""Sources of JavaScript that a runtime may make into other text before it runs."""
 MAX_SOURCE_BYTES = 64 << 20
 """Larger files are not source files."""
 
@@ -73,6 +75,9 @@ class SourceFiles:
         embedded = Columns(profile.tables["embedded_files"])
         self._embedded = dict(embedded.tuples("path", "text"))
         self._saved = profile.saved_sources()
+        self._tables = profile.tables
+        self.unlike_their_code: set[str] = set()
+        """Paths of files whose lines are not those of the code: deno runs JavaScript that it makes of TypeScript."""
 
     def get(self, path: str) -> SourceFile | None:
         """The source file of a path in the recording; None where it is not found."""
@@ -97,8 +102,18 @@ class SourceFiles:
         for candidate in candidates:
             text = _read(candidate)
             if text is not None:
-                return SourceFile(path, str(candidate), _lines(text))
+                found = SourceFile(path, str(candidate), _lines(text))
+                if not _COMPILED_FIRST.search(path) or self._declares_functions(found):
+                    return found
+                self.unlike_their_code.add(path)
         return None
+
+    def _declares_functions(self, source: SourceFile) -> bool:
+        """Whether most functions of a source file are on the lines that the recording states."""
+        rows = Columns(self._tables["functions"]).tuples("name", "path", "line")
+        named = {(name, line) for name, path, line in rows if path == source.path and line and name.isidentifier()}
+        there = sum(name in (source.line(line) or "") for name, line in named)
+        return 2 * there >= len(named)
 
     def _is_in_dirs(self, path: Path) -> bool:
         found = path.resolve()

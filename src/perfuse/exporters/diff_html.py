@@ -10,9 +10,10 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from perfuse.filters.names import function_text
 from perfuse.output.file import output_file
 from perfuse.reports.diff import header_fields
-from perfuse.reports.names import function_text, source_place, where_texts
+from perfuse.reports.names import source_place, where_texts
 from perfuse.viewer import bundle
 
 if TYPE_CHECKING:

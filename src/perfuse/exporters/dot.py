@@ -10,7 +10,7 @@ from perfuse.errors import ExportError, UsageError
 from perfuse.exporters.contents import contents, note_other_events
 from perfuse.exporters.palette import hexadecimal
 from perfuse.reports.measured_text import everything_text, value_text
-from perfuse.reports.names import function_text, source_place, where_texts
+from perfuse.reports.names import function_texts, source_place, where_texts
 from perfuse.reports.text import cut_middle, printable
 from perfuse.reports.units import counted, percent_text
 
@@ -95,15 +95,16 @@ def _lines(graph: FunctionGraph, style: GraphStyle, min_share: float) -> Iterato
     }
     warmest = _most((one.values for one in drawn.values()), style.node_color)
     heaviest = _most(shown.values(), style.edge_color)
+    texts = function_texts([one.name for one in drawn.values()])
     places = where_texts(list(drawn.values()), source_place)
     nodes = (
         DotNode(
             f"f{key}",
-            (function_text(one.name), *_node_label(one, style.node_label, graph)),
+            (text, *_node_label(one, style.node_label, graph)),
             "\n".join(filter(None, (one.name, where, everything_text(one.values, graph)))),
             heat(_value(one.values, style.node_color) / warmest),
         )
-        for (key, one), where in zip(drawn.items(), places, strict=True)
+        for (key, one), text, where in zip(drawn.items(), texts, places, strict=True)
     )
     arrows = (
         DotEdge(

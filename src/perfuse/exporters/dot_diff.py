@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from perfuse.analysis.diff import Change, Difference, FunctionChange
 from perfuse.exporters.dot import DotEdge, DotNode, dot_lines, heat
 from perfuse.exporters.palette import hexadecimal
+from perfuse.filters.names import function_text
 from perfuse.reports.diff import amount_text, change_text
-from perfuse.reports.names import function_text, source_place, where_texts
+from perfuse.reports.names import source_place, where_texts
 
 MORE, LESS = 28.0, 152.0
 """Hues of increases and decreases."""

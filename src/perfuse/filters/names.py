@@ -13,6 +13,10 @@ Subject = Literal["name", "module", "path", "tier"]
 
 _ANONYMOUS = "(anonymous namespace)"
 _HANDLE = r"([fpst])(\d{1,10})"
+_WRAPPER = r"\(wrapper ([\w-]+)\) (.+)"
+_CLOSING = {"<": ">", "(": ")", "[": "]", "{": "}"}
+# Brackets in the name of an operator do not close; the name of a conversion is a type, which is text as any other.
+_OPERATOR = re.compile(r"\boperator(?:\(\)|\[\]|->\*?|<=>|<<=?|>>=?|[<>]=?|\b(?: (?:new|delete)(?:\[\])?)?)")
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
@@ -102,10 +106,13 @@ class FramePattern:
 
     def is_one_of(self, names: Iterable[str]) -> bool:
         """Whether the text is one of the names, or what reports show of it; `test` matches no part of names then."""
-        return any(self._is_whole(name) or self._is_bare(name) for name in names)
+        return bool(self._exact(set(names)))
 
-    def _is_whole(self, name: str) -> bool:
-        return self.pattern in (name, self._shown(name))
+    def _exact(self, names: set[str]) -> set[str]:
+        """The names that the text is, and not a part of."""
+        if self.subject == "name":
+            return shown_names(self.pattern, names)
+        return {name for name in names if self.pattern in (name, self._shown(name))}
 
     def _shown(self, name: str) -> str:
         """A name as reports have it: the last part of a path, and one name for the kernel."""
@@ -113,12 +120,9 @@ class FramePattern:
             return name
         return last_part(module_name(name) if self.subject == "module" else name)
 
-    def _is_bare(self, name: str) -> bool:
-        return self.subject == "name" and self.pattern in name and self.pattern == bare_name(name)
-
     def test(self, names: "set[str]") -> Callable[[str], bool]:
-        """A test of names. A text that is a name, with or without parameters, or what reports show of a path, is only
-        that; any other is a part of names.
+        """A test of names. A text that is a name, with or without types, or what reports show of a name or path, is
+        only that; any other is a part of names.
 
         Args:
             names: All names there are.
@@ -126,8 +130,7 @@ class FramePattern:
         if is_regex(self.pattern):
             whole = matcher(self.pattern)
             return lambda name: whole(name) or whole(self._shown(name))
-        exact = set(filter(self._is_whole, names)) or set(filter(self._is_bare, names))
-        if exact:
+        if exact := self._exact(names):
             return exact.__contains__
         if is_glob(self.pattern):
             glob = matcher(self.pattern)
@@ -150,32 +153,96 @@ def module_name(module: str) -> str:
     return "[kernel]" if module.startswith(("[kernel]", "[kernel.")) else module
 
 
+def function_text(name: str) -> str:
+    """A demangled C++ name without its return type, parameters and template arguments; any other name as it is.
+
+    The kind of a Mono wrapper method follows its name: all wrappers begin with the same word.
+
+    >>> function_text("R<int> ns::Scavenger::Visit<A, B<C>>(ns::Object*, int) const")
+    'ns::Scavenger::Visit<…>'
+    >>> function_text("V& ns::Map<K, V>::operator[](K const&)")
+    'ns::Map<…>::operator[]'
+    >>> function_text("ns::parse(char const*) [clone .cold]")
+    'ns::parse [clone .cold]'
+    >>> function_text("int32 [app] App::<Main>m__3(int32)[OptimizedTier1]")
+    'App::<Main>m__3 [OptimizedTier1]'
+    >>> function_text("run(int)::Local::step()")  # a class in a function
+    'run(int)::Local::step()'
+    >>> function_text("(wrapper managed-to-native) System.AppDomain:InternalUnload (int)")
+    'System.AppDomain:InternalUnload (int) [managed-to-native]'
+    """
+    if name.startswith("(wrapper ") and (wrapped := re.fullmatch(_WRAPPER, name, re.DOTALL)):
+        return f"{wrapped[2]} [{wrapped[1]}]"
+    short = _without_types(name, "<…>") if "::" in name else None
+    if not short:
+        return name
+    which = re.search(r"((?: \[clone [^\]]*\])+|(?<=\))\[\w+\])$", name)
+    return short.replace(_ANONYMOUS, "(anonymous)") + (f" {which[0].lstrip()}" if which else "")
+
+
 def bare_name(name: str) -> str | None:
     """A name of C++, Java or C# without return type, parameters and template arguments; None for other names.
 
     >>> bare_name("R<int> ns::Map<K, V<int>>::find(const K&) const"), bare_name("app.Main.run(int[])"), bare_name("run")
     ('ns::Map::find', 'app.Main.run', None)
     """
-    # The brackets of `operator<` and the like do not close.
-    if "(" not in name or "operator" in name or "->" in name:
+    return _without_types(name, "") or None
+
+
+def _without_types(name: str, arguments: str) -> str | None:
+    """A name without return type and parameters, and with a text in place of template arguments."""
+    if "(" not in name or name.startswith("<"):  # `<A as B>::run` of Rust
         return None
     rest = name.replace(_ANONYMOUS, "\0")
+    operator = _OPERATOR.search(rest)
+    start, end = operator.span() if operator else (len(rest), len(rest))
     parts: list[str] = []
-    depth = 0
-    for place, char in enumerate(rest):
-        if char == "(" and not depth:
+    closing: list[str] = []
+    is_text = False
+    for index, char in enumerate(rest):
+        if start <= index < end and not closing:
+            parts.append(char)
+        elif closing:
+            if is_text:
+                parts.append(char)
+            if char in _CLOSING:
+                closing.append(_CLOSING[char])
+            elif char == closing[-1] and rest[index - 1] != "-":
+                closing.pop()
+        elif char == "(":
             # What follows parameters with `::` is a lambda or a class in the function.
-            if "::" in after_brackets(rest[place:]):
+            if "::" in after_brackets(rest[index:]):
                 return None
             break
-        if ".<" in name:
-            parts.append(char)  # `<init>` of Java
-            continue
-        depth += (char == "<") - (char == ">")
-        if not depth and char != ">":
+        elif char == "<":
+            # `.<init>` of Java and `<Main>m__3` of C# are names.
+            is_text = not operator and rest[index - 1] in ".:+/ "
+            parts.append(char if is_text else arguments)
+            closing.append(">")
+        else:
             parts.append(char)
-    words = "".join(parts).split()
-    return words[-1].replace("\0", _ANONYMOUS) if words and not depth else None
+    # What is before a space is the return type, except in the name of an operator.
+    named = re.sub(r"^.* (?=\S*\boperator\b)" if operator else r"^.* (?=\S)", "", "".join(parts).rstrip())
+    return None if closing else named.replace("\0", _ANONYMOUS)
+
+
+def shown_names(text: str, names: Iterable[str]) -> set[str]:
+    """The names that a text is: the name itself, else those that are it as reports show them, or without types.
+
+    >>> shown_names("Map<…>::find", {"int Map<A>::find(A)", "Map<A>::find_all()"})
+    {'int Map<A>::find(A)'}
+    """
+    distinct = set(names)
+    if text in distinct or not (words := re.findall(r"\w+", text)):
+        return distinct & {text}
+    # What is followed by `::` does not end a name. Taking names apart costs much more than this search.
+    may_end = re.compile(rf"\b{words[-1]}\b(?!::)").search
+    is_shortened = any(mark in text for mark in ("<…>", "[", "(anonymous)"))
+    return {
+        name
+        for name in distinct
+        if may_end(name) and (bare_name(name) == text or (is_shortened and function_text(name) == text))
+    }
 
 
 def after_brackets(text: str) -> str:

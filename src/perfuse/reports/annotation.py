@@ -12,9 +12,10 @@ from perfuse.analysis.annotation import Annotation, Compilation, Listing
 from perfuse.analysis.instructions import CALLS, Instruction, inner_target
 from perfuse.analysis.sampled import Event
 from perfuse.analysis.source_files import SourceFiles
+from perfuse.filters.names import function_text, last_part
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.jump_arrows import jump_arrows
-from perfuse.reports.names import function_text, module_text, where_text
+from perfuse.reports.names import module_text, where_text
 from perfuse.reports.text import Role, Style, cut, pad, printable
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, hex_text
 
@@ -170,7 +171,10 @@ def _source_notes(listing: Listing, options: ListingOptions) -> Iterator[str]:
         if source is not None and source.origin != path:
             origin = "the recording" if source.origin == "recording" else printable(source.origin)
             yield f"  lines of {printable(path)} are from {origin}"
-    missing = [path for path, source in found.items() if source is None]
+    unlike = [path for path in found if path in options.sources.unlike_their_code]
+    for path in unlike:
+        yield f"  lines are those of JavaScript that was made of {printable(last_part(path))}, not of this file"
+    missing = [path for path, source in found.items() if source is None and path not in unlike]
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         yield f"  source not found: {printable(missing[0])}{more} (--source-dir DIR)"

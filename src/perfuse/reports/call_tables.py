@@ -10,8 +10,9 @@ from typing import TypeVar
 from perfuse.analysis.callgraph import CallEdge, CallStack
 from perfuse.analysis.functions import Function, ThreadIds
 from perfuse.analysis.latency import FunctionLatency, Latency
+from perfuse.filters.names import function_text
 from perfuse.reports.grid import Cell, Column, Ranked, bar, fitted, grid
-from perfuse.reports.names import function_text, source_place, where_texts
+from perfuse.reports.names import source_place, where_texts
 from perfuse.reports.text import ELLIPSIS, Role, Style, cell_width, cut, cut_middle, printable
 from perfuse.reports.units import count_text, duration_text, percent_text
 from perfuse.value_class import value_class

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from perfuse.filters.names import function_text
 from perfuse.reports.compared_runs import ComparedRun, Selected, run_warnings
 from perfuse.reports.grid import Cell, Column, Ranked, fields, fitted, section
 from perfuse.reports.measured_text import number_text
-from perfuse.reports.names import function_text, source_place, where_texts
+from perfuse.reports.names import function_texts, source_place, where_texts
 from perfuse.reports.text import Role, Style, cell_width, cut_middle
 from perfuse.reports.units import count_text, counted
 from perfuse.value_class import as_dict
@@ -566,12 +567,13 @@ def _verdict_column(rows: Sequence[FunctionChange]) -> Ranked:
 
 
 def _name_column(rows: Sequence[FunctionChange], by: str) -> Ranked:
-    cells: list[Cell] = [_name_text(one) for one in rows]
+    names = function_texts([one.named.name for one in rows])
+    cells: list[Cell] = [_name_text(one, name) for one, name in zip(rows, names, strict=True)]
     return Ranked(Column(by, shrinks=16), cells, comfort=NAME_COMFORT)
 
 
-def _name_text(one: FunctionChange) -> str:
+def _name_text(one: FunctionChange, name: str) -> str:
     if one.stack:
         return ";".join(map(function_text, one.stack))
     most = max(one.members)
-    return function_text(one.named.name) + (f" x{most}" if one.evidence == "group" and most > 1 else "")
+    return name + (f" x{most}" if one.evidence == "group" and most > 1 else "")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from perfuse.filters.names import function_text
 from perfuse.reports.diff import COUNTED_NOUNS
 from perfuse.reports.grid import Cell, Column, Ranked, fields, fitted, grid, section
 from perfuse.reports.measured_text import number_text
-from perfuse.reports.names import Named, function_text, where_texts
+from perfuse.reports.names import Named, where_texts
 from perfuse.reports.text import Role, Style, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text
 from perfuse.value_class import as_dict

@@ -30,6 +30,8 @@ class Column:
     shrinks: int | None = None
     """The width it may be reduced to when lines are too long; None where it keeps its width."""
     cut: Callable[[str, int], str] = cut
+    counts: int = 1
+    """How many times its width counts in the search for the widest column, which is reduced first."""
 
 
 def grid(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], style: Style, indent: str = "  ") -> Iterator[str]:
@@ -77,17 +79,16 @@ def _cell(cell: Cell, column: Column) -> tuple[str, Role]:
 
 
 def _shrink(widths: list[int], columns: Sequence[Column], room: int) -> None:
-    """Reduces the widest reducible column, repeatedly, until the line fits or none can be reduced."""
+    """Reduces the widest reducible columns, until the line fits or none can be reduced."""
     floors = [
         width if column.shrinks is None else column.shrinks for width, column in zip(widths, columns, strict=True)
     ]
-    while (excess := sum(widths) - room) > 0:
-        index = max(range(len(widths)), key=lambda i: widths[i] if widths[i] > floors[i] else -1)
-        if widths[index] <= floors[index]:
+    widths[:] = [max(min(width, room), min(width, floor)) for width, floor in zip(widths, floors, strict=True)]
+    while sum(widths) > room:
+        reducible = [at for at, width in enumerate(widths) if width > floors[at]]
+        if not reducible:
             return
-        others = [width for i, width in enumerate(widths) if i != index and width > floors[i]]
-        target = max([floors[index], widths[index] - excess, *(o for o in others if o < widths[index])])
-        widths[index] = min(target, widths[index] - 1)
+        widths[max(reducible, key=lambda at: widths[at] * columns[at].counts)] -= 1
 
 
 def _line(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from perfuse.filters.names import function_text
 from perfuse.reports.grid import Cell, Column, grid, section
-from perfuse.reports.names import distinct_texts, function_text
+from perfuse.reports.names import distinct_texts
 from perfuse.reports.text import Role, Style, cut_middle
 from perfuse.reports.units import count_text, counted, duration_text, percent_text
 from perfuse.value_class import as_dict, value_class

@@ -2,59 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Protocol, TypeVar
 
 from perfuse import _core
-from perfuse.filters.names import after_brackets, last_part, module_name
-
-_WRAPPER = r"\(wrapper ([\w-]+)\) (.+)"
-_CLOSING = {"<": ">", "(": ")", "[": "]", "{": "}"}
+from perfuse.filters.names import function_text, last_part, module_name
 
 
-def function_text(name: str) -> str:
-    """A demangled C++ name without its return type, parameters and template arguments; any other name as it is.
+def function_texts(names: Sequence[str]) -> list[str]:
+    """The text of each function of a list; those that have one text, such as overloads, are shown whole.
 
-    The kind of a Mono wrapper method follows its name: all wrappers begin with the same word.
-
-    >>> function_text("R<int> ns::Scavenger::Visit<A, B<C>>(ns::Object*, int) const")
-    'ns::Scavenger::Visit<…>'
-    >>> function_text("run(int)::Local::step()")  # a class in a function
-    'run(int)::Local::step()'
-    >>> function_text("(wrapper managed-to-native) System.AppDomain:InternalUnload (int)")
-    'System.AppDomain:InternalUnload (int) [managed-to-native]'
+    >>> function_texts(["ns::f(int)", "ns::f(long)", "ns::g(int)", "ns::f(int)"])
+    ['ns::f(int)', 'ns::f(long)', 'ns::g', 'ns::f(int)']
     """
-    if name.startswith("(wrapper ") and (wrapped := re.fullmatch(_WRAPPER, name, re.DOTALL)):
-        return f"{wrapped[2]} [{wrapped[1]}]"
-    # The brackets of `operator<` and the like do not close: such names are shown whole.
-    if "(" not in name or "operator" in name or "::" not in name:
-        return name
-    parts: list[str] = []
-    closing: list[str] = []
-    for index, char in enumerate(name):
-        if closing:
-            if char in _CLOSING:
-                closing.append(_CLOSING[char])
-            elif char == closing[-1]:
-                closing.pop()
-            continue
-        if char == "(":
-            if not name.startswith("(anonymous namespace)", index):
-                if "::" in after_brackets(name[index:]):
-                    return name
-                break
-            parts.append("(anonymous)")
-            closing.append(")")
-        elif char == "<":
-            parts.append("<…>")
-            closing.append(">")
-        else:
-            parts.append(char)
-    short = "".join(parts).rsplit(" ", 1)[-1]
-    return short if short and not closing else name
+    texts = {name: function_text(name) for name in names}
+    alike = Counter(texts.values())
+    return [name if alike[texts[name]] > 1 else texts[name] for name in names]
 
 
 def module_text(module: str) -> str:

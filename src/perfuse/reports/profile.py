@@ -22,7 +22,7 @@ from perfuse.reports.inputs import (
     summary_lines,
 )
 from perfuse.reports.machine import MachineReport, machine_lines, machine_report
-from perfuse.reports.names import code_place, distinct_texts, function_text, module_text, where_texts
+from perfuse.reports.names import code_place, distinct_texts, function_texts, module_text, where_texts
 from perfuse.reports.registry import Options, Report
 from perfuse.reports.text import ORIGIN_ROLES, Role, Style, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text
@@ -246,10 +246,17 @@ WRITTEN_LATER = (
 )
 LOST_RECORDS = "records were lost (data_loss below), which may be those of this code; or its jit-PID.dump is missing"
 ANONYMOUS = "anonymous memory"
+LLVMLITE = (
+    "llvmlite, as Numba uses it, writes no dump itself: `perfuse.jitdump.Writer` does (docs/guides/python-jit.md)"
+)
 ADVICE = (
     ("file not found", "give the directory that has the binaries: --symbols DIR"),
     (OTHER_TIME, "code ran before its dump has it: record with -k mono, so that both are on one clock"),
     (ANONYMOUS, "a dump is missing: add the jit-PID.dump; perfuse doctor shows how to record one"),
+    (
+        "pe file",
+        "of .NET it is precompiled code: DOTNET_ReadyToRun=0 has it compiled while the program runs, with names",
+    ),
     ("build id differs", "this machine has another version; give the directory of the recorded one: --symbols DIR"),
     ("kallsyms", "record as root, or on the machine itself: sudo sysctl kernel.kptr_restrict=0"),
     ("kernel", "record as root, or on the machine itself: sudo sysctl kernel.kptr_restrict=0"),
@@ -323,10 +330,11 @@ def group_lines(group: EventGroup, limit: int, style: Style) -> Iterator[str]:
 
     rows: list[list[Cell]] = [[*cells(group.total), ("all functions", Role.FAINT), ""]]
     modules = where_texts(shown, lambda one: one.module or "")
-    rows += [[*cells(one), function_text(one.name), where] for one, where in zip(shown, modules, strict=True)]
+    names = function_texts([one.name for one in shown])
+    rows += [[*cells(one), name, where] for one, name, where in zip(shown, names, modules, strict=True)]
     titles = [*(event.name for event in group.events), *(ratio.name for ratio in group.ratios)]
     columns = [Column(title, right=True) for title in titles]
-    columns += [Column("function", shrinks=24), Column("where", role=Role.FAINT, shrinks=8, cut=cut_middle)]
+    columns += [Column("function", shrinks=24), Column("where", role=Role.FAINT, shrinks=8, cut=cut_middle, counts=2)]
     yield from grid(columns, rows, style)
     if len(group.functions) > len(shown):
         left_out = counted(len(group.functions) - len(shown), "function")
@@ -431,16 +439,16 @@ def _function_table(functions: Sequence[FunctionWeight], whole: int, order: str,
         Column("self", right=True),
         Column("total", right=True),
         Column(""),
-        Column("function", shrinks=30),
-        *([Column("tier", role=Role.FAINT, shrinks=8)] if tiers else []),
-        Column("where", role=Role.FAINT, shrinks=8, cut=cut_middle),
+        Column("function", shrinks=16),
+        *([Column("tier", role=Role.FAINT, shrinks=5, counts=3)] if tiers else []),
+        Column("where", role=Role.FAINT, shrinks=8, cut=cut_middle, counts=2),
     ]
     weights = [one.self_weight if order == "self" else one.total_weight for one in functions]
     rows: list[list[Cell]] = []
-    for one, weight, place in zip(functions, weights, where_texts(functions, code_place), strict=True):
+    names = function_texts([one.name for one in functions])
+    for one, shown, weight, place in zip(functions, names, weights, where_texts(functions, code_place), strict=True):
         drawn: Cell = (_bar(weight, max(weights), style), ORIGIN_ROLES.get(one.kind, Role.FAINT))
         numbers = [percent_text(one.self_weight, whole), percent_text(one.total_weight, whole)]
-        shown = function_text(one.name)
         name: Cell = (shown, Role.FAINT) if one.kind == "unknown" else shown
         rows.append([*numbers, drawn, name, *([", ".join(one.tiers)] if tiers else []), place])
     yield from grid(columns, rows, style)
@@ -476,6 +484,8 @@ def _unnamed_section(report: ProfileReport, style: Style) -> Iterator[str]:
         advices[OTHER_TIME] = WRITTEN_LATER
     if ANONYMOUS in advices and any(finding.severity == "data_loss" for finding in report.diagnostics):
         advices[ANONYMOUS] = LOST_RECORDS
+    elif ANONYMOUS in advices and any("libllvmlite" in one.name for one in report.modules):
+        advices[ANONYMOUS] = LLVMLITE
     for advice in dict.fromkeys(advices.values()):
         yield "  " + style.paint("hint: ", Role.FAINT) + advice
 

@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from perfuse.analysis.selected_calls import CallCondition, SelectedCalls, selected_calls
+from perfuse.filters.names import function_text
 from perfuse.reports.grid import Cell, Column, fields, grid, section
 from perfuse.reports.inputs import selection_text
-from perfuse.reports.names import function_text
 from perfuse.reports.registry import Options, Report
 from perfuse.reports.text import Role, Style
 from perfuse.reports.units import count_text, counted, duration_text

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from perfuse.analysis.slow_calls import CallPart, SlowCall, SlowCalls, slowest_calls
 from perfuse.errors import UsageError
+from perfuse.filters.names import function_text
 from perfuse.reports.grid import Cell, Column, fields, grid, section
-from perfuse.reports.names import function_text
 from perfuse.reports.registry import Options, Report
 from perfuse.reports.text import Role, Style
 from perfuse.reports.units import count_text, counted, duration_text, percent_text

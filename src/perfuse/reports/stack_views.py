@@ -23,7 +23,7 @@ from perfuse.analysis.stack_groups import (
     WholeStack,
 )
 from perfuse.errors import UsageError, require_known
-from perfuse.filters.names import last_part
+from perfuse.filters.names import function_text, last_part
 from perfuse.reports.call_tables import wrapped_names
 from perfuse.reports.grid import Cell, Column, fields, grid, section
 from perfuse.reports.inputs import (
@@ -36,7 +36,7 @@ from perfuse.reports.inputs import (
     selection_text,
     summary_lines,
 )
-from perfuse.reports.names import code_place, distinct_texts, function_text, module_text, where_texts
+from perfuse.reports.names import code_place, distinct_texts, function_texts, module_text, where_texts
 from perfuse.reports.registry import LIMIT_IS_DEFAULT, Options, Report
 from perfuse.reports.text import Role, Style, cut, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text, ticks_text
@@ -445,8 +445,12 @@ def _group_section(
         Column("weight", right=True),
         *_number_columns(of),
         *_count_column(report),
-        Column(by or "function", shrinks=24, cut=cut_middle if by in ("module", "line") else cut),
-        *([Column("where", role=Role.FAINT, shrinks=8, cut=cut_middle)] if by in (None, "function", "line") else []),
+        Column(by or "function", shrinks=12, cut=cut_middle if by in ("module", "line") else cut),
+        *(
+            [Column("where", role=Role.FAINT, shrinks=4, cut=cut_middle, counts=2)]
+            if by in (None, "function", "line")
+            else []
+        ),
         Column("", role=Role.FAINT),
     ]
     rows: list[list[Cell]] = []
@@ -454,8 +458,8 @@ def _group_section(
     places = distinct_texts((one.name for one in groups), shorten) if shorten else {}
     functions = [one.function for one in groups if one.function]
     of_functions = dict(zip(functions, where_texts(functions, code_place), strict=True))
-    for one in groups:
-        name = places.get(one.name) or function_text(one.name)
+    names = [places[one.name] for one in groups] if places else function_texts([one.name for one in groups])
+    for one, name in zip(groups, names, strict=True):
         where: list[Cell] = []
         if by in (None, "function"):
             where = [of_functions[one.function] if one.function else ""]
@@ -483,16 +487,17 @@ def tree_lines(tree: StackTree, report: StackReport, style: Style) -> Iterator[s
     columns = [
         *_number_columns(of),
         *_count_column(report),
-        Column("function", shrinks=30),
-        Column("tier", role=Role.FAINT, shrinks=5),
-        Column("where", role=Role.FAINT, shrinks=8, cut=cut_middle),
+        Column("function", shrinks=16),
+        Column("tier", role=Role.FAINT, shrinks=3, counts=3),
+        Column("where", role=Role.FAINT, shrinks=4, cut=cut_middle, counts=2),
         Column("", role=Role.FAINT),
     ]
     has_tiers = any(one.function.tier for one in tree.nodes)
     rows: list[list[Cell]] = []
     where = where_texts([node.function for node in tree.nodes], code_place)
-    for node, drawn, place in zip(tree.nodes, _drawn(tree.nodes), where, strict=True):
-        name = function_text(node.function.name) + (" (inl)" if node.function.is_inlined else "")
+    names = function_texts([node.function.name for node in tree.nodes])
+    for node, drawn, short, place in zip(tree.nodes, _drawn(tree.nodes, style.width), names, where, strict=True):
+        name = short + (" (inl)" if node.function.is_inlined else "")
         name += " …" if node.left_out else ""
         handle = node.function.handle if tree.is_inverted or node.stack_id is None else f"s{node.stack_id}"
         # Samples below a node are its own, too; calls are not calls of it.
@@ -515,12 +520,15 @@ def _blank(tree: StackTree, report: StackReport) -> list[Cell]:
     return [""] * (len(_count_column(report)) + (not tree.is_inverted))
 
 
-_DEEPEST = 24
-"""Levels that are drawn; deeper nodes state theirs as a number."""
+_DEEPEST, _LEAST_DRAWN = 24, 3
+"""Levels that are drawn, and those on narrow terminals; deeper nodes state theirs as a number."""
+_OTHER_COLUMNS = 52
+"""Width of the numbers, the tier and the place beside a name."""
 
 
-def _drawn(nodes: Sequence[TreeNode]) -> list[str]:
-    """The lines in front of the name of each node."""
+def _drawn(nodes: Sequence[TreeNode], width: int | None) -> list[str]:
+    """The lines in front of the name of each node: at most half of the space for both."""
+    deepest = _DEEPEST if width is None else min(_DEEPEST, max(_LEAST_DRAWN, (width - _OTHER_COLUMNS) // 4))
     is_last = [True] * len(nodes)
     last_of: dict[int | None, int] = {}
     for one in nodes:
@@ -535,7 +543,7 @@ def _drawn(nodes: Sequence[TreeNode]) -> list[str]:
             below.append("")
             continue
         above = below[one.parent]
-        if one.depth > _DEEPEST:
+        if one.depth > deepest:
             prefixes.append(f"{above}{one.depth}: ")
             below.append(above)
             continue

@@ -146,6 +146,10 @@ fn open_elf(search: &SearchPath, path: &Path, expected: Option<&ElfBuildId>) -> 
         io::ErrorKind::InvalidInput => Refusal::Absent,
         _ => because(format!("module file cannot be read: {error}")),
     })?;
+    // Assemblies of .NET, and what Wine runs.
+    if image.starts_with(b"MZ") {
+        return Err(because("a PE file, whose symbols are not read".to_owned()));
+    }
     let elf = image.elf().map_err(|error| because(format!("not a readable ELF file: {error}")))?;
     let found = ElfBuildId::of(&elf);
     match (expected, found) {

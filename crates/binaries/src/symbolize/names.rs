@@ -1,5 +1,6 @@
 //! Demangled names.
 
+mod ocaml;
 mod parameter_pack;
 mod qualifiers;
 
@@ -65,7 +66,8 @@ impl NameCache {
 }
 
 /// Itanium C++ with parameters, which distinguish overloads, and without the return type, which does not;
-/// both of Rust's manglings without their hashes. Other languages' names, Swift's among them, are `None`.
+/// both of Rust's manglings without their hashes; OCaml's with the numbers that its compiler gives them. Other languages' names,
+/// Swift's among them, are `None`.
 pub(crate) fn demangle(raw: &str) -> Option<String> {
     if let Some(stub) = raw.strip_suffix("@plt") {
         return demangle(stub).map(|name| format!("{name}@plt"));
@@ -75,6 +77,11 @@ pub(crate) fn demangle(raw: &str) -> Option<String> {
         // Hostile names repeat the prefix.
         let name = if own.starts_with(LINKER_PREFIX) { None } else { demangle(own) };
         return Some(format!("[linker]{}", name.unwrap_or_else(|| own.to_owned())));
+    }
+    if let Some(mangled) =
+        raw.strip_prefix("caml").filter(|name| name.starts_with(|c: char| c.is_ascii_uppercase()))
+    {
+        return Some(ocaml::demangled(mangled));
     }
     if !raw.starts_with("_R") && !raw.starts_with("_Z") {
         return None;
@@ -330,6 +337,12 @@ mod tests {
             ("_Zli3_kmy", "operator\"\" _km(unsigned long long)"),
             ("_RNvCs1234_7mycrate3foo", "mycrate::foo"),
             ("_Z3foov@plt", "foo()@plt"),
+            // OCaml: module and function, with characters in hexadecimal.
+            ("camlStdlib__Map__bal_170", "Stdlib.Map.bal_170"),
+            ("camlOc__$3e$7c_12", "Oc.>|_12"),
+            ("camlOc.fib_81", "Oc.fib_81"),
+            ("camlA__b$zz$4", "A.b$zz$4"),
+            ("camlA___b", "A._b"),
             // Empty parameter packs, as V8's and LLVM's classes have them.
             ("_ZN8Pipeline3RunI5PhaseJEEEvDpOT0_", "Pipeline::Run<Phase>()"),
             ("_ZN8Pipeline3RunI5PhaseJiEEEvDpOT0_", "Pipeline::Run<Phase, int>(int&&)"),
@@ -394,15 +407,9 @@ mod tests {
         ] {
             assert_eq!(demangle(raw).as_deref(), Some(shown), "{raw}");
         }
-        for raw in [
-            "main",
-            "$s4main3fooyyF",
-            "_Zebra",
-            "_RUSTY",
-            "_Z",
-            "camlStdlib__map_12",
-            "__libc_start_main@plt",
-        ] {
+        for raw in
+            ["main", "$s4main3fooyyF", "_Zebra", "_RUSTY", "_Z", "caml_apply2", "__libc_start_main@plt"]
+        {
             assert_eq!(demangle(raw), None, "{raw}");
         }
     }

@@ -120,6 +120,9 @@ fn what_is_no_program_is_refused() {
     assert_eq!(&*reason(text(&scratch.0)), "module file not found", "a directory");
     assert_eq!(&*reason("//anon"), "the memory is not mapped from a file");
     assert!(reason(text(&script)).starts_with("not a readable ELF file"));
+    let assembly = scratch.0.join("System.Linq.dll");
+    std::fs::write(&assembly, b"MZ\x90\0\x03\0\0\0").expect("an assembly");
+    assert_eq!(&*reason(text(&assembly)), "a PE file, whose symbols are not read");
     let pipe = scratch.0.join("pipe");
     run(Command::new("mkfifo").arg(&pipe));
     assert_eq!(&*reason(text(&pipe)), "module file not found", "and did not wait for a writer");

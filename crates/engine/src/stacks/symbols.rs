@@ -39,6 +39,8 @@ pub struct CallSymbols {
     pub(super) symbols: Vec<CallSymbol>,
     /// Symbol of each row of `frames`, then one more for samples without any frame.
     pub(super) of_frame: Vec<u32>,
+    /// Whether each row of `frames` is on a stack: others are of branches, and of data that was accessed.
+    pub(super) on_stacks: Vec<bool>,
     pub(super) frame_keys: Option<Keys>,
     /// Functions of call traces, each with its symbol.
     traced: Vec<(u32, u32)>,
@@ -117,8 +119,15 @@ impl CallSymbols {
             NONE,
             nothing,
         ));
-        let frame_keys = Some(Keys::of(&numbers(frames, "frames", "frame_id")?));
-        Ok(Self { texts: build.texts, symbols: build.symbols, of_frame, frame_keys, traced })
+        let frame_keys = Keys::of(&numbers(frames, "frames", "frame_id")?);
+        let mut on_stacks = vec![false; kinds.len()];
+        for key in numbers(&tables.stacks, "stacks", "frame_id")? {
+            if let Some(on_stack) = on_stacks.get_mut(frame_keys.row(key) as usize) {
+                *on_stack = true;
+            }
+        }
+        let frame_keys = Some(frame_keys);
+        Ok(Self { texts: build.texts, symbols: build.symbols, of_frame, on_stacks, frame_keys, traced })
     }
 
     /// The symbols, in the order their numbers count.

@@ -24,8 +24,9 @@ impl CallTree {
     pub fn unnamed(&self) -> Vec<UnnamedFrames> {
         let symbols = &self.symbols;
         let mut frames = vec![0u64; symbols.symbols.len()];
-        // The last stands for samples without any frame.
-        for &symbol in symbols.of_frame.split_last().map_or(&[][..], |(_, of_frame)| of_frame) {
+        // What of `of_frame` follows stands for samples without any frame, and for names that a transformation adds.
+        for (&symbol, _) in symbols.of_frame.iter().zip(&symbols.on_stacks).filter(|&(_, &on_stack)| on_stack)
+        {
             if let Some(count) = frames.get_mut(symbol as usize) {
                 *count = count.saturating_add(1);
             }

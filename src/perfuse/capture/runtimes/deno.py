@@ -1,7 +1,9 @@
 """deno: V8 with options in a variable of its own."""
 
 import os
+import re
 
+from perfuse.capture.finding import Finding
 from perfuse.capture.installed import Tool
 from perfuse.capture.runtime import Preparation, Runtime, Setting, Workspace
 from perfuse.capture.runtimes.node import UNWRITABLE
@@ -9,11 +11,21 @@ from perfuse.capture.runtimes.node import UNWRITABLE
 FLAGS = "--perf-prof,--interpreted-frames-native-stack"
 
 
-def prepare(_workspace: Workspace) -> Preparation:
+TYPESCRIPT = Finding(
+    "deno",
+    "limited",
+    "lines of TypeScript are those of the JavaScript that deno makes of it",
+    "`deno bundle` writes that JavaScript: record it",
+)
+
+
+def prepare(workspace: Workspace) -> Preparation:
     """A dump in the current directory of the process."""
     if not os.access(".", os.W_OK):
         return Preparation(stacks="fp", findings=(UNWRITABLE,))
-    return Preparation((Setting("DENO_V8_FLAGS", FLAGS, ",", "V8 writes jit-PID.dump"),), stacks="fp")
+    has_types = any(re.search(r"\.[cm]?tsx?$", word) for word in workspace.program.command)
+    setting = Setting("DENO_V8_FLAGS", FLAGS, ",", "V8 writes jit-PID.dump")
+    return Preparation((setting,), stacks="fp", findings=(TYPESCRIPT,) if has_types else ())
 
 
 RUNTIME = Runtime(
