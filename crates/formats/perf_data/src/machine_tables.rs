@@ -157,7 +157,8 @@ fn namespace_rows(file: &PerfFile, placement: &Placement) -> RecordBatch {
         |record, time| {
             let mut cursor = record.cursor(file.endian);
             let Ok(Namespaces { pid, tid, nr_namespaces }) = Namespaces::read(&mut cursor) else { return };
-            let thread_id = identities.thread(placement.process(pid), tid);
+            let thread_id =
+                identities.thread(file.guests.identity(placement, file.process_number(record, pid)), tid);
             for number in 0..nr_namespaces {
                 // Device and inode are two words, like the fields of a section.
                 let Ok(Section { offset: device, size: inode }) = Section::read(&mut cursor) else { return };

@@ -83,8 +83,8 @@ pub enum TaskFactKind {
     Start,
     /// It ends.
     End,
-    /// A record states what was counted in it.
-    Counted,
+    /// A record states something else of it: what was counted in it, its namespaces.
+    Mentioned,
 }
 
 /// Mappings and facts of all processes and threads.
@@ -226,10 +226,11 @@ impl TasksBuilder<'_> {
                     self.ended.insert(pid);
                 }
             }
-            RecordType::READ => {
+            // Both begin with the thread.
+            RecordType::READ | RecordType::NAMESPACES => {
                 let Ok(CounterRead { pid, tid }) = CounterRead::read(&mut cursor) else { return };
                 let pid = self.file.process_number(&record, pid);
-                self.tasks.facts.push(TaskFact { pid, tid, ts: time, kind: TaskFactKind::Counted });
+                self.tasks.facts.push(TaskFact { pid, tid, ts: time, kind: TaskFactKind::Mentioned });
             }
             _ => {}
         }
