@@ -34,7 +34,7 @@ def samples(text: str) -> list[Sample]:
     return sorted(found)
 
 
-@pytest.mark.truth(recording="perf_machine", path="convert:perf-script", source="perf script")
+@pytest.mark.truth(recording="perf_data", path="convert:perf-script", source="perf script")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_samples_are_those_that_perf_prints(tmp_path: Path, seed: int) -> None:
     need("perf")
