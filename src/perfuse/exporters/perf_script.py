@@ -88,8 +88,8 @@ def _binary(kind: str, module: str | None) -> str:
         return module or "[unknown]"
     if module is None or module_name(module) == "[kernel]":
         return "[kernel.kallsyms]"
-    name = last_part(module)
-    return name if name.startswith("[") else f"[{name.partition('.ko')[0].replace('-', '_')}]"
+    # Code without a file is called by its own name: `[ext4]`, a BPF program.
+    return f"[{last_part(module).partition('.ko')[0].replace('-', '_')}]" if "/" in module else module
 
 
 def _stacks(profile: TraceSource, names: str) -> dict[int | None, str]:

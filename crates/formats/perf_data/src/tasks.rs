@@ -182,7 +182,7 @@ impl TasksBuilder<'_> {
         let Some(record) = self.file.at(location) else { return };
         let mut cursor = record.cursor(self.file.endian);
         match record.record_type {
-            RecordType::MMAP | RecordType::MMAP2 => {
+            RecordType::MMAP | RecordType::MMAP2 | RecordType::KSYMBOL => {
                 if let Some(mapping) = MappingRecord::read(&record, self.file.endian) {
                     if mapping.is_guest_kernel() {
                         let machine_pid = self.file.machine_pid(&record, mapping.pid);
