@@ -2,6 +2,7 @@
 
 import io
 import re
+import struct
 import subprocess
 from pathlib import Path
 
@@ -91,3 +92,25 @@ def test_code_that_a_perf_map_names_is_in_the_map_of_its_process(tmp_path: Path)
         ["of_41", "(/tmp/perf-41.map)"],
         ["of_42", "(/tmp/perf-42.map)"],
     ]
+
+
+def test_modules_of_the_kernel_have_the_names_that_perf_prints(tmp_path: Path) -> None:
+    need("perf")
+    attribute = Attribute.of((1, 0), crafting.IP | crafting.TID | crafting.TIME | crafting.PERIOD).with_size(128)
+    first, size = 0xFFFFFFFFC0000000, 0x10000
+    paths = "[ext4]", "/lib/modules/6.1.0/kernel/net/nf-tables.ko", "/lib/modules/6.1.0/kernel/fs/xfs/xfs.ko.xz"
+    records = [crafting.comm(attribute, 41, 41, "app")]
+    for place, path in enumerate(paths):
+        body = struct.pack("<iIQQQ", -1, 0, first + place * size, size, 0) + crafting.text(path)
+        records.append(crafting.Record(crafting.MMAP, 1, body + attribute.sample_id()))
+    records += [
+        crafting.sample(attribute, ip=first + place * size + 16, pid=41, tid=41, time=1000 + place, misc=1)
+        for place in range(len(paths))
+    ]
+    recording = PerfFile([attribute], records).write(tmp_path / "perf.data")
+    command = ["perf", "--buildid-dir", str(tmp_path), "script", "-f", "-i", str(recording), "-F", "ip,sym,dso"]
+    theirs = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+    out = io.BytesIO()
+    export(perfuse.fuse(recording), out, to="perf-script")
+    module = re.compile(r"\((.*)\)$", re.MULTILINE)
+    assert module.findall(out.getvalue().decode()) == module.findall(theirs) == ["[ext4]", "[nf_tables]", "[xfs]"]

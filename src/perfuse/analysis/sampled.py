@@ -13,10 +13,12 @@ NAMED_SAMPLES = """
     SELECT samples.*, coalesce(n.name::VARCHAR, t.name::VARCHAR, p.name::VARCHAR, '?') AS command
     FROM samples JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
     ASOF LEFT JOIN (
-        SELECT thread_id AS named_id, coalesce(start_ns, -9223372036854775808) AS from_ns, name FROM thread_names
+        SELECT thread_id AS named_id, name, if(
+            row_number() OVER (PARTITION BY thread_id ORDER BY start_ns NULLS FIRST) = 1, -9223372036854775808, start_ns
+        ) AS from_ns FROM thread_names
     ) n ON samples.thread_id = n.named_id AND samples.ts_ns >= n.from_ns
 """
-"""Table `samples`, with the name of the thread at the time of the sample."""
+"""Table `samples`, with the name of the thread at the time of the sample; before its first name, that one."""
 
 
 @value_class

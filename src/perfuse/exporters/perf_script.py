@@ -11,6 +11,7 @@ from perfuse.errors import ExportError, UsageError
 from perfuse.exporters.contents import contents
 from perfuse.exporters.queries import FRAMES, IS_SUM, note_sums
 from perfuse.exporters.source import Progress, TraceSource, no_samples_error
+from perfuse.filters.names import last_part, module_name
 from perfuse.reports.text import printable
 
 CONTENTS = contents(samples="each, with its time and its frames", code="names of the frames")
@@ -81,12 +82,22 @@ def _head(name: str, pid: int, tid: int, cpu: int | None, ts_ns: int, weight: in
     return f"{printable(name)} {pid}/{tid} {on_cpu}{seconds:5}.{rest:09}: {weight:10} {printable(event)}: \n"
 
 
+def _binary(kind: str, module: str | None) -> str:
+    """What contains the code of a frame; a module of the kernel by its name, as perf prints it."""
+    if kind != "kernel":
+        return module or "[unknown]"
+    if module is None or module_name(module) == "[kernel]":
+        return "[kernel.kallsyms]"
+    # Code without a file is called by its own name: `[ext4]`, a BPF program.
+    return f"[{last_part(module).partition('.ko')[0].replace('-', '_')}]" if "/" in module else module
+
+
 def _stacks(profile: TraceSource, names: str) -> dict[int | None, str]:
     """The lines of each stack, innermost frame first."""
     lines = {}
     for frame, address, symbol, label, kind, module, depth, is_unknown, pid in profile.sql(_FRAME_TEXTS).fetchall():
         name = "[unknown]" if is_unknown else printable(label if names == "demangled" else symbol)
-        binary = {"kernel": "[kernel.kallsyms]", "jit": f"/tmp/perf-{pid}.map"}.get(kind, module or "[unknown]")
+        binary = f"/tmp/perf-{pid}.map" if kind == "jit" else _binary(kind, module)
         where = "inlined" if depth else printable(binary)
         lines[frame] = f"\t{address:16x} {name} ({where})\n"
     stacks: dict[int | None, str] = {None: ""}

@@ -1,5 +1,5 @@
 //! Files with their functions, as simpleperf lists them in the features FILE and FILE2, or in records of their own: those that samples
-//! are in; and the kernel's symbols in its records.
+//! are in; the kernel's symbols in its records; and code that the kernel added, such as BPF programs.
 
 use linux_perf_data::Feature;
 use perfuse_addresses::recorded_symbols::{RecordedFile, RecordedSymbol, SymbolBase};
@@ -38,6 +38,7 @@ pub fn recorded_symbols(file: &PerfFile) -> Vec<RecordedFile> {
             }),
         }
     }
+    found.extend(added_code(file));
     found.retain(|file| !file.symbols.is_empty());
     if !found.is_empty() {
         let in_memory = jit_files(file);
@@ -102,6 +103,27 @@ fn kernel_symbols(file: &PerfFile) -> Vec<RecordedSymbol> {
         name: String::from_utf8_lossy(name).into_owned(),
     };
     functions.map(symbol).collect()
+}
+
+/// Code that the kernel added: each name is a file with the symbols of that name.
+fn added_code(file: &PerfFile) -> Vec<RecordedFile> {
+    let mut found: Vec<RecordedFile> = Vec::new();
+    let mut places: FxHashMap<String, usize> = FxHashMap::default();
+    for row in file.tasks().mappings.iter().filter(|row| row.pid == -1) {
+        let record = file.at(row.mapping).filter(|record| record.record_type == RecordType::KSYMBOL);
+        let Some(code) = record.and_then(|record| MappingRecord::read(&record, file.endian)) else {
+            continue;
+        };
+        let name = String::from_utf8_lossy(code.path).into_owned();
+        let place = *places.entry(name.clone()).or_insert(found.len());
+        if place == found.len() {
+            found.push(RecordedFile { path: name.clone(), ..RecordedFile::default() });
+        }
+        if let Some(named) = found.get_mut(place) {
+            named.symbols.push(RecordedSymbol { start: code.start_address, size: code.size, name });
+        }
+    }
+    found
 }
 
 /// Address of a symbol, whether it is a function, and its name.

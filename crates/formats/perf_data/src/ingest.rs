@@ -111,6 +111,7 @@ pub fn fills(file: &PerfFile, name: &str) -> bool {
 fn add_identities(file: &PerfFile, placement: &Placement) {
     let tasks = file.tasks();
     let unknown = unknown_threads(file);
+    let states = sched_states(file);
     let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
     for tid in unknown {
         identities.thread(placement.process(-1), tid);
@@ -124,10 +125,13 @@ fn add_identities(file: &PerfFile, placement: &Placement) {
             }
             TaskFactKind::Start => identities.start(process, fact.tid, ns),
             TaskFactKind::End => identities.end(process, fact.tid, ns),
-            TaskFactKind::Counted => {
+            TaskFactKind::Mentioned => {
                 identities.thread(process, fact.tid);
             }
         }
+    }
+    for state in states {
+        identities.thread(file.guests.identity(placement, state.pid), state.tid);
     }
 }
 

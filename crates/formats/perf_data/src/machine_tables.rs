@@ -14,6 +14,7 @@ use super::layout::{Cgroup, Ksymbol, Namespaces, Section, TextPoke};
 use super::order::{RecordFilter, TimeOrder};
 use super::perf_file::PerfFile;
 use super::record::RawEvent;
+use super::records::UNREGISTER;
 use super::sched::ThreadState;
 use super::thread_counts;
 use super::timed_passes::sched_states as states_of;
@@ -22,9 +23,6 @@ use super::wake_ups;
 
 /// Names of namespaces, in the order of a NAMESPACES record.
 const NAMESPACES: [&str; 7] = ["net", "uts", "ipc", "pid", "user", "mnt", "cgroup"];
-/// `PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER`.
-const UNREGISTER: u16 = 1;
-
 /// The tables of this module, each with the types of records that its rows are made of.
 const TABLES: [(&str, &[RecordType]); 6] = [
     ("sched_states", &[RecordType::SWITCH, RecordType::SWITCH_CPU_WIDE]),
@@ -157,7 +155,8 @@ fn namespace_rows(file: &PerfFile, placement: &Placement) -> RecordBatch {
         |record, time| {
             let mut cursor = record.cursor(file.endian);
             let Ok(Namespaces { pid, tid, nr_namespaces }) = Namespaces::read(&mut cursor) else { return };
-            let thread_id = identities.thread(placement.process(pid), tid);
+            let thread_id =
+                identities.thread(file.guests.identity(placement, file.process_number(record, pid)), tid);
             for number in 0..nr_namespaces {
                 // Device and inode are two words, like the fields of a section.
                 let Ok(Section { offset: device, size: inode }) = Section::read(&mut cursor) else { return };

@@ -4,7 +4,7 @@ use perfuse_addresses::mapped_memory::is_memory;
 use perfuse_wire::{Cursor, Endian};
 
 use super::consts::{RecordType, misc};
-use super::layout::{Mmap, Mmap2Protection};
+use super::layout::{Ksymbol, Mmap, Mmap2Protection};
 use super::record::RawEvent;
 
 /// A bit in the protection that simpleperf adds to mappings of its own files with code of JIT compilers.
@@ -18,7 +18,7 @@ pub const MMAP2_FILE_BYTES: u64 = 24;
 /// Offset of a build id in those bytes, after its length and three bytes of padding.
 const MMAP2_BUILD_ID_START: usize = 4;
 
-/// A mapping, from an MMAP or MMAP2 record.
+/// A mapping, from an MMAP, MMAP2 or KSYMBOL record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MappingRecord<'a> {
     /// Process; -1 for the kernel.
@@ -44,13 +44,15 @@ pub struct MappingRecord<'a> {
 }
 
 impl<'a> MappingRecord<'a> {
-    /// Decodes an MMAP or MMAP2 record; `None` for other records and for one that is too short.
+    /// Decodes an MMAP, MMAP2 or KSYMBOL record; `None` for other records, for removed code and for a record that is too short.
     #[must_use]
     pub fn read(record: &RawEvent<'a>, endian: Endian) -> Option<Self> {
-        if !matches!(record.record_type, RecordType::MMAP | RecordType::MMAP2) {
-            return None;
-        }
         let mut cursor = record.cursor(endian);
+        match record.record_type {
+            RecordType::MMAP | RecordType::MMAP2 => {}
+            RecordType::KSYMBOL => return Self::of_kernel_code(record, &mut cursor),
+            _ => return None,
+        }
         let Mmap { pid, tid, addr, len, pgoff } = Mmap::read(&mut cursor).ok()?;
         let mut mapping = Self {
             pid,
@@ -76,8 +78,27 @@ impl<'a> MappingRecord<'a> {
             }
         }
         let rest = cursor.rest();
-        mapping.path = rest.get(..memchr::memchr(0, rest).unwrap_or(rest.len())).unwrap_or_default();
+        mapping.path = up_to_nul(rest);
         Some(mapping)
+    }
+
+    /// Code that the kernel added, such as a BPF program: as in perf, a file of its own with the symbol's name.
+    fn of_kernel_code(record: &RawEvent<'a>, cursor: &mut Cursor<'a>) -> Option<Self> {
+        let Ksymbol { addr, len, flags, .. } = Ksymbol::read(cursor).ok()?;
+        let added = Self {
+            pid: -1,
+            tid: 0,
+            start_address: addr,
+            size: u64::from(len),
+            file_offset: 0,
+            build_id: None,
+            executable: true,
+            is_jit_file: false,
+            misc: record.misc,
+            path: up_to_nul(cursor.rest()),
+        };
+        // Without privileges addresses are 0.
+        (flags & UNREGISTER == 0 && addr != 0).then_some(added)
     }
 
     /// Whether it is a mapping of the kernel, which all processes of the host share.
@@ -104,6 +125,13 @@ impl<'a> MappingRecord<'a> {
     pub fn is_anonymous(&self) -> bool {
         is_memory(self.path, self.build_id.is_some())
     }
+}
+
+/// `PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER`.
+pub const UNREGISTER: u16 = 1;
+
+fn up_to_nul(bytes: &[u8]) -> &[u8] {
+    bytes.get(..memchr::memchr(0, bytes).unwrap_or(bytes.len())).unwrap_or_default()
 }
 
 /// Whether the rest of MMAP2 begins with a protection and flags. Linux 3.12 to 3.15, and 3.10 of RHEL 7.0, wrote the name there, whose

@@ -81,7 +81,7 @@ pub struct RecordSurvey {
     pub time_conv: Option<TimeConv>,
     /// Build ids in HEADER_BUILD_ID records.
     pub build_ids: Vec<BuildIdEntry>,
-    /// MMAP, MMAP2, COMM, FORK, EXIT and READ records, in time order.
+    /// MMAP, MMAP2, COMM, FORK, EXIT, READ, NAMESPACES and KSYMBOL records, in time order.
     pub task_records: Vec<TimedRecord>,
     /// Number of records that occur later than the rounds of the file allow.
     pub num_late: u64,
@@ -182,6 +182,8 @@ impl RecordSurvey {
                 | RecordType::FORK
                 | RecordType::EXIT
                 | RecordType::READ
+                | RecordType::NAMESPACES
+                | RecordType::KSYMBOL
         ) {
             self.task_records.push(TimedRecord { time, location: record.location });
         }

@@ -83,8 +83,8 @@ pub enum TaskFactKind {
     Start,
     /// It ends.
     End,
-    /// A record states what was counted in it.
-    Counted,
+    /// A record states something else of it: what was counted in it, its namespaces.
+    Mentioned,
 }
 
 /// Mappings and facts of all processes and threads.
@@ -182,7 +182,7 @@ impl TasksBuilder<'_> {
         let Some(record) = self.file.at(location) else { return };
         let mut cursor = record.cursor(self.file.endian);
         match record.record_type {
-            RecordType::MMAP | RecordType::MMAP2 => {
+            RecordType::MMAP | RecordType::MMAP2 | RecordType::KSYMBOL => {
                 if let Some(mapping) = MappingRecord::read(&record, self.file.endian) {
                     if mapping.is_guest_kernel() {
                         let machine_pid = self.file.machine_pid(&record, mapping.pid);
@@ -226,10 +226,11 @@ impl TasksBuilder<'_> {
                     self.ended.insert(pid);
                 }
             }
-            RecordType::READ => {
+            // Both begin with the thread.
+            RecordType::READ | RecordType::NAMESPACES => {
                 let Ok(CounterRead { pid, tid }) = CounterRead::read(&mut cursor) else { return };
                 let pid = self.file.process_number(&record, pid);
-                self.tasks.facts.push(TaskFact { pid, tid, ts: time, kind: TaskFactKind::Counted });
+                self.tasks.facts.push(TaskFact { pid, tid, ts: time, kind: TaskFactKind::Mentioned });
             }
             _ => {}
         }

@@ -21,7 +21,7 @@ table! {
 }
 
 table! {
-    /// One row for each symbol that is added to the kernel or removed from it, such as those of BPF programs.
+    /// One row for each symbol that is added to the kernel or removed from it, such as those of BPF programs, which name frames.
     kernel_symbols {
         /// Time on the profile's clock, in nanoseconds; null for a symbol from before the recording.
         ts_ns: Opt<i64>,

@@ -51,7 +51,7 @@ table! {
 }
 
 table! {
-    /// One row for each mapping of a file or of anonymous memory into a process.
+    /// One row for each mapping of a file or of anonymous memory into a process, and for code that the kernel adds, such as a BPF program.
     mappings {
         /// Surrogate key.
         mapping_id: u32,
