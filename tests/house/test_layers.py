@@ -32,7 +32,6 @@ OWN: dict[str, set[str]] = {
         "perfuse-tables",
         "perfuse-mapped",
         "perfuse-stopping",
-        "perfuse-workers",
     },
     **dict.fromkeys(FORMATS, BYTES),
     "perfuse-formats": {"perfuse-wire", "perfuse-recording", *FORMATS},
