@@ -63,6 +63,13 @@ def test_numbers_that_are_given_out_anew_are_ignored(a: str, b: str) -> None:
     assert pair.by == "normal_name"
 
 
+def test_numbers_that_programmers_gave_are_part_of_a_name() -> None:
+    """Of methods of Java in stacks of other profilers; numbers of functions of OCaml look like these."""
+    a = [FunctionIdentity(f"Main.phase_{number}", None) for number in (1, 2)]
+    b = [FunctionIdentity(f"Main.phase_{number}", None) for number in (2, 3)]
+    assert _pairs(a, b) == {a[1]: b[0]}
+
+
 def test_a_renamed_program_and_a_moved_directory() -> None:
     a = [
         FunctionIdentity("work", "/old/prog-1"),

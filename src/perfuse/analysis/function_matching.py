@@ -36,7 +36,6 @@ _GIVEN_OUT_ANEW: tuple[tuple[str, str], ...] = (
     (r"\.(?:constprop|isra|lto_priv|llvm|__uniq)\.\d+", ""),  # clones of GCC and Clang; .cold and .part are other code
     (r"::h[0-9a-f]{16}$", ""),  # Rust
     (r"(?<=\w)\[[0-9a-f]{8,16}\]", ""),  # crates of Rust's v0 names
-    (r"^((?:[A-Z]\w*\.)+\w+)_\d+$", r"\1"),  # OCaml
     (r"^(julia|japi1|jlsys|jfptr)_(.+)_\d+$", r"\1_\2"),
     (r"\s*\[(?:Tier0|Tier1|Optimized|PreJIT|QuickJitted|Instrumented|MinOptJitted|Unknown)[^\]]*\]$", ""),  # .NET
     (r"(?<=<>c__DisplayClass)\d+_\d+", ""),
