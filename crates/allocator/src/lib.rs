@@ -10,6 +10,7 @@ use perfuse_stopping::memory;
 
 /// mimalloc. Record batches are made in one thread and dropped in another: the system's allocator returns their pages each
 /// time, and half of the time of a decode would be spent on getting them again.
+/// `.cargo/config.toml` has its options.
 ///
 /// Calls end before memory does (`perfuse_stopping::memory`). What fails nevertheless is tried again, while others end and with
 /// memory that was set aside; Rust would abort the process at once.
