@@ -2,7 +2,6 @@
 
 mod columns;
 
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -80,17 +79,13 @@ fn call_events(log: &XRay, placement: &Placement) -> BatchStream {
 
 /// Table `call_events` in segments, each decoded by its consumer.
 pub fn call_segments(log: &XRay, placement: &Placement) -> Vec<CallStream> {
-    let (decoder, mut jobs) = jobs(log, placement);
-    let mut segments = Vec::new();
-    while !jobs.is_empty() {
-        let left = jobs.split_off(jobs.len().min(BATCHES_PER_SEGMENT));
-        let jobs = std::mem::replace(&mut jobs, left);
-        segments.push(call_stream(Box::new(CallEventSegment {
-            decoder: Arc::clone(&decoder),
-            jobs: jobs.into(),
-        })));
-    }
-    segments
+    let (decoder, jobs) = jobs(log, placement);
+    let segment = |jobs: &[BatchJob]| {
+        let (decoder, jobs) = (Arc::clone(&decoder), jobs.to_vec());
+        // One batch at a time, in the thread of its consumer, so that it stays in that processor's cache.
+        call_stream(Box::new(jobs.into_iter().flat_map(move |job| decoder.batches(&[job]))))
+    };
+    jobs.chunks(BATCHES_PER_SEGMENT).map(segment).collect()
 }
 
 /// The batches of `call_events`, and what decodes them.
@@ -158,23 +153,6 @@ fn basic_jobs(survey: &basic::BasicSurvey) -> Vec<BatchJob> {
     let num = survey.order.as_ref().map_or(survey.num_records, Vec::len);
     let starts = (0..num).step_by(RECORDS_PER_SLICE);
     starts.map(|start| BatchJob::Basic(start..start.saturating_add(RECORDS_PER_SLICE).min(num))).collect()
-}
-
-/// Decodes one batch at a time, in the thread of its consumer, so that it stays in that processor's cache.
-struct CallEventSegment {
-    decoder: Arc<CallEventDecoder>,
-    jobs: VecDeque<BatchJob>,
-}
-
-impl Iterator for CallEventSegment {
-    type Item = RecordBatch;
-
-    fn next(&mut self) -> Option<RecordBatch> {
-        let job = self.jobs.pop_front()?;
-        let batch = self.decoder.batch(&job);
-        self.decoder.release(&[job]);
-        Some(batch)
-    }
 }
 
 struct CallEventDecoder {
